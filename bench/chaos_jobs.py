@@ -1,6 +1,7 @@
 """Periodic jobs under kill -9: three replicas, one of them killed every few seconds; each period is completed exactly once.
 
-Completions are counted by a trigger in PostgreSQL, not by the program. Run one again with `--seed SEED`.
+One of the jobs makes digests, and the replicas deliver them: a webhook that drops known ids sees each delivery once, a mail server at
+least once. Completions are counted by a trigger in PostgreSQL, not by the program. Run one again with `--seed SEED`.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from typing import Any
 
 import asyncpg
 
+from bench.chaos.digest_readers import DigestReaders, digest_readers
 from bench.chaos.job_replica import EVERY, JOBS, LEASE
 from telegram_assistant.clock import period_start
 from testkit.harness import arguments, at_least, at_most, finish, own_database
@@ -31,7 +33,11 @@ END $$;
 CREATE TRIGGER count_completion AFTER UPDATE ON job_runs FOR EACH ROW
 WHEN (old.finished_at IS DISTINCT FROM new.finished_at) EXECUTE FUNCTION count_completion();
 """
-LIMITS = (*at_most(0, "missing", "twice", "unfinished", "failed"), *at_least(1, "taken_over"))
+LIMITS = (
+    *at_most(0, "missing", "twice", "unfinished", "failed"),
+    *at_most(0, "digests_without_delivery", "deliveries_missed", "deliveries_seen_twice", "mails_missed"),
+    *at_least(1, "taken_over", "digests", "requests", "mails"),
+)
 
 
 async def started(environ: dict[str, str]) -> asyncio.subprocess.Process:
@@ -44,7 +50,7 @@ async def started(environ: dict[str, str]) -> asyncio.subprocess.Process:
     return replica
 
 
-async def trouble(environ: dict[str, str], *, seconds: float, seed: int) -> tuple[datetime, datetime, int]:
+async def trouble(environ: dict[str, str], readers: DigestReaders, *, seconds: float, seed: int) -> tuple[datetime, datetime, int]:
     """Kill one replica after the other. Return the first and the last whole period, and the number of kills."""
     draw, kills = random.Random(seed), 0
     replicas = list(await asyncio.gather(*(started(environ) for _ in range(REPLICAS))))
@@ -59,6 +65,7 @@ async def trouble(environ: dict[str, str], *, seconds: float, seed: int) -> tupl
             replicas[place] = await started(environ)
         last = period_start(datetime.now(UTC), EVERY)
         await asyncio.sleep(CALM_SECONDS)
+        await readers.end()
     finally:
         for replica in replicas:
             replica.send_signal(signal.SIGTERM)
@@ -73,7 +80,9 @@ async def measured(*, seconds: float, seed: int) -> dict[str, Any]:
         admin = await asyncpg.connect(admin_url)
         await admin.execute(COUNTED)
         urls = {"DATABASE_URL": settings.database.url.get_secret_value(), "DATABASE_ADMIN_URL": admin_url, "NEO4J_URI": ""}
-        first, last, kills = await trouble({**os.environ, **urls}, seconds=seconds, seed=seed)
+        async with digest_readers(settings, admin) as readers:
+            first, last, kills = await trouble({**os.environ, **urls, **readers.environ}, readers, seconds=seconds, seed=seed)
+            delivered = await readers.counted()
         periods = int((last - first) / EVERY) + 1
         within = "period_start BETWEEN $1 AND $2"
         completed = await admin.fetch(f"SELECT job, period_start, count(*) AS times FROM chaos_completions WHERE {within} GROUP BY 1, 2", first, last)
@@ -94,6 +103,7 @@ async def measured(*, seconds: float, seed: int) -> dict[str, Any]:
         "unfinished": sum(row["finished_at"] is None for row in runs),
         "failed": sum(row["error"] is not None for row in runs),
         "taken_over": sum(row["late"] for row in runs),
+        **delivered,
     }
 
 

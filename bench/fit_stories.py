@@ -5,23 +5,32 @@ Only kinds of events and days that bench.stories does not report are used: `pyth
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from heapq import nlargest
 from typing import Any
 
 import numpy as np
 
 from bench.story_world import ToldPost, halves, world
 from telegram_assistant.domain.stories.pairs import Features, features_of, side_of
-from telegram_assistant.domain.stories.terms import PERIOD_SECONDS, TermWeights, WeighedPost, keys_of, weigh
+from telegram_assistant.domain.stories.terms import (
+    MENTION_WEIGHT,
+    MIN_VOTES,
+    PERIOD_SECONDS,
+    TermWeights,
+    WeighedPost,
+    keys_of,
+    mentioned_by,
+    own_keys,
+    sure_keys_of,
+    weigh,
+)
 from telegram_assistant.language.terms import hash_of_username, terms_of
-from telegram_assistant.understanding.stories import chosen
+from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND, NEWEST
 
-NEWEST = 60
-FOUND = 30
 STEPS = 40
+PENALTY = 1e-4
 
 
-def fitted(features: "np.ndarray[Any, Any]", labels: "np.ndarray[Any, Any]", *, penalty: float = 1e-5) -> "np.ndarray[Any, Any]":
+def fitted(features: "np.ndarray[Any, Any]", labels: "np.ndarray[Any, Any]", *, penalty: float = PENALTY) -> "np.ndarray[Any, Any]":
     """Logistic regression by Newton's method; the last weight is the bias, which is not penalised."""
     columns = np.c_[features, np.ones(len(features))]
     weights, cost = np.zeros(columns.shape[1]), penalty * len(labels)
@@ -54,18 +63,19 @@ def weighed(told: Sequence[ToldPost]) -> tuple[list[WeighedPost], TermWeights]:
 def pairs(posts: Sequence[WeighedPost], weights: TermWeights) -> Iterator[tuple[int, int]]:
     """Places of a post and of each earlier one that it is compared with, as the stage finds them."""
     index: dict[int, list[int]] = defaultdict(list)
-    places = {post.post: place for place, post in enumerate(posts)}
     for place, post in enumerate(posts):
         scores: dict[int, float] = defaultdict(float)
-        keys = keys_of(post, weights)
-        for key, weight in keys.items():
+        votes: dict[int, int] = defaultdict(int)
+        keys, sure = keys_of(post, weights), sure_keys_of(post)
+        for key, weight in (keys | dict.fromkeys(mentioned_by(post), MENTION_WEIGHT)).items():
             for other in index[key][-NEWEST:]:
                 if (post.posted_at - posts[other].posted_at).total_seconds() <= PERIOD_SECONDS:
                     scores[other] += weight
-        best = [posts[other] for other in nlargest(FOUND, scores, key=scores.__getitem__)]
-        yield from ((place, places[other.post]) for other in chosen(post, best))
+                    votes[other] += MIN_VOTES if key in sure else 1
+        found = sorted((other for other in scores if votes[other] >= MIN_VOTES), key=lambda other: (-scores[other], posts[other].post))
+        yield from ((place, other) for other in found[:MAX_FOUND])
         if not post.is_private:
-            for key in keys:
+            for key in (*keys, *own_keys(post)):
                 index[key].append(place)
 
 

@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 
 from telegram_assistant.ai.local.understanding import LocalModels
-from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind, Vector
+from telegram_assistant.ai.protocols import Embedded, Hear, Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.vectors.protocol import Space
 
@@ -20,8 +20,8 @@ ANSWER = '{"tags": ["экономика", "economy", "погода", "weather"],
 class InstantModel:
     """A provider that answers at once."""
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
-        del model, timeout_seconds
+    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply:
+        del model, timeout_seconds, hear
         return Reply(ANSWER, Tokens(len(instruction.user) // 4, 40))
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:

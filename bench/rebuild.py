@@ -103,8 +103,10 @@ def recall(before: Sequence[Ids], after: Sequence[Ids]) -> float:
     return sum(shares) / len(shares)
 
 
-async def rebuilt(world: World, asker: Asker, index: MeaningSearch | None, make_anew: Callable[[], Awaitable[bool]]) -> dict[str, float]:
-    """Ask, make anew under load while asking, let everything pass, ask again."""
+async def rebuilt(
+    world: World, asker: Asker, index: MeaningSearch | None, make_anew: Callable[[], Awaitable[bool]], *, settle: Callable[[], Awaitable[None]]
+) -> dict[str, float]:
+    """Ask, make anew under load while asking, let everything pass, ask again: a search has 40 ms, so a busy moment finds less."""
     before = await asker.all_found(index)
     asker.took_ms, asker.failed = [], 0
     load = [asyncio.create_task(world.land_evenly(LANDED_PER_S, 10_000, channels=BUSY)), asyncio.create_task(asker.keep_asking(index))]
@@ -115,6 +117,7 @@ async def rebuilt(world: World, asker: Asker, index: MeaningSearch | None, make_
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+    await settle()
     return {
         "is_done": is_done,
         "seconds": round(seconds, 1),
@@ -136,17 +139,23 @@ async def run(posts: int) -> dict[str, object]:
                 world = World(app.system, AiPolicy.LOCAL)
                 await world.open()
                 landed = await world.land(posts)
-                async with at_work(app):
+
+                async def settle() -> None:
+                    """As it is some minutes later: how far a search relaxes depends on PostgreSQL's statistics."""
                     await until_passed(admin)
+                    await admin.execute("ANALYZE")
+
+                async with at_work(app):
+                    await settle()
                     texts = [row["text"] for row in await admin.fetch("SELECT text FROM posts ORDER BY channel_id, message_id LIMIT 2000")]
-                    figures = await both(app, world, _questions(texts))
+                    figures = await both(app, world, _questions(texts), settle=settle)
                     await until_passed(admin)
             versions = await Versions.read(admin)
             await admin.close()
     return {"bench": "rebuild", "posts": landed, **figures, "engine": "server" if vectors.url else "embedded", **versions.as_json()}
 
 
-async def both(app: App, world: World, questions: Sequence[str]) -> dict[str, object]:
+async def both(app: App, world: World, questions: Sequence[str], *, settle: Callable[[], Awaitable[None]]) -> dict[str, object]:
     system = app.system
     assert app.index is not None
     index = app.index
@@ -161,8 +170,8 @@ async def both(app: App, world: World, questions: Sequence[str]) -> dict[str, ob
             index=index, states=system.post_states, rebuilds=system.rebuilds, model=SPACE.model, owner="bench", stopping=asyncio.Event()
         )
 
-    words = await rebuilt(world, asker, None, partial(make_words, app))
-    return {"text": words, "vectors": await rebuilt(world, asker, app.meaning_search, vectors_anew)}
+    words = await rebuilt(world, asker, None, partial(make_words, app), settle=settle)
+    return {"text": words, "vectors": await rebuilt(world, asker, app.meaning_search, vectors_anew, settle=settle)}
 
 
 def _questions(texts: Sequence[str]) -> list[str]:

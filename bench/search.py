@@ -222,7 +222,7 @@ async def measure(
 
     def through(either: MeaningSearch | None) -> Ask:
         async def ask(question: str) -> object:
-            return await search(question, tenant_id=tenant_id, stores=app.tenant(tenant_id), index=either, now=now)
+            return await search(question, tenant_id=tenant_id, stores=app.tenant(tenant_id), index=either, now=now, by_story=True)
 
         return ask
 

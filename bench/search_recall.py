@@ -20,7 +20,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.search.query import parse_query
 from telegram_assistant.domain.understanding.policy import FallbackReason
-from telegram_assistant.features.search.meaning import MIN_SCORE, NEAREST
+from telegram_assistant.features.search.meaning import OF_SEARCH
 from telegram_assistant.features.search.words import find_by_words
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -112,7 +112,7 @@ async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequ
     query = parse_query(question, today=datetime.fromtimestamp(NOW, UTC).date())
     by_words = (await find_by_words(query, SearchFilters(), before=SearchPosition(FAR_FUTURE), words=words)).ranked
     reach = Reach(local=frozenset((await words.scope()).in_force.policies))
-    hits = await app.meaning_search.nearest(question, VectorQuery(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
+    hits = await app.meaning_search.nearest(question, VectorQuery(reach=reach, limit=OF_SEARCH.limit, without_ads=True), tenant_id=tenant_id)
     assert not isinstance(hits, FallbackReason)
-    near = [hit.post_id for hit in hits if hit.score >= MIN_SCORE]
+    near = [hit.post_id for hit in hits if hit.score >= OF_SEARCH.min_score]
     return {"fused": fuse_rankings(by_words, near), "fulltext": by_words, "vectors": near}

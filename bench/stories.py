@@ -1,8 +1,9 @@
 """How well and how fast posts are grouped into stories, without any model, through PostgreSQL: the measuring world knows the truth.
 
 Reported are kinds of events and days on which nothing was fitted (bench.fit_stories). A recall is the share of posts that are in one
-story with an earlier post of theirs. Posts per second are of the CPU of this process and of its connections in PostgreSQL.
-`growth` compares the cost of a post after ten times as many posts, with as many posts a day.
+story with an earlier post of theirs. Pictures are hashed by our own code, and read as well as our own OCR reads (bench.story_pictures).
+Posts per second are of the CPU of this process and of its connections in PostgreSQL. `growth` compares the cost of the same new posts
+in an archive and in one ten times as large, with as many posts a day; the archives are copies of grouped posts, written by SQL.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import Any
 
 import asyncpg
 
+from bench.story_pictures import seen_pictures, store_pictures
 from bench.story_world import MEASURING_DAYS, figures, halves, land, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId
@@ -20,6 +22,30 @@ from telegram_assistant.settings import Settings
 from testkit.harness import arguments, at_least, at_most, cpu_seconds, finish, own_cpu_seconds, own_database
 
 BATCH = 200
+WEEK = 7
+COPIED_IDS = 1_000_000
+COPIES = (
+    """
+    INSERT INTO posts (channel_id, message_id, posted_at, kind, text, content_hash, revision)
+    SELECT channel_id, message_id + $1::int, posted_at - $2::interval, kind, text, content_hash, revision FROM posts WHERE message_id < 1000000
+    """,
+    """
+    INSERT INTO stories (story_id, first_posted_at, last_posted_at, posts)
+    SELECT md5(story_id::text || $1::int)::uuid, first_posted_at - $2::interval, last_posted_at - $2::interval, posts FROM stories
+    WHERE story_id IN (SELECT story_id FROM story_posts WHERE message_id < 1000000)
+    """,
+    """
+    INSERT INTO story_posts (channel_id, message_id, story_id, posted_at, link, terms_hash)
+    SELECT channel_id, message_id + $1::int, md5(story_id::text || $1::int)::uuid, posted_at - $2::interval, link, terms_hash FROM story_posts
+    WHERE message_id < 1000000
+    """,
+    """
+    INSERT INTO story_links (channel_id, message_id, other_channel_id, other_message_id, kind, score, is_leaf, posted_at, other_posted_at)
+    SELECT channel_id, message_id + $1::int, other_channel_id, other_message_id + $1::int, kind, score, is_leaf, posted_at - $2::interval,
+           other_posted_at - $2::interval FROM story_links WHERE message_id < 1000000
+    """,
+)
+"""Terms are kept for a week, so an archive has no more of them than a week."""
 LIMITS = (
     *at_least(0.97, "precision", "b_cubed_f1"),
     *at_least(1.0, "recall_forward"),
@@ -58,9 +84,11 @@ def _cpu(pid: int) -> float:
 async def measured(days: int) -> dict[str, Any]:
     told = world(days=days)
     _, reported = halves(told)
+    pictures, reading = await seen_pictures(told)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
         await land(app, told)
         admin = await connected(settings)
+        await store_pictures(admin, told, pictures)
         began = time.perf_counter()
         own, servers = await grouped(app, admin, [one.post.id for one in told])
         wall = time.perf_counter() - began
@@ -70,6 +98,7 @@ async def measured(days: int) -> dict[str, Any]:
             "posts": len(told),
             "reported_posts": len(reported),
             "stories": len(set(stories.values())),
+            **reading,
             **figures(reported, stories),
             "posts_per_s": round(len(told) / (own + servers)),
             "own_cpu_ms": round(own / len(told) * 1000, 2),
@@ -79,28 +108,32 @@ async def measured(days: int) -> dict[str, Any]:
 
 
 async def growth(archive: int) -> dict[str, float]:
-    """The CPU of a post at the end of an archive beside that after a tenth of it, both at the same number of posts a day."""
-    told = world(days=14)
-    async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
-        admin = await connected(settings)
-        costs: list[float] = []
-        done = number = 0
-        for until in (archive // 10, archive):
-            cost = 0.0
-            while done < until:
-                later = [one.moved(timedelta(days=14 * number), 1_000_000 * number) for one in told[: max(until - done, BATCH)]]
-                await land(app, later)
-                own, servers = await grouped(app, admin, [one.post.id for one in later])
-                cost, done, number = (own + servers) / len(later), done + len(later), number + 1
-            costs.append(cost)
-        await admin.close()
-    return {"growth": round(costs[1] / costs[0], 2), "growth_posts": done}
+    """The CPU of a post of the newest week in an archive beside that in a tenth of it."""
+    told = world(days=2 * WEEK)
+    middle = told[-1].post.posted_at - timedelta(days=WEEK)
+    old, new = [one for one in told if one.post.posted_at < middle], [one for one in told if one.post.posted_at >= middle]
+    costs = []
+    for size in (archive // 10, archive):
+        async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
+            admin = await connected(settings)
+            await land(app, old)
+            await grouped(app, admin, [one.post.id for one in old])
+            for number in range(1, size // len(old)):
+                for copying in COPIES:
+                    await admin.execute(copying, COPIED_IDS * number, timedelta(days=WEEK * number))
+            for table in ("posts", "stories", "story_posts", "story_links"):
+                await admin.execute(f"ANALYZE {table}")
+            await land(app, new)
+            own, servers = await grouped(app, admin, [one.post.id for one in new])
+            costs.append((own + servers) / len(new))
+            await admin.close()
+    return {"growth": round(costs[1] / costs[0], 2), "growth_posts": archive}
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--days", type=int, default=MEASURING_DAYS)
-    parser.add_argument("--archive", type=int, default=20_000, help="posts of the archive whose last posts are timed")
+    parser.add_argument("--archive", type=int, default=1_000_000, help="posts of the larger archive")
     options = parser.parse_args()
     result = asyncio.run(measured(options.days))
     result |= asyncio.run(growth(options.archive))

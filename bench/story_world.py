@@ -12,16 +12,19 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.near_copies import folded
-from telegram_assistant.domain.posts.post import Origin, Post, TextEntity
+from telegram_assistant.domain.posts.post import Origin, Post, PostKind, TextEntity
+from telegram_assistant.domain.stories.terms import PERIOD_SECONDS
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_simulator.world.demo.demo import Demo, DemoPast
 from telegram_simulator.world.demo.links import SITE
-from telegram_simulator.world.demo.plan import Kind, Planned, Role
+from telegram_simulator.world.demo.plan import Kind, Planned, Role, Shows
 from telegram_simulator.world.demo.texts import text_of
 from testkit.factories import make_page, make_post
 
 MEASURING_DAYS = 49
 PAGE = 500
+PICTURES = frozenset({Shows.PHOTO, Shows.PNG, Shows.WEBP})
+"""What is hashed and read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,15 +35,8 @@ class ToldPost:
     planned: Planned
     is_private: bool
     username: str
-
-    @property
-    def truth(self) -> object:
-        """Equal for posts that tell the same. Without a story, posts in the same words do, and those of one album."""
-        if self.planned.story is not None:
-            return self.planned.story.story_id
-        if self.post.grouped_id is not None:
-            return self.post.channel_id, self.post.grouped_id
-        return folded(self.post.text) or self.post.id
+    truth: object
+    """Equal for posts that tell the same. Without a story: posts in the same words within 72 hours of each other, and those of one album."""
 
     def moved(self, by: timedelta, messages: int) -> "ToldPost":
         """The same post later, under other message ids."""
@@ -59,7 +55,28 @@ def world(*, seed: int = 1, days: int = MEASURING_DAYS) -> list[ToldPost]:
     """All posts in the order of time, without advertising, which repeats itself, and service messages."""
     demo = Demo(seed=seed, present=NOW, clock=lambda: NOW, days=days)
     told = [_read(demo, past, one) for past in demo.pasts for one in past.posts[1:] if one.kind not in {Kind.SERVICE, Kind.ADVERTISING}]
-    return sorted(told, key=lambda one: (one.post.posted_at, one.post.id))
+    return _with_truth(sorted(told, key=lambda one: (one.post.posted_at, one.post.id)))
+
+
+def _with_truth(told: Sequence[ToldPost]) -> list[ToldPost]:
+    """A sentence of everyday life that is said again weeks later is said anew: no reader looks for the first time in today's story."""
+    said: dict[str, tuple[datetime, int]] = {}
+    found = []
+    for one in told:
+        truth: object
+        if one.planned.story is not None:
+            truth = one.planned.story.story_id
+        elif one.post.grouped_id is not None:
+            truth = one.post.channel_id, one.post.grouped_id
+        elif words := folded(one.post.text):
+            before, number = said.get(words, (one.post.posted_at, 0))
+            number += (one.post.posted_at - before).total_seconds() > PERIOD_SECONDS
+            said[words] = one.post.posted_at, number
+            truth = words, number
+        else:
+            truth = one.post.id
+        found.append(replace(one, truth=truth))
+    return found
 
 
 def _read(demo: Demo, past: DemoPast, planned: Planned) -> ToldPost:
@@ -74,12 +91,13 @@ def _read(demo: Demo, past: DemoPast, planned: Planned) -> ToldPost:
         entities=tuple(TextEntity(one.kind, one.offset, one.length, one.url or None) for one in text.entities),
         posted_at=datetime.fromtimestamp(planned.date, UTC),
         lang=planned.channel.language,
+        kind=PostKind.PHOTO if planned.shows in PICTURES else PostKind.TEXT,
         grouped_id=shown.grouped_id,
         reply_to=shown.reply_to,
     )
     if shown.origin is not None:
         post = replace(post, forwarded_from=Origin(ChannelId(shown.origin.channel_id), MessageId(shown.origin.message_id)))
-    return ToldPost(post, planned, not planned.channel.name, planned.channel.name)
+    return ToldPost(post, planned, not planned.channel.name, planned.channel.name, None)
 
 
 def _place(past: DemoPast, planned: Planned) -> int:
@@ -161,11 +179,7 @@ def _recalls(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> dict
 
 def _shows_again(one: ToldPost) -> bool:
     """Whether it shows a picture that was shown before in its story."""
-    return (
-        one.planned.role in {Role.COPY, Role.REWRITE, Role.TRANSLATION}
-        and bool(one.planned.shows)
-        and one.planned.shows.value in {"photo", "png", "webp"}
-    )
+    return one.planned.role in {Role.COPY, Role.REWRITE, Role.TRANSLATION} and one.planned.shows in PICTURES
 
 
 def _first_sources(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> float:

@@ -6,13 +6,15 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from ipaddress import IPv6Address
+from typing import Any
 
 import httpx
 from pydantic import SecretStr
 
 from telegram_assistant.api.server import HttpServer
-from telegram_assistant.api.site import build_site
+from telegram_assistant.api.site import build_site, endpoints
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -22,6 +24,12 @@ from telegram_assistant.settings import Settings
 OPERATOR_KEY = "the-operators-own-key"
 OPERATOR = {"Authorization": f"Bearer {OPERATOR_KEY}"}
 FOR_TENANTS = (KeyScope.READ, KeyScope.WRITE, KeyScope.ADMIN)
+
+
+@cache
+def description() -> dict[str, Any]:
+    """The OpenAPI document, made once: it takes seconds."""
+    return endpoints().openapi()
 
 
 UNLIMITED = {"per_minute": 1_000_000, "burst": 1_000_000, "tenant_per_minute": 1_000_000, "tenant_burst": 1_000_000}

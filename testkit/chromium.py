@@ -144,8 +144,15 @@ async def layout_troubles(page: Page) -> list[str]:
 
 
 async def save_screenshot(page: Page, folder: Path, name: str) -> None:
-    """Of the whole page, when all its pictures are there."""
-    await page.evaluate("document.querySelectorAll('img').forEach((one) => { one.loading = 'eager'; })")
+    """Of the whole page, when all its pictures are there, with what lies beyond the screen and the tabs below everything."""
+    await page.evaluate(
+        """() => {
+            const whole = new CSSStyleSheet();
+            whole.replaceSync(".post { content-visibility: visible !important; } .tabs { position: static !important; }");
+            document.adoptedStyleSheets.push(whole);
+            document.querySelectorAll("img").forEach((one) => { one.loading = "eager"; });
+        }"""
+    )
     for picture in await page.locator("img:visible").all():
         await expect(picture).to_have_js_property("complete", value=True)
     await page.screenshot(path=folder / f"{name}.png", full_page=True)

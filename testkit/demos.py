@@ -44,12 +44,17 @@ class RunningDemo:
     def found(self, pattern: re.Pattern[str]) -> str | None:
         return next((found[1] for line in list(self.lines) if (found := pattern.search(line))), None)
 
-    def until_open(self, seconds: float = 240) -> "OpenApi":
-        while (address := self.found(OPEN)) is None or (key := self.found(KEY)) is None:
+    def until(self, pattern: re.Pattern[str], seconds: float = 240) -> str:
+        """Waits for a line. Returns what its group found."""
+        while (found := self.found(pattern)) is None:
             assert self.process.poll() is None, self.output
             assert time.monotonic() - self.began < seconds, self.output
             time.sleep(0.05)
-        return OpenApi(address.partition("link/")[0], key, address)
+        return found
+
+    def until_open(self) -> "OpenApi":
+        address = self.until(OPEN)
+        return OpenApi(address.partition("link/")[0], self.until(KEY), address)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)

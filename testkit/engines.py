@@ -48,7 +48,7 @@ class Engine:
         command = [BINARIES[self.name], "--port", str(self.port), "--bind", "127.0.0.1", *memory, *durable]
         self.folder.mkdir(exist_ok=True)
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60  # a busy machine starts slowly
         while not self.answers():
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise RuntimeError(f"{self.name} does not start")

@@ -73,8 +73,11 @@ OWN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "S3_BUCKET": BUCKET
 
 
 @asynccontextmanager
-async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settings]:
-    """A fresh migrated database on the server of DATABASE_ADMIN_URL; dropped at the end unless it is kept. Without a graph."""
+async def own_database(name: str, *, keep: bool = False, variables: Mapping[str, str] | None = None) -> AsyncIterator[Settings]:
+    """A fresh migrated database on the server of DATABASE_ADMIN_URL; dropped at the end unless it is kept. Without a graph.
+
+    `variables` are further settings.
+    """
     admin_url = os.environ.get("DATABASE_ADMIN_URL")
     if not admin_url:
         sys.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"')
@@ -85,7 +88,7 @@ async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settin
         await admin.execute(f"CREATE DATABASE {name}")
     os.environ |= OWN
     urls = {"DATABASE_URL": _with_login(_in_database(os.environ["DATABASE_URL"], name)), "DATABASE_ADMIN_URL": _in_database(admin_url, name)}
-    settings = read_settings({**os.environ, "NEO4J_URI": "", **urls})
+    settings = read_settings({**os.environ, "NEO4J_URI": "", **urls, **(variables or {})})
     await migrate(settings.database, tell=lambda _: None)
     try:
         yield settings

@@ -15,7 +15,7 @@ from uuid import uuid4
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 CREDENTIALS = base64.b64encode(b"client:secret").decode()
@@ -55,6 +55,11 @@ class FakeServer:
     streams: int = 1000
     """What is above is refused with 429, as GigaChat does."""
     token_seconds: float = 1800.0
+    pieces: int = 0
+    """Of a streamed answer; 0: it comes at once."""
+    piece_gate: asyncio.Event | None = None
+    breaks_off: bool = False
+    """After the first piece."""
     asked: list[Asked] = field(default_factory=list)
     heard: Counter[str] = field(default_factory=Counter)
     tokens: list[str] = field(default_factory=list)
@@ -106,7 +111,31 @@ class FakeServer:
             self.at_once -= 1
         if self.status != 200:
             return JSONResponse({"status": self.status, "message": asked.user, "error": {"message": asked.user}}, self.status, self.headers)
+        if body.get("stream"):
+            return StreamingResponse(self._pieces(body, self.says(asked)), media_type="text/event-stream")
         return JSONResponse(self._completion(body, self.says(asked)))
+
+    async def _pieces(self, body: dict[str, Any], text: str) -> AsyncIterator[str]:
+        """As OpenAI and GigaChat stream: a piece per event, how it ended, what it used, and the end. Pauses at `piece_gate`, if there is one."""
+        sent, received = self.usage
+        common = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
+        size = max(1, len(text) // self.pieces) if self.pieces else max(1, len(text))
+        for start in range(0, len(text), size):
+            delta = {"role": "assistant", "content": text[start : start + size]}
+            yield f"data: {json.dumps({**common, 'choices': [{'index': 0, 'delta': delta, 'finish_reason': None}]})}\n\n"
+            if self.breaks_off:
+                raise ConnectionResetError
+            await asyncio.sleep(0)
+            if self.piece_gate is not None:
+                await self.piece_gate.wait()
+        usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received, "precached_prompt_tokens": 0}
+        last = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": self.finish_reason}
+        if "messages" in body and body.get("stream_options"):
+            yield f"data: {json.dumps({**common, 'choices': [last]})}\n\n"
+            yield f"data: {json.dumps({**common, 'choices': [], 'usage': usage})}\n\n"
+        else:
+            yield f"data: {json.dumps({**common, 'choices': [last], 'usage': usage})}\n\n"
+        yield "data: [DONE]\n\n"
 
     async def embeddings(self, request: Request) -> Response:
         body = await request.json()

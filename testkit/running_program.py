@@ -32,7 +32,8 @@ class Program:
                     if (await client.get(self.url(role, "/ready"))).status_code == 200:
                         return
                 except httpx.TransportError:
-                    await asyncio.sleep(0.05)
+                    pass  # it does not listen yet
+                await asyncio.sleep(0.05)
         pytest.fail("the program did not become ready")
 
 

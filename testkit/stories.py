@@ -5,7 +5,8 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.bursts import bursting_posts
 from telegram_assistant.domain.stories.story import LinkKind
 
 type StoryLink = tuple[PostId, PostId, LinkKind, float, bool]
@@ -32,6 +33,12 @@ async def store_story(admin: asyncpg.Connection, posts: Sequence[PostId], links:
         known,
         [post.channel_id for post in posts],
         [post.message_id for post in posts],
+    )
+    told = await admin.fetch("SELECT posted_at, channel_id, message_id FROM story_posts WHERE story_id = $1", known)
+    bursting = bursting_posts((row["posted_at"], PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))) for row in told)
+    await admin.executemany(
+        "UPDATE story_posts SET is_bursting = true WHERE channel_id = $1 AND message_id = $2",
+        [(one.channel_id, one.message_id) for one in bursting],
     )
     await admin.executemany(
         """

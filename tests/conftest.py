@@ -19,7 +19,7 @@ from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, S
 from testkit.factories import World, make_world
 from testkit.harness import BUCKET
 
-settings.register_profile("ci", max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+settings.register_profile("ci", max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.register_profile("full", parent=settings.get_profile("ci"), max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
@@ -30,6 +30,10 @@ type Admin = asyncpg.Connection[asyncpg.Record]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run laws, fuzzing and comparisons at their full size")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def named_database(url: str, name: str) -> str:
@@ -50,12 +54,12 @@ def environ() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[dict[str, str]]:
-    """An empty database of that name, and the environment that points at it: in English, without graph and vectors. Tests of those change it."""
+async def scratch_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[dict[str, str]]:
+    """A database of that name, and the environment that points at it: in English, without graph and vectors. Tests of those change it."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     try:
         await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        await admin.execute(f"CREATE DATABASE {name}")
+        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         yield {
             **environ,
             "NEO4J_URI": "",
@@ -69,10 +73,17 @@ async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[
 
 
 @pytest.fixture(scope="session")
-async def database(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
-    """This process's own migrated database and its own part of Redis, as an environment."""
-    async with scratch_database(environ, f"tga_test_{worker}") as own:
+async def template(environ: dict[str, str], worker: str) -> AsyncIterator[str]:
+    """The name of a freshly migrated database, which nobody is connected to: to copy it is quicker than to migrate."""
+    async with scratch_database(environ, f"tga_template_{worker}") as own:
         await migrate(read_settings(own).database, tell=lambda _: None)
+        yield f"tga_template_{worker}"
+
+
+@pytest.fixture(scope="session")
+async def database(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[dict[str, str]]:
+    """This process's own migrated database and its own part of Redis, as an environment."""
+    async with scratch_database(environ, f"tga_test_{worker}", template=template) as own:
         number = 1 + int(worker.removeprefix("gw")) if worker.startswith("gw") else 15
         yield {**own, "REDIS_URL": environ["REDIS_URL"].removesuffix("/0") + f"/{number}"}
 
@@ -85,6 +96,12 @@ def worker() -> str:
 @pytest.fixture
 async def empty_database(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
     async with scratch_database(environ, f"tga_empty_{worker}") as own:
+        yield own
+
+
+@pytest.fixture
+async def migrated_database(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[dict[str, str]]:
+    async with scratch_database(environ, f"tga_empty_{worker}", template=template) as own:
         yield own
 
 

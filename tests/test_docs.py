@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from redis.asyncio import Redis
 
 from telegram_assistant.domain.lane import Lane
@@ -17,7 +18,6 @@ from telegram_assistant.events import PostTagged
 from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.streams.entries import PAYLOAD
@@ -90,12 +90,13 @@ async def test_the_stage_of_the_documentation_passes_the_checks_of_this_reposito
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.mark.long
 async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
-    database: dict[str, str], empty_database: dict[str, str], tmp_path: Path
+    database: dict[str, str], migrated_database: dict[str, str], tmp_path: Path
 ) -> None:
     """In a database of its own: the worker would first deliver every post that other tests have landed."""
     new_stage(tmp_path)
-    port, own = free_port(), {**empty_database, "REDIS_URL": database["REDIS_URL"]}
+    port, own = free_port(), {**migrated_database, "REDIS_URL": database["REDIS_URL"]}
     environ = {**os.environ, **own, "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path}", "WORKER_PORT": str(port), "PYTEST_XDIST_WORKER": "docs"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/stages/test_urgency.py"]
     tested = await asyncio.to_thread(subprocess.run, command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
@@ -104,7 +105,6 @@ async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
     redis = Redis.from_url(own["REDIS_URL"])
     await redis.flushdb()
     installation = read_settings(own).database
-    await migrate(installation, tell=lambda _: None)
     async with open_pool(installation, DatabaseLogin.SYSTEM) as pool:
         system = system_stores(pool, Wakeup())
         channel_id = await make_channel(system)

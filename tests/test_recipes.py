@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from testkit.checkouts import CHECKOUT, copy_checkout, insert
 
 PACKAGE = "src/telegram_assistant"
@@ -262,6 +264,7 @@ class Copy:
         return {line.split(" ", 1)[1].partition(" - ")[0] for line in tested.stdout.splitlines() if line.startswith("FAILED ")}
 
 
+@pytest.mark.long
 async def test_every_recipe_leads_to_the_end_and_what_is_left_out_is_missed(empty_database: dict[str, str], tmp_path: Path) -> None:
     copy = Copy(tmp_path / "checkout", empty_database)
     copy.add(NEW_FILES, NEW_LINES)

@@ -13,6 +13,7 @@ from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.paid_call import ProviderCaller
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.ai.provider_chain import ProviderChain
 from telegram_assistant.ai.providers import ConfiguredProvider, open_sources
 from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.tenant_questions import RecentResults, TenantQuestions
@@ -110,7 +111,7 @@ class App(ApiApp):
     index: VectorIndex | None
     graph_index: GraphIndex | None
     sender: Sender
-    """Delivers alerts."""
+    """Delivers alerts and digests."""
     story_builder: StoryBuilder
     collaborators: Mapping[str, object]
     """Collaborators that stages may request by name."""
@@ -209,7 +210,7 @@ async def assemble(
             picture_analyzer=picture_analyzer,
             index=index,
             graph_index=graph_index,
-            sender=Sender(system.deliveries, api_app.tenant, webhooks, mailer, api_app.instance),
+            sender=Sender(system.deliveries, api_app.tenant, api_app.person, webhooks, mailer, api_app.instance),
             story_builder=story_builder,
             collaborators={
                 "posts": system.posts,
@@ -365,15 +366,17 @@ async def open_questions(
     models: Models, settings: Settings, *, api: ApiStores, tenant: Callable[[TenantId], TenantStores], redis: Redis
 ) -> AsyncIterator[TenantQuestions]:
     """Open tenants' questions to the same models. At the end, cancels what was not sent."""
-    caller = ProviderCaller(ledger=api.questions, streams=AiStreams(redis), prices=read_prices(settings.ai.prices))
+    prices, results = read_prices(settings.ai.prices), RecentResults()
+    caller = ProviderCaller(ledger=api.questions, streams=AiStreams(redis), prices=prices)
     flights = SingleFlight(caller)
+    chain = ProviderChain(models.sources, caller=caller, flights=flights, results=results, wait_seconds=WAIT_SECONDS)
     maker = VectorMaker(
         next((source for source in models.sources if ModelTask.EMBEDDINGS in source.models), None),
         local=models.local,
         local_model=models.local_model,
         caller=caller,
         flights=flights,
-        results=RecentResults(),
+        results=results,
         wait_seconds=WAIT_SECONDS,
     )
 
@@ -381,7 +384,7 @@ async def open_questions(
         return (await tenant(tenant_id).ai.stance()).consent is not None
 
     try:
-        yield TenantQuestions(maker, has_consented=has_consented)
+        yield TenantQuestions(models.sources, maker=maker, chain=chain, prices=prices, has_consented=has_consented)
     finally:
         await flights.close()
 

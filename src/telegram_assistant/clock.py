@@ -120,7 +120,9 @@ async def make_digests(app: App, now: datetime) -> str:
     due = [(one, moment) for one in await app.system.digest_plans.everybody() if (moment := due_moment(one, now=now))]
     for one, moment in due:
         own = app.person(one.tenant_id, one.user_id)
-        await make_digest(one.tenant_id, one.user_id, moment, stores=app.tenant(one.tenant_id), own=own, now=now, language=one.language)
+        await make_digest(
+            one.tenant_id, one.user_id, moment, stores=app.tenant(one.tenant_id), own=own, now=now, language=one.language, is_planned=True
+        )
     return f"made {len(due)}"
 
 

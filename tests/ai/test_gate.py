@@ -5,14 +5,15 @@ import io
 import os
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from telegram_assistant.ai.gate import Gate
-from telegram_assistant.ai.outputs import Output, PictureFacts
-from telegram_assistant.ai.prompting import Prompt
+from telegram_assistant.ai.outputs import PictureFacts
+from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.assembly import App, open_gate, open_models
 from telegram_assistant.domain.ids import MessageId, PostId
@@ -228,15 +229,38 @@ async def test_a_picture_is_uploaded_looked_at_and_deleted_again(gate: Gate, app
     assert (server.heard["upload"], server.heard["delete"], server.files, server.calls) == (1, 1, {}, 1)
 
 
-async def test_a_tenants_own_question_is_paid_by_it_alone(gate: Gate, app: App, server: FakeServer) -> None:
-    tenant_id = await make_payer(app.system)
-    server.says = saying(answer="42")
-    asked = await gate.answer(QUESTION, fresh_text(), Said, tenant_id=tenant_id, urgency=Urgency.QUESTION)
-    assert asked.value == Said(answer="42")
-    nobody = await make_payer(app.system, consents=False)
-    refused = await gate.answer(QUESTION, fresh_text(), Said, tenant_id=nobody, urgency=Urgency.QUESTION)
-    assert (refused.value, refused.reason) == (None, FallbackReason.POLICY)
-    assert server.calls == 1
+@pytest.mark.parametrize("provider", ["gigachat", "openai"])
+async def test_a_tenants_own_text_is_heard_while_it_is_written_and_paid_by_it_alone(
+    provider: str, opened: Opened, server: FakeServer, prices: Path
+) -> None:
+    server.says, server.pieces = (lambda _asked: "Мост закрыт. [1]\nNOTHING"), 4
+    variables = server.gigachat if provider == "gigachat" else server.openai
+    async with opened(**variables(AI_PRICES_FILE=str(prices))) as app:
+        tenant_id, nobody = await make_payer(app.system), await make_payer(app.system, consents=False)
+        heard, text = list[str](), fresh_text()
+        offer = await app.questions.offer(100, max_tokens=50, tenant_id=tenant_id)
+        write = partial(app.questions.write, prompt("answer"), text, urgency=Urgency.QUESTION, max_tokens=50)
+        asked, again, refused = await write(tenant_id=tenant_id, hear=heard.append), await write(tenant_id=tenant_id), await write(tenant_id=nobody)
+        used = await app.system.spending.usage(EPOCH, tenant_id=tenant_id)
+    assert asked.value is not None
+    assert asked.value.text == "".join(heard) == "Мост закрыт. [1]\nNOTHING"
+    assert len(heard) > 3
+    assert offer is not None
+    assert (offer.highest_micro, asked.cost_micro, again.cost_micro, again.is_cached) == (50, 20, 0, True)
+    assert [(line.purpose, line.micro) for line in used] == [("answer", 20)]
+    assert (refused.value, refused.reason, server.calls) == (None, FallbackReason.POLICY, 1)
+
+
+async def test_a_text_that_breaks_off_counts_as_written_and_is_not_used(opened: Opened, server: FakeServer, prices: Path) -> None:
+    server.says, server.pieces, server.breaks_off = (lambda _asked: "Мост закрыт. [1]"), 4, True
+    async with opened(**server.openai(AI_PRICES_FILE=str(prices))) as app:
+        tenant_id = await make_payer(app.system)
+        asked = await app.questions.write(
+            prompt("answer"), fresh_text(), tenant_id=tenant_id, urgency=Urgency.QUESTION, max_tokens=50, hear=lambda _piece: None
+        )
+        used = await app.system.spending.usage(EPOCH, tenant_id=tenant_id)
+    assert (asked.value, asked.reason) == (None, FallbackReason.AWAY)
+    assert [(line.status, line.micro) for line in used] == [("late", 50)]
 
 
 async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, database: dict[str, str], server: FakeServer, admin: Admin) -> None:
@@ -270,10 +294,3 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
             while not (found := await tags_of(gate, text, channel_id=channel_id)).is_cached:
                 await asyncio.sleep(0.05)
     assert (found.tier, server.calls) == (Tier.PROVIDER, 1)
-
-
-class Said(Output):
-    answer: str
-
-
-QUESTION = Prompt("question", 1, 'Answer as {{"answer": "..."}}.')

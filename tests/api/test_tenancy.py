@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from telegram_assistant.api.site import endpoints
+from testkit.api_clients import description
 from tests.api.cases import CASES, Case
 from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
 from tests.conftest import Admin
@@ -17,16 +17,14 @@ from tests.stores.postgres.catalogue import tables
 
 type Asked = tuple[httpx.AsyncClient, Admin]
 
-OPERATIONS = {
-    operation["operationId"]: (method, path) for path, methods in endpoints().openapi()["paths"].items() for method, operation in methods.items()
-}
+OPERATIONS = {operation["operationId"]: (method, path) for path, methods in description()["paths"].items() for method, operation in methods.items()}
 MOMENT = re.compile(r"20\d\d-\d\d-\d\dT[0-9:.]+Z")
 RANDOM = re.compile(r"(?:tga|whsec|feed)_[A-Za-z0-9_-]{6,43}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
 @pytest.fixture(scope="module")
-async def worlds(environ: dict[str, str], database: dict[str, str], worker: str) -> AsyncIterator[Worlds]:
-    async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, worker) as made:
+async def worlds(environ: dict[str, str], database: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
+    async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, worker, template) as made:
         yield made
 
 

@@ -20,7 +20,6 @@ from telegram_assistant.domain.posts.post import Origin, TextEntity
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from testkit.api_clients import UNLIMITED, client_of, key_of, with_operator_key
 from testkit.factories import make_channel
@@ -102,7 +101,7 @@ async def _graph_of(app: App, admin: Admin) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def database_of(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[None]:
+async def database_of(environ: dict[str, str], name: str, *, template: str) -> AsyncIterator[None]:
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     try:
         await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -114,11 +113,10 @@ async def database_of(environ: dict[str, str], name: str, *, template: str = "te
 
 
 @asynccontextmanager
-async def made_worlds(environ: dict[str, str], worker: str) -> AsyncIterator[Worlds]:
+async def made_worlds(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
     alone, both = f"tga_alone_{worker}", f"tga_both_{worker}"
-    async with database_of(environ, alone):
+    async with database_of(environ, alone, template=template):
         known = Worlds(environ, alone, both, TenantId(0), TenantId(0), (), (), {}, UUID(int=0), {}, (), datetime.now(UTC))
-        await migrate(known.settings_of(alone).database, tell=lambda _: None)
         a, only_a, shared, key, key_id = await _make_a(known)
         async with database_of(environ, both, template=alone):
             b, key_of_b, keys_of_b = await _make_b(known, shared, only_a)
@@ -141,7 +139,7 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
         await admin.close()
         await key_of(app, a)
         key_id = (await app.tenant(a).keys.newest())[0].key_id
-        key = await key_of(app, a)
+        key = await key_of(app, a, user_id=(await app.system.users.join(a, "anna")).user_id)
         await app.tenant(a).audit.note(AuditedAction("anna", "test", "/channels"))
     return a, tuple(channels[:2]), tuple(channels[2:]), key, key_id
 

@@ -32,11 +32,10 @@ async def tell(assembled: App) -> list[ChannelId]:
 
 
 def test_questions_are_answered_with_the_graph_and_forwards_without_it(
-    runner: CliRunner, empty_database: dict[str, str], environ: dict[str, str]
+    runner: CliRunner, migrated_database: dict[str, str], environ: dict[str, str]
 ) -> None:
-    off = {**empty_database, "NEO4J_URI": ""}
-    on = {**empty_database, "NEO4J_URI": environ["NEO4J_URI"]}
-    assert runner.invoke(app, ["migrate", "--quiet"], env=off).exit_code == 0
+    off = {**migrated_database, "NEO4J_URI": ""}
+    on = {**migrated_database, "NEO4J_URI": environ["NEO4J_URI"]}
     first, second, _third = connected(off, tell)
 
     told = runner.invoke(app, ["graph", "forwards"], env=off)

@@ -12,11 +12,11 @@ import typer
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from telegram_assistant.api.site import endpoints
 from telegram_assistant.cli import app
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.api_clients import description
 from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription
 
 ENDPOINTS = {
@@ -34,8 +34,10 @@ ENDPOINTS = {
     "channels show": "get_channel_activity",
     "dead-letters list": "list_dead_letters",
     "digest": "get_digest",
+    "digest plan": "get_digest_plan",
     "graph forwards": "list_forwards",
     "graph spread": "get_spread",
+    "interests list": "list_interests",
     "keys create": "create_api_key",
     "keys list": "list_api_keys",
     "people list": "list_members",
@@ -90,8 +92,12 @@ PRINT_NO_DATA = {
     "dead-letters discard",
     "dead-letters replay",
     "demo",
+    "digest set-plan",
     "folders add",
     "folders remove",
+    "interests add",
+    "interests remove",
+    "interests reset",
     "jobs run",
     "keys operator",
     "keys revoke",
@@ -143,7 +149,7 @@ def test_every_command_that_prints_data_has_the_option() -> None:
 
 @pytest.fixture(scope="module")
 def described() -> dict[str, Any]:
-    return endpoints().openapi()
+    return description()
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +164,7 @@ async def tenant(system: SystemStores) -> tuple[str, int]:
     await system.posts.save_derived([Derived(post, 1, "ru", ())])
     await make_deleted(system, channel_id, at=datetime.now(UTC))
     await system.accounts.add(known.tenant_id)
+    await system.users.join(known.tenant_id, f"person of {name}")
     return name, channel_id
 
 

@@ -14,7 +14,6 @@ from telegram_assistant.features.operations.vector_upkeep import keep_vectors
 from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import system_stores
 from testkit.models import MINILM
 from tests.ai.conftest import minilm
@@ -30,12 +29,11 @@ def test_without_vectors_there_is_nothing_to_rebuild(runner: CliRunner) -> None:
 
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["nobody has them", "a process that runs has them"])
-async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty_database: dict[str, str], minilm: Path, tmp_path: Path) -> None:
-    await migrate(read_settings(empty_database).database, tell=lambda _: None)
+async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, migrated_database: dict[str, str], minilm: Path, tmp_path: Path) -> None:
     variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(tmp_path / "vectors")}
 
     async def command() -> str:
-        environ = {**os.environ, **empty_database, **variables}
+        environ = {**os.environ, **migrated_database, **variables}
         called = (sys.executable, "-m", "telegram_assistant", "rebuild", "vectors")
         process = await asyncio.create_subprocess_exec(*called, env=environ, stdout=PIPE, stderr=PIPE, cwd=tmp_path)
         said, progress = await process.communicate()
@@ -43,7 +41,7 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty
         assert "vectors: 0 of about" in progress.decode()
         return said.decode()
 
-    async with opened_with_vectors(empty_database, models=minilm, folder=tmp_path / "vectors") as running:
+    async with opened_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as running:
         channel_id, _ = await make_followed_channel(running.system)
         await index_of(running).write(await land(running.system, channel_id, "Snow", "Rain", "Ice"))
         if is_running:
@@ -67,17 +65,16 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty
     if not is_running:
         said = await command()
     assert said.strip() == "3 posts are in the new collection, and searches use it."
-    async with opened_with_vectors(empty_database, models=minilm, folder=tmp_path / "vectors") as again:
+    async with opened_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as again:
         assert await index_of(again).vectors.collections() == {SPACE.collection(2): SPACE.name}
         assert await index_of(again).vectors.count(SPACE.collection(2)) == 3
 
 
-async def test_words_are_made_anew_by_the_command(empty_database: dict[str, str], runner: CliRunner) -> None:
-    settings = read_settings(empty_database)
-    await migrate(settings.database, tell=lambda _: None)
+async def test_words_are_made_anew_by_the_command(migrated_database: dict[str, str], runner: CliRunner) -> None:
+    settings = read_settings(migrated_database)
     async with open_pool(settings.database, DatabaseLogin.SYSTEM) as pool:
         system = system_stores(pool, Wakeup())
         channel_id, _ = await make_followed_channel(system)
         await land(system, channel_id, "Snow", "Rain", "Ice")
-    told = await asyncio.to_thread(runner.invoke, app, ["rebuild", "text"], env=empty_database)
+    told = await asyncio.to_thread(runner.invoke, app, ["rebuild", "text"], env=migrated_database)
     assert told.stdout.strip() == "The words of 3 posts are in the new table, and searches use it."

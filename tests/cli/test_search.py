@@ -11,12 +11,15 @@ from typer.testing import CliRunner, Result
 
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from testkit.models import MINILM
+from testkit.stories import store_story
 from tests.ai.conftest import minilm
+from tests.conftest import Admin
 from tests.vectors.indexed import index_of, opened_with_vectors, vectors_in
 
 __all__ = ["minilm"]
@@ -48,6 +51,17 @@ async def test_posts_are_shown_with_where_they_are_and_what_was_counted(system: 
     assert text in told.stdout
     assert f"2 posts; channels: Channel {channel_id} 2 · languages: ru 2 · days: 01.11 2" in told.stdout
     assert "only words were searched: vectors are off" in told.stderr
+
+
+async def test_a_story_is_shown_once_and_flat_shows_every_post(system: SystemStores, runner: CliRunner, admin: Admin) -> None:
+    name, channel_id = await make_reader(system, "Снег остановил трамваи", "Трамваи стоят: снег")
+    first, second = (PostId(ChannelId(channel_id), MessageId(number)) for number in (1, 2))
+    await store_story(admin, [first, second], [(second, first, LinkKind.REWRITE, 3.0, False)])
+    told = await call(runner, ["search", "снег", "--tenant", name])
+    assert f"and 1 more post of this story: Channel {channel_id}; tga stories {first}" in " ".join(told.stdout.split())
+    assert told.stdout.count("https://t.me/gorod_") == 1
+    flat = await call(runner, ["search", "снег", "--tenant", name, "--flat"])
+    assert flat.stdout.count("https://t.me/gorod_") == 2
 
 
 async def test_words_are_found_while_redis_is_away(system: SystemStores, runner: CliRunner) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 import redis as redis_client
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from telegram_assistant.demo.folder import CONTENTS, MARKER
 from testkit.chromium import ENGLISH_DESKTOP, Hands, open_chromium, open_tab
@@ -19,7 +19,7 @@ from testkit.demos import TGA, OpenApi, Started, running_demo, started_by, still
 from testkit.engines import Engine, free_port, running_engine
 from tests.conftest import named_database
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.serial, pytest.mark.long]
 
 CHANNELS = 31
 
@@ -43,18 +43,39 @@ def until_new(api: OpenApi, since: datetime) -> None:
         time.sleep(0.5)
 
 
+def until_listed(api: OpenApi, *paths: str) -> None:
+    """Waits until each of these lists has something."""
+    deadline = time.monotonic() + 120
+    for path in paths:
+        while not api.get(path)["items"]:
+            assert time.monotonic() < deadline, f"{path} stays empty"
+            time.sleep(0.1)
+
+
 async def read_in_a_browser(api: OpenApi) -> None:
-    """By the printed link, with the keyboard alone: posts are there, new ones are counted, and one of them opens."""
+    """By the printed link, with the keyboard alone: a story is the first thing to see; posts are there, new ones are counted, and one opens."""
     async with open_chromium() as chromium, open_tab(chromium, ENGLISH_DESKTOP, api.address) as page:
         hands = Hands(page, by_keys=True)
         await page.goto(api.login)
         await hands.press(page.locator("main button"))
-        await expect(page.locator("article[data-post]").first).to_be_visible()
+        await expect(page.locator("article.story h2").first).to_be_visible()
+        await page.keyboard.type("gf")
         await hands.press(page.locator("[data-live] a"))
         await page.wait_for_load_state()
         await hands.press(page.locator("article [data-act=open]").first)
         await page.wait_for_url("**/post/**")
         await expect(page.locator("main .text").first).to_be_visible()
+        for section, something in (("s", "article.post"), ("d", "article.digest")):
+            await until_shown(page, section, something)
+
+
+async def until_shown(page: Page, section: str, something: str) -> None:
+    """Looks into a section again and again, until its page shows it."""
+    deadline = time.monotonic() + 120
+    while not await page.locator(something).count():
+        assert time.monotonic() < deadline, f"{page.url} stays empty"
+        await page.keyboard.type(f"g{section}")
+        await page.wait_for_load_state()
 
 
 async def databases_of(environ: dict[str, str]) -> set[str]:
@@ -74,12 +95,13 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
 
     with running_demo(folder, given, "--port", port) as demo:
         api = demo.until_open()
-        assert [line[2:13].strip() for line in demo.lines if line.startswith("✔")][-3:] == ["accounts", "channels", "first posts"]
+        assert [line[2:13].strip() for line in demo.lines if line.startswith("✔")][-4:] == ["accounts", "channels", "first posts", "first story"]
         assert {one["folder"] for one in api.get("/channels?limit=100")["items"]} == {"Новости", "Tech & Science", "Наблюдение"}
         assert len(api.get("/channels?limit=100")["items"]) == CHANNELS
         opened_at = datetime.now(UTC)
         await read_in_a_browser(api)
         until_new(api, opened_at)
+        until_listed(api, "/alerts?limit=1", "/watches")
         first, started = api.posts(), started_by(folder)
         assert set(still_running(started)) == {"simulator", "roles"}
         assert demo.stop() == 0

@@ -8,8 +8,9 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.ask.ask import Answer, Outcome, answer_from, ask
-from telegram_assistant.features.search.search import SearchResult
+from telegram_assistant.features.ask.answers import Answer, Outcome
+from telegram_assistant.features.ask.ask import answer_from, ask
+from telegram_assistant.features.search.results import SearchResult
 from telegram_assistant.language.questions import parse_question
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -53,7 +54,7 @@ async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
 
-    async def asks(typed: str, previous: str = "") -> Answer:
+    async def asks(typed: str, *previous: str) -> Answer:
         later = NOW + timedelta(hours=1)
         return await ask(typed, tenant_id=tenant_id, stores=tenant_stores(pool, tenant_id), index=None, now=later, previous=previous)
 
@@ -63,7 +64,7 @@ async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without
         ["Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины."],
     )
     assert answer.passages[0].post_id == posts[0].id
-    assert (await asks("Почему из-за трещины?", previous=QUESTION)).outcome is Outcome.ANSWERED
+    assert (await asks("Почему из-за трещины?", QUESTION)).outcome is Outcome.ANSWERED
     assert (await asks("Сколько стоит билет на концерт в Солнцеборе?")).outcome is Outcome.NEAREST
     assert (await asks("Когда родился Шекспир?")).outcome is Outcome.NOTHING
     with pytest.raises(Rejected):
@@ -73,6 +74,13 @@ async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without
 def test_who_gives_another_number_is_shown_too() -> None:
     answer = answered(CLOSED, OTHERS)
     assert [one.text for one in answer.sentences] == ["Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины.", OTHERS]
+
+
+def test_a_question_for_a_number_is_answered_with_one_and_not_with_the_headline() -> None:
+    shown = "Компания «Тримарис» показала новинку\n\nЧасы компании «Тримарис» стоят 910 долларов. Заряда хватает на неделю."
+    headline = "«Тримарис» показала новинку: в компании довольны"
+    answer = answered(shown, headline, question="Сколько долларов стоит новинка компании «Тримарис»?")
+    assert [one.text for one in answer.sentences] == ["Часы компании «Тримарис» стоят 910 долларов."]
 
 
 def test_a_university_is_not_its_town() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
+from functools import partial
 from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
@@ -23,10 +24,10 @@ from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
-from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
+from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, person_stores, tenant_stores
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
+from testkit.receiving import MailServer, Webhook, served
 from tests.conftest import Admin
-from tests.features.receiving import MailServer, Webhook, served
 
 SECRET = new_secret()
 
@@ -81,7 +82,14 @@ async def desk(system: SystemStores, pool: Pool, webhook: Webhook, admin: Admin)
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, make_subscription(channel_id))
     client = WebhookClient(Guard(ports=frozenset({webhook.port}), although_private=(ip_network("127.0.0.0/8"),)))
-    sender = Sender(system.deliveries, lambda one: tenant_stores(pool, one), client, Mailer(read_group(MailSettings, {}), "http://here"), "one")
+    sender = Sender(
+        system.deliveries,
+        lambda one: tenant_stores(pool, one),
+        partial(person_stores, pool),
+        client,
+        Mailer(read_group(MailSettings, {}), "http://here"),
+        "one",
+    )
     yield Desk(system, pool, tenant_id, channel_id, sender)
     await client.close()
 

@@ -16,7 +16,6 @@ from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.telemetry.health import Health
@@ -29,10 +28,9 @@ POSTS = 30
 
 
 @pytest.fixture(scope="module")
-async def own(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
+async def own(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[dict[str, str]]:
     """A rebuild reads all posts that there are, so these are in a database of their own."""
-    async with scratch_database(environ, f"tga_graph_{worker}") as database:
-        await migrate(read_settings(database).database, tell=lambda _: None)
+    async with scratch_database(environ, f"tga_graph_{worker}", template=template) as database:
         yield database
 
 

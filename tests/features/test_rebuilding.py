@@ -13,10 +13,8 @@ from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.events import PostParsed
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
-from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
 from telegram_assistant.vectors.protocol import Space
@@ -32,10 +30,9 @@ TEXTS = [f"The cat number {number} sleeps on the roof" for number in range(30)]
 
 
 @pytest.fixture(scope="module")
-async def own(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
+async def own(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[dict[str, str]]:
     """A rebuild reads all posts that there are, so these are in a database of their own."""
-    async with scratch_database(environ, f"tga_rebuild_{worker}") as database:
-        await migrate(read_settings(database).database, tell=lambda _: None)
+    async with scratch_database(environ, f"tga_rebuild_{worker}", template=template) as database:
         yield database
 
 

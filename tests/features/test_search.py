@@ -13,12 +13,14 @@ import pytest
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import PostParsed
 from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.pages import COMPARED_CHARACTERS
-from telegram_assistant.features.search.search import SearchPage, search
+from telegram_assistant.features.search.results import SearchPage
+from telegram_assistant.features.search.search import search
 from telegram_assistant.features.search.words import Relaxed
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
@@ -29,6 +31,7 @@ from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoi
 from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
+from testkit.stories import store_story
 from tests.conftest import Admin
 from tests.vectors.indexed import index_of, mark_complete, opened_with_vectors
 
@@ -319,3 +322,51 @@ async def test_a_mistyped_word_is_mended_with_a_word_that_the_tenant_sees(app: A
     unseen = await reader.asks("секретовид", by_meaning=False)
     assert (unseen.found, unseen.mended) == ((), ())
     assert (await other.asks("секретовид", by_meaning=False)).mended[0].meant == "секретовед"
+
+
+async def test_a_story_is_one_result_with_its_other_posts_and_every_post_is_listed_on_demand(reader: Reader, admin: Admin) -> None:
+    posts = await reader.says("Мост закрыли для грузовиков", "Закрыт мост у Охты", "Осмотр опор нашёл трещины", "Старый мост покрасили")
+    first, second, third, other = (post.id for post in posts)
+    await store_story(admin, [first, second, third], [(second, first, LinkKind.REWRITE, 3.0, False), (third, second, LinkKind.REWRITE, 3.0, False)])
+    answer = await reader.asks("мост", by_meaning=False, by_story=True)
+    assert {one.post_id: one.story and [post.post_id for post in one.story.more] for one in answer.found} in (
+        {second: [first, third], other: None},
+        {first: [second, third], other: None},
+    )
+    assert {one.story.story_id for one in answer.found if one.story} == {first}, "the story has the id of its first post"
+    assert answer.facets.posts == 3
+    flat = await reader.asks("мост", by_meaning=False)
+    assert ({one.post_id for one in flat.found}, {one.story for one in flat.found}) == ({first, second, other}, {None})
+
+
+async def test_posts_joined_only_through_a_post_of_another_tenant_are_two_results(app: App, reader: Reader, admin: Admin) -> None:
+    (first, second), stranger = await reader.says("Мост закрыли для грузовиков", "Закрыт мост у Охты"), await make_reader(app)
+    before = await reader.asks("мост", by_meaning=False, by_story=True)
+    (between,) = await stranger.says("Мост закрыт")
+    links = [(between.id, first.id, LinkKind.COPY, 9.0, False), (second.id, between.id, LinkKind.COPY, 9.0, False)]
+    await store_story(admin, [first.id, second.id, between.id], links)
+    assert await reader.asks("мост", by_meaning=False, by_story=True) == before
+    assert len(before.found) == 2
+
+
+async def test_pages_of_stories_show_each_once_though_a_later_post_joins_two_of_them(reader: Reader, admin: Admin) -> None:
+    posts = [post.id for post in await reader.says(*[f"Кот номер {number} спит" for number in range(24)])]
+    for story in range(8):
+        own = posts[story * 3 : story * 3 + 3]
+        await store_story(admin, own, [(one, own[0], LinkKind.REWRITE, 3.0, False) for one in own[1:]])
+    shown: list[set[str]] = []
+    cursor = None
+    while True:
+        answer = await reader.asks("кот", by_meaning=False, by_story=True, limit=3, cursor=cursor)
+        shown += [{str(one.post_id), *(str(post.post_id) for post in one.story.more)} for one in answer.found if one.story]
+        if cursor is None:
+            with pytest.raises(Rejected, match="another query"):
+                await reader.asks("кот", by_meaning=False, cursor=answer.cursor)
+            (late,) = await reader.says("Кот проснулся", posted_at=NOW + timedelta(hours=1))
+            story_id = await admin.fetchval("SELECT story_id FROM story_posts WHERE channel_id = $1 LIMIT 1", reader.channel_id)
+            await admin.execute("UPDATE story_posts SET story_id = $2 WHERE channel_id = $1", reader.channel_id, story_id)
+            await store_story(admin, [late.id], [(late.id, one, LinkKind.COPY, 9.0, False) for one in posts], story_id=story_id)
+        if (cursor := answer.cursor) is None:
+            break
+    assert len(shown) == 8
+    assert set().union(*shown) == {str(post) for post in posts}

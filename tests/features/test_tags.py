@@ -7,11 +7,14 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.tags import RecentTags, choose_tag, most_used, posts_by_tag, vocabulary
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
-from testkit.factories import World
+from testkit.factories import World, make_page, make_post
 
 DAY = timedelta(days=1)
+MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +82,24 @@ async def test_posts_by_tag_come_newest_first_page_by_page(system: SystemStores,
     assert [one.post.posted_at for one in seen] == sorted((one.post.posted_at for one in seen), reverse=True)
     assert len(seen) == len(tagged)
     assert {one.post.id for one in seen} == tagged
+
+
+async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share_a_second(system: SystemStores, world: World, now: datetime) -> None:
+    for channel_id in world.of_a:
+        posts = [make_post(channel_id=channel_id, message_id=100 + one, text="матч", posted_at=now - DAY - (one // 3) * MINUTE) for one in range(40)]
+        await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+        await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
+        for post in posts:
+            await tag(system, channel_id, post.message_id, "спорт" if post.message_id % 4 else "погода")
+    whole = await world.stores_a.tag_use.posts(["спорт"], since=now - 10 * DAY, limit=1000)
+    seen, place = [], None
+    while True:
+        page = await posts_by_tag("спорт", since=now - 10 * DAY, stores=world.stores_a, limit=7, before=place)
+        seen += [one.stored for one in page.posts]
+        place = page.next
+        if place is None:
+            break
+    assert [one.post.id for one in seen] == [one.post.id for one in whole]
 
 
 async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world: World, now: datetime) -> None:

@@ -11,7 +11,6 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.features.graph import Engine, GraphScope, who_forwards
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
@@ -89,14 +88,13 @@ async def observe(app: App, servers: OwnServers, admin: "asyncpg.Connection[asyn
 
 
 @pytest.mark.serial
-async def test_neo4j_dies_under_load_and_nothing_is_lost(empty_database: dict[str, str], request: pytest.FixtureRequest) -> None:
-    await migrate(read_settings(empty_database).database, tell=lambda _: None)
+async def test_neo4j_dies_under_load_and_nothing_is_lost(migrated_database: dict[str, str], request: pytest.FixtureRequest) -> None:
     with own_servers("redis", "neo4j") as servers:
         theirs = servers.environ()
         own = {name: theirs[name] for name in ("REDIS_URL", "NEO4J_URI", "NEO4J_USER", "NEO4J_PASSWORD")}
-        admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
+        admin = await asyncpg.connect(migrated_database["DATABASE_ADMIN_URL"])
         try:
-            async with assemble(read_settings({**empty_database, **own, "CRAWL_ENABLED": "false"})) as app:
+            async with assemble(read_settings({**migrated_database, **own, "CRAWL_ENABLED": "false"})) as app:
                 await observe(app, servers, admin, 60.0 if request.config.getoption("--full") else 10.0)
         finally:
             await admin.close()

@@ -6,15 +6,12 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.world import HOME_DC
 from testkit.engines import free_port, running_engine
 from testkit.programs import INGEST, kill, program
 from testkit.simulators import simulator
-from tests.conftest import scratch_database
 
 API = ("telegram_assistant", "run", "--roles", "api")
 DIGITS, PASSWORD = "79995550402", "сезам"
@@ -79,20 +76,19 @@ class Installation:
 
 
 @asynccontextmanager
-async def empty_installation(environ: dict[str, str], name: str, folder: Path, *, is_interrupted: bool) -> AsyncIterator[Installation]:
-    async with scratch_database(environ, name) as own:
-        with telegram() as made, running_engine("redis", folder / "redis") as redis, ExitStack() as programs:
-            await migrate(read_settings(own).database, tell=lambda _: None)
-            own |= {
-                **made.settings,
-                **{f"{role}_PORT": str(free_port()) for role in ("INGEST", "API")},
-                "REDIS_URL": redis.url,
-                "HTTP_HOST": "127.0.0.1",
-                "S3_ENDPOINT": "",
-                "FILES_DIR": str(folder / "files"),
-                "SESSION_ENCRYPTION_KEY": make_key(),
-                "PARSER_SCHEDULER_INTERVAL_SEC": "5",
-            }
-            programs.enter_context(program(*API, environ={**own, "GIGACHAT_CREDENTIALS": "a secret"}, log=folder / "api.log"))
-            ingest = programs.enter_context(program(*INGEST, environ=own, log=folder / "ingest.log"))
-            yield Installation(own, made, folder, programs, is_interrupted, ingest)
+async def empty_installation(own: dict[str, str], folder: Path, *, is_interrupted: bool) -> AsyncIterator[Installation]:
+    """The programs of an installation in a database that nobody has used yet."""
+    with telegram() as made, running_engine("redis", folder / "redis") as redis, ExitStack() as programs:
+        environ = own | {
+            **made.settings,
+            **{f"{role}_PORT": str(free_port()) for role in ("INGEST", "API")},
+            "REDIS_URL": redis.url,
+            "HTTP_HOST": "127.0.0.1",
+            "S3_ENDPOINT": "",
+            "FILES_DIR": str(folder / "files"),
+            "SESSION_ENCRYPTION_KEY": make_key(),
+            "PARSER_SCHEDULER_INTERVAL_SEC": "5",
+        }
+        programs.enter_context(program(*API, environ={**environ, "GIGACHAT_CREDENTIALS": "a secret"}, log=folder / "api.log"))
+        ingest = programs.enter_context(program(*INGEST, environ=environ, log=folder / "ingest.log"))
+        yield Installation(environ, made, folder, programs, is_interrupted, ingest)

@@ -13,7 +13,6 @@ import asyncpg
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
@@ -114,12 +113,11 @@ async def until(happened: Callable[[], Awaitable[bool]], what: str, *, seconds: 
 
 @asynccontextmanager
 async def installed(servers: OwnServers, telegram: ControlClient, folder: Path, *, number: int, **more: str) -> AsyncIterator[Installation]:
-    """The programs end before what they use."""
+    """The programs end before what they use. `tga` is migrated when a server starts, and nobody uses it."""
     common = {"TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key(), "INGEST_PORT": "0"}
-    async with scratch_database(servers.environ(), f"ingest_{number}") as environ:
+    async with scratch_database(servers.environ(), f"ingest_{number}", template="tga") as environ:
         environ |= {"REDIS_URL": environ["REDIS_URL"].removesuffix("/0") + f"/{number}", "PARSER_SCHEDULER_INTERVAL_SEC": "5", **common, **more}
         settings = read_settings(environ)
-        await migrate(settings.database, tell=lambda _: None)
         admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
         async with assemble(settings, with_accounts=True) as app:
             with ExitStack() as programs:

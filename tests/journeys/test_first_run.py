@@ -14,7 +14,7 @@ from tests.journeys.first_run import FOLDER, LINES, LISTED, PASSWORD, WAYS, Inst
 from tests.journeys.installation import until
 from tests.web.operations_world import PAYLOAD
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.serial, pytest.mark.long]
 
 JOURNEYS = (
     [(device, is_interrupted) for device in ALL_DEVICES for is_interrupted in (False, True)]
@@ -29,9 +29,9 @@ API_HASH = "0123456789abcdef0123456789abcdef"
 
 @pytest.mark.parametrize(("device", "is_interrupted"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "killed" if one else "calm")
 async def test_an_empty_installation_becomes_one_that_is_read_and_managed(
-    environ: dict[str, str], worker: str, tmp_path: Path, device: Device, is_interrupted: bool
+    migrated_database: dict[str, str], tmp_path: Path, device: Device, is_interrupted: bool
 ) -> None:
-    async with empty_installation(environ, f"tga_first_run_{worker}", tmp_path, is_interrupted=is_interrupted) as made, open_chromium() as chromium:
+    async with empty_installation(migrated_database, tmp_path, is_interrupted=is_interrupted) as made, open_chromium() as chromium:
         await until(lambda: answers(chromium, made), "the api answers")
         async with open_tab(chromium, device, made.address) as page:
             base = await become_owner(page)

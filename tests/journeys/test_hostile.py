@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.migrating import migrate
 from testkit import hostile_contents as contents
 from testkit.engines import free_port
 from testkit.hostile_run import UNLIMITED, measure
@@ -34,10 +32,9 @@ def test_there_are_enough_hostile_contents_of_every_kind() -> None:
 
 
 async def test_others_are_served_while_hostile_contents_come_by(servers: OwnServers, tmp_path: Path) -> None:
-    async with scratch_database(servers.environ(), "tga_hostile") as environ:
+    async with scratch_database(servers.environ(), "tga_hostile", template="tga") as environ:
         ports = {name: str(free_port()) for name in ("WORKER_PORT", "API_PORT")}
         places = {"FILES_DIR": str(tmp_path / "files"), "VECTORS_DIR": str(tmp_path / "vectors")}
-        await migrate(read_settings(environ).database, tell=lambda _: None)
         found = await measure({**environ, **UNLIMITED, **ports, **places}, tmp_path, seconds=SECONDS)
     assert {status for answers in found.answers.values() for status in answers} == {200}
     assert max(hostile for _, hostile in found.p95_ms.values()) < MAX_P95_MS

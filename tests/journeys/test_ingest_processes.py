@@ -28,7 +28,7 @@ HANDED_OVER_SECONDS = 10.0
 FROZEN_SECONDS = 2 * LEASE_SECONDS + 1
 SEEN_IN_TROUBLE_ONLY = {"account_blocked_until_seconds", "parser_hwm_age_seconds"}
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.serial, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ STARTED_HERE = ("scripts/servers up", "eval ", "tga-sim demo", "tga run")
 ROW = re.compile(r"^\| [^|]+ \| .+ \| `(?P<ours>.+)` \|$", re.MULTILINE)
 OURS = {found["ours"].replace("\\|", "|") for found in ROW.finditer(CHECK_STATUS)} - {"tga run"}
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.serial, pytest.mark.long]
 
 
 @dataclass(frozen=True)

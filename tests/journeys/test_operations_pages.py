@@ -19,7 +19,6 @@ from telegram_assistant.features.people import begin_session
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.scraping import Metrics, RoleAddress, role_status
 from telegram_assistant.web.cookies import SESSION
@@ -27,7 +26,6 @@ from telegram_simulator.control.client import ControlClient
 from testkit.engines import Engine, free_port
 from testkit.programs import INGEST, WORKER, kill, program, simulator
 from testkit.web_clients import public_id_of
-from tests.conftest import scratch_database
 from tests.journeys.installation import until
 
 API = ("telegram_assistant", "run", "--roles", "api")
@@ -83,28 +81,26 @@ def telegram() -> Iterator[ControlClient]:
 
 
 @pytest.fixture
-async def environ(environ: dict[str, str], worker: str, redis: Engine, telegram: ControlClient, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
-    async with scratch_database(environ, f"tga_operator_{worker}") as own:
-        await migrate(read_settings(own).database, tell=lambda _: None)
-        ports = {f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")}
-        yield {
-            **own,
-            **ports,
-            "REDIS_URL": redis.url,
-            "HTTP_HOST": "127.0.0.1",
-            "FILES_DIR": str(tmp_path / "files"),
-            "TELEGRAM_API_ID": "1",
-            "TELEGRAM_API_HASH": "any",
-            "TELEGRAM_SESSION_STRING": telegram.session(PHONE, joined=[CITY, TECH]),
-            "SESSION_ENCRYPTION_KEY": make_key(),
-            "PARSER_SCHEDULER_INTERVAL_SEC": "5",
-        }
+def own(migrated_database: dict[str, str], redis: Engine, telegram: ControlClient, tmp_path: Path) -> dict[str, str]:
+    """The environment of an installation of its own."""
+    return {
+        **migrated_database,
+        **{f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")},
+        "REDIS_URL": redis.url,
+        "HTTP_HOST": "127.0.0.1",
+        "FILES_DIR": str(tmp_path / "files"),
+        "TELEGRAM_API_ID": "1",
+        "TELEGRAM_API_HASH": "any",
+        "TELEGRAM_SESSION_STRING": telegram.session(PHONE, joined=[CITY, TECH]),
+        "SESSION_ENCRYPTION_KEY": make_key(),
+        "PARSER_SCHEDULER_INTERVAL_SEC": "5",
+    }
 
 
 @pytest.fixture
-async def operator(environ: dict[str, str]) -> AsyncIterator[Operator]:
+async def operator(own: dict[str, str]) -> AsyncIterator[Operator]:
     """An owner of the operator's tenant, which follows two channels with all their history."""
-    async with assemble(read_settings(environ)) as app:
+    async with assemble(read_settings(own)) as app:
         tenant = await app.system.tenants.ensure("default")
         for channel_id, title, username in ((CITY, "Городские новости", "gorod_news"), (TECH, "Tech Daily", "tech_daily")):
             await app.system.channels.register(Channel(channel_id=ChannelId(channel_id), title=title, username=username))
@@ -112,27 +108,27 @@ async def operator(environ: dict[str, str]) -> AsyncIterator[Operator]:
         member = await app.system.users.join(tenant.tenant_id, "operator", role=MemberRole.OWNER)
         token = (await begin_session(member.user_id, people=app.api.people, agent="test")).token
         page = f"/t/{await public_id_of(app, token, tenant.tenant_id)}/operations/numbers"
-    base_url = f"http://127.0.0.1:{environ['API_PORT']}"
+    base_url = f"http://127.0.0.1:{own['API_PORT']}"
     async with httpx.AsyncClient(base_url=base_url, cookies={SESSION: token}, headers={"Accept-Language": "en"}, timeout=30) as client:
-        yield Operator(client, page, environ)
+        yield Operator(client, page, own)
 
 
 async def test_the_operators_numbers_are_those_of_metrics_and_killed_processes_are_said_to_be_away(
-    environ: dict[str, str], operator: Operator, telegram: ControlClient, tmp_path: Path
+    own: dict[str, str], operator: Operator, telegram: ControlClient, tmp_path: Path
 ) -> None:
     log = tmp_path / "tga.log"
     with (
-        program(*API, environ=environ, log=log),
-        program(*INGEST, environ=environ, log=log) as ingest,
-        program(*WORKER, environ=environ, log=log) as worker,
+        program(*API, environ=own, log=log),
+        program(*INGEST, environ=own, log=log) as ingest,
+        program(*WORKER, environ=own, log=log) as worker,
     ):
         await until(lambda: says_nothing_is_missing(operator), "all roles report themselves", seconds=120)
         await watch_under_load(operator, telegram)
-        await until(lambda: has_stopped(environ), "nothing is on its way any more", seconds=120)
-        await leave_something_waiting(environ)
+        await until(lambda: has_stopped(own), "nothing is on its way any more", seconds=120)
+        await leave_something_waiting(own)
         await until(lambda: agrees(operator), "the page says what /metrics says", seconds=60)
         assert figures_named(await operator.look()) == {*COUNTED, *QUEUES, "posts_landed", "dead_letters tagging", "age"}
-        assert await saved_minutes(environ) == {name: one["processed"] for name, one in figures(await operator.look()).items() if one["processed"]}
+        assert await saved_minutes(own) == {name: one["processed"] for name, one in figures(await operator.look()).items() if one["processed"]}
         kill(worker)
         kill(ingest)
         assert await until(lambda: says_both_are_missing(operator), "the page says that neither runs", seconds=15) < 15

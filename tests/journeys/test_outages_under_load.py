@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +19,6 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.media.files import MediaJob
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
@@ -132,15 +131,19 @@ def told_to_come_back(answer: httpx.Response) -> bool:
     return problem_of(answer)[0] == 503 and int(answer.headers["retry-after"]) >= 1
 
 
+@pytest.fixture(scope="module")
+def servers() -> Iterator[OwnServers]:
+    with own_servers("postgres", "redis", "s3") as running:
+        yield running
+
+
 @pytest.mark.serial
 @pytest.mark.parametrize("name", ["postgres", "s3"])
-async def test_a_server_dies_under_load_and_nothing_is_lost(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+async def test_a_server_dies_under_load_and_nothing_is_lost(name: str, servers: OwnServers, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     seconds = 60.0 if request.config.getoption("--full") else 10.0
-    with own_servers("postgres", "redis", "s3") as servers:
-        settings = read_settings({**servers.environ(), "CRAWL_ENABLED": "false"})
-        await migrate(settings.database, tell=lambda _: None)
-        async with asked(settings, timeout_seconds=3.0) as (app, client):
-            load = await observe(app, client, servers, name, seconds, tmp_path)
+    settings = read_settings({**servers.environ(), "CRAWL_ENABLED": "false"})
+    async with asked(settings, timeout_seconds=3.0) as (app, client):
+        load = await observe(app, client, servers, name, seconds, tmp_path)
     statuses = {answer.status_code for answer in load.answers}
     assert statuses == ({200, 503} if name == "postgres" else {200})
     assert all(answer.status_code == 200 or told_to_come_back(answer) for answer in load.answers)

@@ -8,8 +8,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from testkit.engines import free_port
@@ -45,10 +43,9 @@ def telegram() -> Iterator[tuple[ControlClient, str]]:
 
 
 @pytest.fixture
-async def beginner(empty_database: dict[str, str], telegram: tuple[ControlClient, str], tmp_path: Path) -> AsyncIterator[Beginner]:
+async def beginner(migrated_database: dict[str, str], telegram: tuple[ControlClient, str], tmp_path: Path) -> AsyncIterator[Beginner]:
     control, web = telegram
-    environ = {**empty_database, "PREVIEWS_URL": web, "INGEST_PORT": str(free_port()), "PARSER_SCHEDULER_INTERVAL_SEC": "1"}
-    await migrate(read_settings(environ).database, tell=lambda _: None)
+    environ = {**migrated_database, "PREVIEWS_URL": web, "INGEST_PORT": str(free_port()), "PARSER_SCHEDULER_INTERVAL_SEC": "1"}
     admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
     yield Beginner(environ, control, tmp_path, admin)
     await admin.close()

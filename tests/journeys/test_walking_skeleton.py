@@ -26,7 +26,7 @@ from testkit.servers import OwnServers, own_servers
 CITY, TECH = 1_500_000_001, 1_500_000_002
 PHONE = "79990000001"
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.serial, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

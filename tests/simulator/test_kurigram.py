@@ -7,6 +7,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, TECH
@@ -20,7 +22,7 @@ from pyrogram import Client
 from pyrogram.raw import functions
 from pyrogram.storage import SQLiteStorage
 
-async def main(folder, host, port, dc_id, key, user_id):
+async def main(folder, host, port, dc_id, key, user_id, count):
     storage = SQLiteStorage("second", Path(folder))
     await storage.open()
     await storage.dc_id(int(dc_id))
@@ -36,8 +38,8 @@ async def main(folder, host, port, dc_id, key, user_id):
     await storage.close()
     client = Client("second", api_id=1, api_hash="hash", workdir=Path(folder), no_updates=True, fetch_replies=False, fetch_topics=False)
     await client.connect()
-    ids = [message.id async for message in client.get_chat_history("load_1", limit=5000)]
-    print("contiguous" if ids == list(range(5000, 0, -1)) else ids[:10])
+    ids = [message.id async for message in client.get_chat_history("load_1", limit=int(count))]
+    print("contiguous" if ids == list(range(5000, 5000 - int(count), -1)) else ids[:10])
     answer = await client.invoke(functions.messages.GetDialogFilters())
     print([one.title.text for one in answer.filters[1:]])
     shown = await client.invoke(functions.chatlists.CheckChatlistInvite(slug="AbCdEf"))
@@ -48,11 +50,16 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_kurigram_connects_with_a_stored_key_pages_five_thousand_posts_and_sees_folders(sim: Simulator, tmp_path: Path) -> None:
+async def test_kurigram_connects_with_a_stored_key_pages_through_posts_and_sees_folders(
+    sim: Simulator, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """At full size through all five thousand posts of a channel."""
+    count = 5000 if request.config.getoption("full") else 500
     people = People(sim)
     people.put_into_folder(PHONE, "Новости", [CITY])
     people.share_folder("AbCdEf", "Новости", [TECH])
-    arguments = (str(tmp_path), sim.host, str(sim.ports[HOME_DC]), str(HOME_DC), sim.new_login(PHONE).hex(), str(sim.world.account(PHONE).user_id))
+    login = (str(HOME_DC), sim.new_login(PHONE).hex(), str(sim.world.account(PHONE).user_id))
+    arguments = (str(tmp_path), sim.host, str(sim.ports[HOME_DC]), *login, str(count))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PROGRAM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path
     )

@@ -99,13 +99,14 @@ def test_near_hashes_share_a_piece_that_is_nearly_the_same() -> None:
         assert any(piece in wanted for piece, wanted in zip(pieces, probes(one), strict=True))
 
 
-async def test_how_many_of_the_demo_worlds_pictures_are_found_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """Seven scenes, two stories each, as they were and changed in three ways: never is one story taken for another."""
+async def test_how_many_of_the_demo_worlds_pictures_are_found_again(capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
+    """Two stories of each scene, as they were and changed: never is one story taken for another. At full size all scenes, cropped too."""
+    scenes, changes = (SCENES, CHANGES) if request.config.getoption("full") else (SCENES[::2], CHANGES[:3])
     readers, command = PictureReaders(at_once=1), shutil.which("tesseract") or ""
     seen: list[tuple[int, str, Look, str]] = []
     try:
-        for number, (scene, story) in enumerate(itertools.product(SCENES, range(2))):
-            for change in CHANGES:
+        for number, (scene, story) in enumerate(itertools.product(scenes, range(2))):
+            for change in changes:
                 opened = await readers.open(picture(scene, lines(story), 1000 + number, change))
                 seen.append((number, change, opened.look, await read_text(opened.picture, command=command)))
     finally:
@@ -117,6 +118,6 @@ async def test_how_many_of_the_demo_worlds_pictures_are_found_again(capsys: pyte
             if one[1] == "original":
                 found[other[1]] += 1
     with capsys.disabled():
-        print(f"\nfound again of 14: {found}")
-    assert found["recompressed"] >= 12
-    assert found["watermarked"] >= 12
+        print(f"\nfound again of {2 * len(scenes)}: {found}")
+    assert found["recompressed"] >= 0.85 * 2 * len(scenes)
+    assert found["watermarked"] >= 0.85 * 2 * len(scenes)

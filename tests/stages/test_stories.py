@@ -1,5 +1,7 @@
 """The stage stories: posts that tell the same are one story, whoever tells it, in whichever order they come."""
 
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, permutations
@@ -7,15 +9,18 @@ from itertools import count, permutations
 import pytest
 
 from telegram_assistant.domain.channels.channel import Channel
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.post import Origin, Post
 from telegram_assistant.domain.stories.story import LinkKind, StoryChange
 from telegram_assistant.events import PostIndexed, StoryChanged
+from telegram_assistant.features.stories.trends import trends_since
 from telegram_assistant.stages.stories import stories
+from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND
 from telegram_assistant.understanding.stories import StoryBuilder
-from testkit.factories import make_channel, make_page, make_post
+from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 
 INDEXED = datetime(2026, 11, 16, 8, 0, tzinfo=UTC)
 _days = count(10, 10)
@@ -67,6 +72,30 @@ async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(system:
     }
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 1, 3, 0, 2)])
+async def test_a_story_is_a_trend_for_whoever_follows_five_channels_that_told_it_within_half_an_hour(
+    system: SystemStores, pool: Pool, builder: StoryBuilder, morning: datetime, order: tuple[int, ...]
+) -> None:
+    posts = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE, FIRE_AGAIN, FIRE)
+    everyone, somebody = [tenant_stores(pool, await follows(system, some)) for some in (posts, posts[1:])]
+    found = []
+    for place in order:
+        await group(builder, posts[place])
+        found.append(len(await trends_since(morning, stores=everyone)))
+        assert await trends_since(morning, stores=somebody) == ()
+    assert found == [0, 0, 0, 0, 1]
+    (trend,) = await trends_since(morning, stores=everyone)
+    assert (trend.burst.found_at, trend.burst.channels) == (posts[4].posted_at, 5)
+    assert await trends_since(posts[4].posted_at + timedelta(seconds=1), stores=everyone) == ()
+
+
+async def follows(system: SystemStores, posts: Sequence[Post]) -> TenantId:
+    tenant_id = await make_tenant(system)
+    for post in posts:
+        await system.channels.subscribe(tenant_id, make_subscription(post.channel_id))
+    return tenant_id
+
+
 async def test_running_twice_changes_nothing_and_tells_the_same(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
     posts = await told_by(system, morning, FIRE, FIRE_AGAIN)
     first = await group(builder, *posts)
@@ -85,6 +114,26 @@ async def test_stories_do_not_depend_on_the_order_in_which_posts_come(system: Sy
         found = await system.stories.of_posts([one.id for one in posts])
         seen.add((order, found[posts[0].id] == found[posts[2].id], found[posts[0].id] == found[posts[1].id]))
     assert {(same, other) for _, same, other in seen} == {(True, False)}
+
+
+async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(system: SystemStores, builder: StoryBuilder) -> None:
+    """More posts share terms than each is compared with, so a late one takes another's place."""
+    texts = [
+        f"В Нортвике на Заводской улице {'горит склад' if number % 3 else 'тушат гараж'}, ранены {number % 7 + 2}, выехали {number % 5 + 3} расчётов"
+        for number in range(MAX_FOUND + 8)
+    ]
+    seen = set()
+    for seed in range(3):
+        posts = await told_by(system, INDEXED - timedelta(days=next(_days)), *texts)
+        order = list(range(len(posts)))
+        if seed:
+            random.Random(seed).shuffle(order)
+        for start in range(0, len(order), 9):
+            await group(builder, *(posts[place] for place in order[start : start + 9]))
+        found = await system.stories.of_posts([one.id for one in posts])
+        stories_of = [found[one.id] for one in posts]
+        seen.add(tuple(stories_of.index(one) for one in stories_of))
+    assert len(seen) == 1
 
 
 async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:

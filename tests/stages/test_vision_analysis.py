@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -192,10 +192,11 @@ def bomb() -> bytes:
         (b"no picture at all", "it cannot be opened (refused: this is no picture that can be read)"),
         (drawn()[:3000], "it cannot be opened (refused: this is no picture that can be read)"),
         (b"GIF89a" + b"\xff" * 2000, "it cannot be opened (refused: this is no picture that can be read)"),
-        (bomb(), "it cannot be opened (refused: it has too many pixels)"),
+        (bomb, "it cannot be opened (refused: it has too many pixels)"),
     ],
 )
-async def test_broken_and_hostile_files_fail_alone(looking: Looking, data: bytes, why: str) -> None:
+async def test_broken_and_hostile_files_fail_alone(looking: Looking, data: bytes | Callable[[], bytes], why: str) -> None:
+    data = data() if callable(data) else data
     post = await looking.post(await looking.channel(), data, drawn("Bridge closed"))
     assert (await looking.look(post)).status is VisionStatus.ANALYZED
     assert await looking.whys(post) == [why, str(VisionDecision.LOOK.words)]

@@ -3,6 +3,8 @@
 import random
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.summaries.cleaning import learn_habits
@@ -90,6 +92,25 @@ def test_the_readers_language_is_used_where_there_is_one_and_advertising_never()
     german = summarise(STORY, language="de")
     assert german is not None
     assert german.language == "ru"
+
+
+@pytest.mark.parametrize(
+    ("opening", "news"),
+    [
+        ("Read it and had to share.", "Wheat got dearer on the exchange. It costs 320 dollars."),
+        ("Не смог пройти мимо такого сегодня.", "Пшеница на бирже подорожала. Она стоит 320 долларов."),
+    ],
+)
+def test_an_opening_that_has_nothing_to_do_with_the_rest_is_not_told(opening: str, news: str) -> None:
+    summary = summarise([post(1, f"{opening} {news}")])
+    assert summary is not None
+    assert summary.headline.text == news.split(".", maxsplit=1)[0] + "."
+
+
+def test_a_first_sentence_that_the_rest_goes_on_about_is_told() -> None:
+    summary = summarise([post(1, "Цены на пшеницу снова растут третью неделю. Пшеница стоит 320 долларов.")])
+    assert summary is not None
+    assert summary.headline.text == "Цены на пшеницу снова растут третью неделю."
 
 
 def test_openings_and_closings_are_learnt_from_a_channels_posts() -> None:

@@ -52,11 +52,16 @@ CASES: dict[str, PageCase] = {
     "search.save": PageCase(lambda _: "/search/saved", status=303, form=lambda _: {"name": "snow", "query": "snow"}),
     "search.delete": PageCase(lambda _: f"/search/saved/{NOBODY}/delete", lambda one: f"/search/saved/{one.ids_of_b['search']}/delete", status=404),
     "ask.show": PageCase(lambda _: "/ask?q=What+is+new+about+snow%3F", lambda _: f"/ask?q={MARK}+snow%3F", foreign_status=200),
+    "ask.stream": PageCase(lambda _: "/ask/stream?q=What+is+new+about+snow%3F", lambda _: f"/ask/stream?q={MARK}+snow%3F", foreign_status=200),
     "changes.show": PageCase(lambda one: f"/changes?days=30&channel={one.shared[0]}", lambda _: f"/changes?channel={ONLY_B[0]}"),
     "trends.show": PageCase(lambda _: "/trends?days=7"),
     "digests.show": PageCase(lambda _: "/digest"),
     "digests.show_plan": PageCase(lambda _: "/digest/plan"),
     "digests.set_plan": PageCase(lambda _: "/digest/plan", status=303, form=lambda _: {"time": "08:00", "length": "long"}),
+    "digests.create_feed": PageCase(lambda _: "/digest/feed"),
+    "digests.revoke_feed": PageCase(
+        lambda one: f"/digest/feed/{UUID(int=one.a)}/revoke", lambda one: f"/digest/feed/{UUID(int=one.b)}/revoke", status=404
+    ),
     "digests.show_one": PageCase(lambda _: f"/digest/{NOBODY}", lambda one: f"/digest/{one.ids_of_b['digest']}", status=404),
     "digests.make": PageCase(lambda _: "/digest/make", status=303),
     "interests.show": PageCase(lambda _: "/interests"),

@@ -143,7 +143,7 @@ async def test_interests_are_learnt_from_feedback_and_saved_posts_and_can_be_for
     assert "Nothing yet" in (await owner.open("./interests")).text
 
 
-async def test_a_story_that_five_channels_tell_within_a_quarter_of_an_hour_is_a_trend(
+async def test_a_story_that_five_channels_tell_within_half_an_hour_is_a_trend(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
     channels = await channels_of(tenant_id, 5, system=system, admin=admin)
@@ -151,5 +151,5 @@ async def test_a_story_that_five_channels_tell_within_a_quarter_of_an_hour_is_a_
         first = await tell(dict.fromkeys(channels[:4], BRIDGE), 1, system=system, admin=admin, minutes_ago=10)
         assert "No trend in this time" in (await reader.open("./trends")).text
         await tell({channels[4]: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=2, like=first)
-        assert "5 channels within 15 minutes" in (await reader.open("./trends")).text
+        assert "5 channels within 30 minutes" in (await reader.open("./trends")).text
         assert f"/story/{first}" in reader.page

@@ -14,6 +14,8 @@ from tests.web.browsing import log_in
 from tests.web.operations_world import build_operations
 from tests.web.reading_world import ReadingWorld
 
+pytestmark = pytest.mark.long
+
 WANTED = ALL_DEVICES if os.environ.get("ALL_DEVICES") else DEVICES
 
 

@@ -29,6 +29,7 @@ JOURNEYS = (
 
 
 @pytest.mark.parametrize(("device", "by_keys"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse")
+@pytest.mark.long
 async def test_a_reader_reads_everything_there_is_leaves_and_returns(
     chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld, device: Device, by_keys: bool
 ) -> None:

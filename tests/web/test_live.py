@@ -36,7 +36,11 @@ async def listening(address: str, browser: Browser) -> AsyncIterator[AsyncIterat
     """The lines of the stream that an open feed listens to."""
     cookies = {SESSION: browser.client.cookies[SESSION]}
     path = f"{browser.base}/live?since={quote(datetime.now(UTC).isoformat())}&folder="
-    async with httpx.AsyncClient(base_url=address, cookies=cookies, timeout=SOON_SECONDS) as client, client.stream("GET", path) as stream:
+    headers = {"Accept": "text/event-stream"}
+    async with (
+        httpx.AsyncClient(base_url=address, cookies=cookies, headers=headers, timeout=SOON_SECONDS) as client,
+        client.stream("GET", path) as stream,
+    ):
         assert stream.status_code == 200
         assert stream.headers["content-type"].startswith("text/event-stream")
         yield stream.aiter_lines()
@@ -65,6 +69,12 @@ async def test_a_session_that_is_ended_elsewhere_closes_its_stream(app: App, oth
     async with served_web(other_app) as address, listening(address, owner) as lines:
         await heard(lines, ": hello")
         await app.api.people.end_other_sessions(owner.user_id, token=None)
+        assert await heard(lines, "event:") == "event: over"
+
+
+async def test_a_page_whose_session_ended_before_it_listened_is_told_so(app: App, owner: Browser) -> None:
+    await app.api.people.end_other_sessions(owner.user_id, token=None)
+    async with served_web(app) as address, listening(address, owner) as lines:
         assert await heard(lines, "event:") == "event: over"
 
 

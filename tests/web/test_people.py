@@ -12,7 +12,6 @@ from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.features.people import make_login_link
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.pages.login import first_owner_code
@@ -213,9 +212,8 @@ def with_web(settings: Settings, **changed: object) -> Settings:
     return settings.model_copy(update={"web": settings.web.model_copy(update=changed)})
 
 
-async def test_the_first_owner_needs_the_code_from_elsewhere_and_is_the_only_one(empty_database: dict[str, str]) -> None:
-    settings = read_settings(empty_database)
-    await migrate(settings.database, tell=lambda _: None)
+async def test_the_first_owner_needs_the_code_from_elsewhere_and_is_the_only_one(migrated_database: dict[str, str]) -> None:
+    settings = read_settings(migrated_database)
     async with assemble(settings) as app, browser_of(app) as far, browser_of(app, address="127.0.0.1") as near:
         assert (await far.open("/")).headers["location"] == "/login"
         assert (await far.open("/login")).headers["location"] == "/start"

@@ -7,6 +7,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import follow_long_ago, make_channel, make_page, make_post
 from testkit.stories import StoryLink, store_story
@@ -29,6 +30,7 @@ async def post(system: SystemStores, channel_id: ChannelId, text: str, *, minute
     posted_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=minutes)
     made = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at, lang="ru")
     await system.landing.land(make_page(made), Claim(channel_id, 0))
+    await system.posts.save_derived([Derived(made, 1, "ru", ())])
     return made.id
 
 
@@ -54,6 +56,42 @@ async def test_today_tells_an_event_once_and_leaves_single_posts_to_the_feed(
     assert page.index("Городские новости") < page.index("Дороги края")
     assert f"/story/{first}" in page
     assert (await owner.open(f"./story/{second}")).status_code == 200, "any post of the story finds it"
+
+
+async def test_a_search_shows_a_story_once_and_every_post_on_demand(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    page = (await owner.open("./search?q=мост")).text
+    assert page.count('<article class="card post') == 1
+    assert "and 1 more post of this story" in page
+    assert f"/story/{first}" in page
+    assert f"/post/{second}" in page
+    every = (await owner.open("./search?q=мост&show=posts")).text
+    assert every.count('<article class="card post') == 2
+
+
+async def feed_address(owner: Browser, feed: str) -> str:
+    page = (await owner.submit("./feeds", feed=feed)).text
+    return "/feeds/" + page.partition('class="copy">')[2].partition(".atom")[0].partition("/feeds/")[2]
+
+
+async def test_feeds_list_the_posts_of_a_story_and_all_stories_as_the_tenant_sees_them(
+    owner: Browser, browser: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId, app: App
+) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    await owner.open(f"./story/{first}")
+    one = await feed_address(owner, f"story:{second}")
+    everything = await feed_address(owner, "story:all")
+    atom = (await browser.client.get(f"{one}.atom")).text
+    assert [atom.count(f"urn:telegram-assistant:post:{post_id}<") for post_id in (first, second)] == [1, 1]
+    assert "<title>Мост через Охту закрыли для грузовиков до 1 апреля</title>" in atom
+    rss = (await browser.client.get(f"{everything}.rss")).text
+    assert rss.count("<item>") == rss.count(f"story:{first}") == 1
+    for unknown in ("story:1/1", "story:x", f"story:{2**70}/1"):
+        await owner.open("./receivers")
+        assert (await owner.submit("./feeds", feed=unknown)).status_code == 404
+    await app.tenant(tenant_id).followed.leave(second.channel_id)
+    assert (await browser.client.get(f"{one}.atom")).status_code == 404, "the post that the feed was made of is not seen any more"
+    assert "<item>" not in (await browser.client.get(f"{everything}.rss")).text, "what one channel tells is no story"
 
 
 async def test_what_came_since_the_last_visit_is_marked_in_its_story(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:

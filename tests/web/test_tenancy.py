@@ -31,8 +31,8 @@ CHANGING = re.compile(
 
 
 @pytest.fixture(scope="module")
-async def worlds(environ: dict[str, str], database: dict[str, str], worker: str) -> AsyncIterator[Worlds]:
-    async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web") as made:
+async def worlds(environ: dict[str, str], database: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
+    async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web", template) as made:
         async with assemble(made.settings_of(made.both)) as app:
             await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
             await app.tenant(made.b).members.invite(MARK, MemberRole.EDITOR, created_by=MARK, lasts=timedelta(days=1))

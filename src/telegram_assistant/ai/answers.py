@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from telegram_assistant.ai.protocols import Vector
-from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.understanding.policy import Allowed, FallbackReason, PendingImprovement, ProviderRequest, Tier
 from telegram_assistant.telemetry.metrics import AI_RESULTS
 
@@ -18,8 +18,6 @@ class Policies(Protocol):
     async def of_channel(self, channel_id: ChannelId) -> Allowed: ...
 
     async def of_channels(self, channel_ids: Collection[ChannelId]) -> Mapping[ChannelId, Allowed]: ...
-
-    async def of_tenant(self, tenant_id: TenantId) -> Allowed: ...
 
 
 class Results(Protocol):

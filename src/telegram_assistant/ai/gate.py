@@ -21,7 +21,7 @@ from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
 from telegram_assistant.ai.paid_call import ProviderCaller
-from telegram_assistant.ai.prompting import Prompt, harmless, prompt
+from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.ai.provider_chain import ProviderChain
 from telegram_assistant.ai.providers import ConfiguredProvider
@@ -32,14 +32,13 @@ from telegram_assistant.ai.questions import (
     ProviderAnswer,
     Question,
     about_tags,
-    chat,
     highest_of,
     listed_by_topic,
     unchanged,
 )
 from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.vectors import VectorMaker
-from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.understanding.policy import (
     WORTH_TRYING_AGAIN,
     AiPolicy,
@@ -173,16 +172,6 @@ class Gate:
                 found = replace(found, reason=FallbackReason.NO_PROVIDER if error.failure == Failure.REFUSED else FallbackReason.FAILED)
         return count_result("text_in", found)
 
-    async def answer[T: Output](
-        self, written: Prompt, data: str, shape: type[T], *, tenant_id: TenantId, urgency: Urgency, max_tokens: int = 1000, **blanks: str
-    ) -> Understood[T]:
-        """Answers a tenant's own question at its own cost: digests, answers. There is no local substitute."""
-        instruction = written.instruct(data, max_tokens=max_tokens, **blanks)
-        question = Question(
-            ModelTask.CHAT, written, instruction, instruction.system + harmless(data), shape, unchanged, unchanged, highest_of(instruction), chat
-        )
-        return await self._understand(question, await self._policies.of_tenant(tenant_id), urgency, None)
-
     async def vectors(
         self,
         texts: Sequence[str],
@@ -214,16 +203,8 @@ class Gate:
         return PostVectors(model, vectors, reasons)
 
     async def _understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency, post_id: PostId | None) -> Understood[T]:
-        written, purpose = question.prompt.label, question.prompt.name
-        found: ProviderAnswer[T] | FallbackReason = FallbackReason.POLICY
-        if allowed.policy is AiPolicy.PROVIDER:
-            found = await self._asker.ask(question, allowed, urgency)
-        if isinstance(found, ProviderAnswer):
-            model = found.source.models[question.work]
-            result = Understood(found.value, Tier.PROVIDER, found.source.name, model, written, None, found.is_cached, found.cost_micro)
-            return count_result(purpose, result)
-        nothing: Understood[T] = Understood(None, None, "", "", written, reason=found)
-        return count_result(purpose, await self._left_for_later(nothing, purpose, post_id))
+        result = await self._asker.understand(question, allowed, urgency)
+        return count_result(question.prompt.name, await self._left_for_later(result, question.prompt.name, post_id))
 
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:

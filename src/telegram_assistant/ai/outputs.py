@@ -96,8 +96,16 @@ class PictureFacts(Output):
     is_document: bool = False
 
 
+class Prose(Output):
+    """Plain text: sentences that code checks afterwards, one by one."""
+
+    text: Annotated[str, _storable(20_000)]
+
+
 def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
     """Parses an answer. Raises ProviderFailed(UNUSABLE) for another shape, and for an answer that repeats `ours`, the prompt."""
+    if issubclass(shape, Prose):
+        return _not_leaking(shape(text=answer[:MAX_CHARACTERS]), ours)
     found = _JSON.search(answer[:MAX_CHARACTERS])
     if found is None:
         raise ProviderFailed(Failure.UNUSABLE, "the answer holds no JSON object")
@@ -106,6 +114,10 @@ def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
     except ValidationError as error:
         places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)[:5])
         raise ProviderFailed(Failure.UNUSABLE, places[:500]) from error
+    return _not_leaking(parsed, ours)
+
+
+def _not_leaking[T: Output](parsed: T, ours: str) -> T:
     if leaks(" ".join(_strings(parsed.model_dump())), ours):
         raise ProviderFailed(Failure.UNUSABLE, "the answer repeats its instructions")
     return parsed

@@ -3,6 +3,7 @@
 import re
 import secrets
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,6 +21,23 @@ _TEMPLATE_MARKS = re.compile(
     re.IGNORECASE,
 )
 """Marks of open models' chat templates: a server that does not escape them would see a new turn."""
+_CITATION = re.compile(r"\[(\d{1,3}(?:[,;\s]+\d{1,3})*)\]")
+_ADDRESSED = re.compile(
+    r"\b(?:ignore|forget|disregard|override|bypass)\b.{0,40}\b(?:instructions?|rules?|prompts?|previous|above|sources|posts|passages)\b"
+    r"|\b(?:system|developer|hidden) (?:prompt|message|instructions?)\b|\byour (?:instructions|system|rules|guidelines)\b"
+    r"|(?:^|[.!?>\]}\n] )(?:system|assistant|developer|система|ассистент|помощник|модель)\s*[:,]"
+    r"|\b(?:as an? |you are an? |if you are an? |dear )(?:ai|assistant|language model|model|llm|bot)\b"
+    r"|\b(?:answer|reply|respond|say|output|print|write|repeat) (?:only|that|with|in \w+ only|exactly|nothing|the (?:word|following|system))\b"
+    r"|\bdo not (?:show|cite|quote|mention|answer|use)\b|\b(?:citation checker|the user is|outcome ?[=:])"
+    r"|\b(?:забудь|игнорируй\w*|отбрось|не учитывай)\b.{0,40}"
+    r"\b(?:инструкц\w+|правил\w*|источник\w*|указани\w+|пост\w*|сказанн\w+|канал\w*|остальн\w+)"
+    r"|\bисточник\w* игнорируй\w*|\bсистемн\w+ (?:сообщени\w+|промпт\w*|инструкци\w+)|\bтво[ий]\w* (?:инструкци\w+|правил\w+|промпт\w*)"
+    r"|\b(?:если )?ты (?:[—–-] ?)?(?:языковая )?(?:модель|ассистент|бот|нейросеть|ии)\b|\b(?:уважаемая|дорогая) (?:модель|нейросеть)\b"
+    r"|\b(?:ответь|отвечай|отвечайте|напиши|выведи|повтори|скажи)[,:]? (?:что|только|одним|«|\"|ровно|дословно|словом)"
+    r"|\bне (?:цитируй|показывай|упоминай|отвечай|используй)\b|\bкогда спросят\b|\bпользователь (?:уже|просит|хочет)\b",
+    re.IGNORECASE,
+)
+"""Words with which people speak to models, not to readers."""
 _KEPT_CONTROLS = "\n\t"
 _INVISIBLE = {"Cc", "Cf", "Co", "Cn", "Cs"}
 _JOINERS = "\u200d\ufe0f"
@@ -55,7 +73,23 @@ def fenced(data: str) -> str:
     return f"{FENCE} DATA {word} {FENCE}\n{harmless(data)}\n{FENCE} END {word} {FENCE}"
 
 
+def numbered(passages: Sequence[tuple[str, str]], *, max_characters: int) -> str:
+    """Passages under numbers in square brackets, each with its heading. Numbers in brackets that stand in them become round ones."""
+    cleaned = ((_CITATION.sub(r"(\1)", heading), _CITATION.sub(r"(\1)", text[:max_characters])) for heading, text in passages)
+    return "\n\n".join(f"[{number}] {' '.join(heading.split())}\n{text.strip()}" for number, (heading, text) in enumerate(cleaned, start=1))
+
+
+def addresses_model(text: str) -> bool:
+    """Whether a text speaks to a model: about its instructions, in its roles, or in the marks of its prompts. Such a text is not sent."""
+    seen = " ".join(_visible(text).split())
+    return bool(_TEMPLATE_MARKS.search(text) or _FENCE_LIKE.search(text) or _ADDRESSED.search(seen))
+
+
+def _visible(data: str) -> str:
+    """The text without invisible characters."""
+    return "".join(one for one in data[:MAX_CHARACTERS] if one in _KEPT_CONTROLS or one in _JOINERS or unicodedata.category(one) not in _INVISIBLE)
+
+
 def harmless(data: str) -> str:
     """The text without fences, chat-template marks and invisible characters."""
-    seen = "".join(one for one in data[:MAX_CHARACTERS] if one in _KEPT_CONTROLS or one in _JOINERS or unicodedata.category(one) not in _INVISIBLE)
-    return _FENCE_LIKE.sub("==", _TEMPLATE_MARKS.sub(" ", seen))
+    return _FENCE_LIKE.sub("==", _TEMPLATE_MARKS.sub(" ", _visible(data)))

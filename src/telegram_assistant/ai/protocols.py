@@ -57,10 +57,14 @@ class Embedded:
     tokens: Tokens
 
 
-class Chat(Protocol):
-    """Answers an instruction."""
+type Hear = Callable[[str], None]
+"""Receives the pieces of an answer while it is written."""
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply: ...
+
+class Chat(Protocol):
+    """Answers an instruction. With `hear` the answer is streamed, and returned as a whole at the end as well."""
+
+    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply: ...
 
 
 class Vision(Protocol):

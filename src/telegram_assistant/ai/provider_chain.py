@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from telegram_assistant.ai.answers import Results
-from telegram_assistant.ai.outputs import Output, parse
+from telegram_assistant.ai.answers import Results, Understood
+from telegram_assistant.ai.outputs import Output, Prose, parse
 from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.protocols import Reply
@@ -16,12 +16,14 @@ from telegram_assistant.ai.questions import ProviderAnswer, Question, chat, high
 from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.domain.understanding.policy import (
     WORTH_TRYING_AGAIN,
+    AiPolicy,
     Allowed,
     Failure,
     FallbackReason,
     ModelTask,
     ProviderFailed,
     ProviderRequest,
+    Tier,
     Urgency,
     reason_of,
 )
@@ -48,6 +50,18 @@ class ProviderChain:
         self._flights = flights
         self._results = results
         self._wait_seconds = wait_seconds
+
+    async def understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency) -> Understood[T]:
+        """The answer with its origin, or why there is none: the policy, the budget, or the provider."""
+        found: ProviderAnswer[T] | FallbackReason = FallbackReason.POLICY
+        if allowed.policy is AiPolicy.PROVIDER:
+            found = await self.ask(question, allowed, urgency)
+        if isinstance(found, FallbackReason):
+            return Understood(None, None, "", "", question.prompt.label, reason=found)
+        source = found.source
+        return Understood(
+            found.value, Tier.PROVIDER, source.name, source.models[question.work], question.prompt.label, None, found.is_cached, found.cost_micro
+        )
 
     async def ask[T: Output](
         self, question: Question[T], allowed: Allowed, urgency: Urgency, *, kept: Mapping[bytes, str | None] | None = None, only_known: bool = False
@@ -80,7 +94,7 @@ class ProviderChain:
         return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else FallbackReason.NO_PROVIDER)
 
     async def _fly[T: Output](self, question: Question[T], order: CallOrder, key: bytes, progress: Progress) -> T:
-        """Makes the call; an answer of the wrong shape is repaired once, by the same model."""
+        """Makes the call; JSON of the wrong shape is repaired once, by the same model."""
         request = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
 
         async def known() -> Reply | None:
@@ -97,6 +111,8 @@ class ProviderChain:
         try:
             value = parse(question.shape, reply.text, ours=question.prompt.text)
         except ProviderFailed:
+            if issubclass(question.shape, Prose):
+                raise
             value = await self._repair(question, order, reply.text, progress)
         value = question.accept(value)
         await self._results.keep(request, {key: value.model_dump_json()})

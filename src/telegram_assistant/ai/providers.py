@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
-from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Provider, Reply, SharedToken, TextKind
+from telegram_assistant.ai.protocols import Embedded, Hear, Instruction, Picture, Provider, Reply, SharedToken, TextKind
 from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.errors import CannotStart
@@ -117,8 +117,8 @@ class _WhenNeeded:
         self._built: Provider | None = None
         self._building = asyncio.Lock()
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
-        return await (await self._provider()).chat(instruction, model=model, timeout_seconds=timeout_seconds)
+    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply:
+        return await (await self._provider()).chat(instruction, model=model, timeout_seconds=timeout_seconds, hear=hear)
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
         return await (await self._provider()).look(instruction, picture, model=model, timeout_seconds=timeout_seconds)
@@ -141,7 +141,7 @@ def _gigachat(settings: Settings, token: SharedToken) -> ConfiguredProvider:
     own = settings.gigachat
 
     def build() -> Provider:
-        built: Provider = import_module("telegram_assistant.ai.gigachat").GigaChatProvider(own, token=token)
+        built: Provider = import_module("telegram_assistant.ai.clients.gigachat").GigaChatProvider(own, token=token)
         return built
 
     models = {ModelTask.CHAT: own.model, ModelTask.VISION: own.vision_model, **_vectors(settings, EmbeddingSource.GIGACHAT)}
@@ -152,7 +152,7 @@ def _openai(settings: Settings) -> ConfiguredProvider:
     own = settings.openai
 
     def build() -> Provider:
-        built: Provider = import_module("telegram_assistant.ai.openai_compatible").OpenAiProvider(own)
+        built: Provider = import_module("telegram_assistant.ai.clients.openai_compatible").OpenAiProvider(own)
         return built
 
     models = {ModelTask.CHAT: own.model, ModelTask.VISION: own.vision_model or own.model, **_vectors(settings, EmbeddingSource.OPENAI)}

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from telegram_assistant.ai.answers import key_of
-from telegram_assistant.ai.outputs import Output, Tags
-from telegram_assistant.ai.prompting import Prompt, prompt
-from telegram_assistant.ai.protocols import Instruction, Reply
+from telegram_assistant.ai.outputs import Output, Prose, Tags
+from telegram_assistant.ai.prompting import Prompt, harmless, prompt
+from telegram_assistant.ai.protocols import Hear, Instruction, Reply
 from telegram_assistant.ai.providers import ConfiguredProvider
-from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
@@ -62,6 +62,17 @@ def about_tags(text: str, content: bytes, vocabulary: Vocabulary, listed: Mappin
         return tags.within(vocabulary, text) if tags.channel_id == channel_id else tags.within(vocabulary, text).without_sort()
 
     return Question(ModelTask.CHAT, written, instruction, content.hex(), Tags, accept, take, highest_of(instruction), chat)
+
+
+def about_prose(written: Prompt, data: str, *, tenant_id: TenantId, max_tokens: int, hear: Hear | None, **blanks: str) -> Question[Prose]:
+    """The question for sentences. Its answer is cached for this tenant only: another one must not learn that it was asked."""
+    instruction = written.instruct(data, max_tokens=max_tokens, **blanks)
+    content = f"{tenant_id}\n{instruction.system}\n{harmless(data)}"
+
+    async def send(source: ConfiguredProvider, asked: Instruction, timeout_seconds: float) -> Reply:
+        return await source.provider.chat(asked, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds, hear=hear)
+
+    return Question(ModelTask.CHAT, written, instruction, content, Prose, unchanged, unchanged, highest_of(instruction), send)
 
 
 def unchanged[T](answer: T) -> T:

@@ -1,15 +1,21 @@
-"""Vectors of tenants' questions. API requests reach a model only through this module, and never at another tenant's cost."""
+"""Tenants' own questions to models: vectors of searches, answers, texts. Requests reach a model only here, and never at another's cost."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from telegram_assistant.ai.answers import Understood, count_result
-from telegram_assistant.ai.protocols import TextKind, Vector
-from telegram_assistant.ai.questions import VECTORS
+from telegram_assistant.ai.outputs import Prose
+from telegram_assistant.ai.prices import Prices
+from telegram_assistant.ai.prompting import Prompt
+from telegram_assistant.ai.protocols import Hear, TextKind, Vector
+from telegram_assistant.ai.provider_chain import ProviderChain
+from telegram_assistant.ai.providers import ConfiguredProvider
+from telegram_assistant.ai.questions import OVERHEAD_TOKENS, VECTORS, about_prose
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, ProviderRequest, Urgency
+from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, ModelTask, ProviderRequest, Urgency
+from telegram_assistant.domain.understanding.spending import Tokens
 
 MAX_RECENT = 1000
 
@@ -29,15 +35,60 @@ class RecentResults:
             self._answers.popitem(last=False)
 
 
+@dataclass(frozen=True, slots=True)
+class WritingOffer:
+    """The model that would write, and the most that it may cost in millionths of the unit."""
+
+    provider: str
+    model: str
+    highest_micro: int
+    unit: str
+
+
 class TenantQuestions:
     """One per process."""
 
-    def __init__(self, maker: VectorMaker, *, has_consented: Callable[[TenantId], Awaitable[bool]]) -> None:
+    def __init__(
+        self,
+        sources: Sequence[ConfiguredProvider],
+        *,
+        maker: VectorMaker,
+        chain: ProviderChain,
+        prices: Prices,
+        has_consented: Callable[[TenantId], Awaitable[bool]],
+    ) -> None:
+        self._writers = [source for source in sources if ModelTask.CHAT in source.models]
         self._maker = maker
+        self._chain = chain
+        self._prices = prices
         self._has_consented = has_consented
+
+    @property
+    def has_writers(self) -> bool:
+        """Whether any provider could write a text."""
+        return bool(self._writers)
 
     async def vectors(self, questions: Sequence[str], *, tenant_id: TenantId) -> Understood[tuple[Vector, ...]]:
         """Vectors by the same model as those of posts. A provider is called only with the owner's consent, and the tenant pays."""
-        may_pay = self._maker.needs_provider and await self._has_consented(tenant_id)
-        allowed = Allowed(AiPolicy.PROVIDER, (tenant_id,)) if may_pay else Allowed(AiPolicy.LOCAL)
+        allowed = await self._allowed(tenant_id) if self._maker.needs_provider else Allowed(AiPolicy.LOCAL)
         return count_result(VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed, Urgency.QUESTION))
+
+    async def offer(self, characters: int, *, max_tokens: int, tenant_id: TenantId) -> WritingOffer | None:
+        """The highest price of a text about so many characters. None without a provider, or without the owner's consent."""
+        if not self._writers or not await self._has_consented(tenant_id):
+            return None
+        most = Tokens(characters + OVERHEAD_TOKENS, max_tokens)
+        prices = [self._prices.of(source.name, source.models[ModelTask.CHAT]).of(most) for source in self._writers]
+        first = self._writers[0]
+        return WritingOffer(first.name, first.models[ModelTask.CHAT], max(prices), self._prices.unit)
+
+    async def write(
+        self, written: Prompt, data: str, *, tenant_id: TenantId, urgency: Urgency, max_tokens: int, hear: Hear | None = None, **blanks: str
+    ) -> Understood[Prose]:
+        """Text about the data, at the tenant's cost. `hear` gets its pieces, unless the answer is known already. No local substitute."""
+        question = about_prose(written, data, tenant_id=tenant_id, max_tokens=max_tokens, hear=hear, **blanks)
+        allowed = await self._allowed(tenant_id) if self._writers else Allowed(AiPolicy.PROVIDER)
+        return count_result(written.name, await self._chain.understand(question, allowed, urgency))
+
+    async def _allowed(self, tenant_id: TenantId) -> Allowed:
+        return Allowed(AiPolicy.PROVIDER, (tenant_id,)) if await self._has_consented(tenant_id) else Allowed(AiPolicy.LOCAL)

@@ -10,8 +10,9 @@ from starlette.requests import Request
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.posts.post import Facts, Json
 from telegram_assistant.domain.tenants.access import Caller
+from telegram_assistant.errors import Forbidden
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.translation import ENGLISH, accepted_language, say
 
 
@@ -33,6 +34,13 @@ class RequestContext:
     def say(self, reason: Reason | None) -> str | None:
         """The reason as a sentence in the caller's language."""
         return None if reason is None else say(reason, self.language)
+
+    @property
+    def own(self) -> PersonStores:
+        """The stores of the caller's person. Raises Forbidden if the key belongs to nobody."""
+        if self.caller.user_id is None:
+            raise Forbidden(Reason("key_of_nobody", "this belongs to a person; use a key that a person made on the page “API keys”"))
+        return self.app.person(self.caller.tenant_id, self.caller.user_id)
 
     def note(self, **facts: Json) -> None:
         """Adds facts to this change's audit entry, besides caller, time and path. Never pass secrets."""

@@ -21,6 +21,8 @@ log = get_logger()
 TRACEPARENT = re.compile(rb"^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$")
 DOCS = "/docs"
 TOOK_TOO_LONG = Reason("request_took_too_long", "The request took too long. Try again in a moment.")
+STREAM_SECONDS = 120.0
+"""A response that sends events may last as long, beyond the time in which other responses are complete."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -52,6 +54,8 @@ class ResponseMiddleware:
             work = asyncio.ensure_future(self._answer(scope, receive, answer))
         try:
             await asyncio.wait({work}, timeout=self._timeout_seconds)
+            if answer.is_stream:
+                await asyncio.wait({work}, timeout=STREAM_SECONDS)
         finally:
             if not work.done():
                 self._cut(work)
@@ -92,6 +96,7 @@ class _Answer:
         self._send = send
         self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         self.status = 0
+        self.is_stream = False
         self.is_over = False
 
     async def send(self, message: Message) -> None:
@@ -101,5 +106,6 @@ class _Answer:
     async def last(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            self.is_stream = any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in message["headers"])
             message = {**message, "headers": [*message["headers"], *self._headers]}
         await self._send(message)

@@ -20,8 +20,11 @@ from inspect import getdoc
 from typing import Any, Protocol
 
 from fastapi import APIRouter, Depends, Security
+from fastapi.datastructures import Default
 from fastapi.security import HTTPBearer
+from pydantic import BaseModel
 from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from telegram_assistant.api.problems import MEDIA_TYPE, TITLES
 from telegram_assistant.domain.tenants.access import Caller, KeyScope
@@ -35,6 +38,12 @@ class Declaration(Protocol):
     """A decorator that declares an endpoint and returns it unchanged."""
 
     def __call__[E: Endpoint](self, endpoint: E, /) -> E: ...
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
 
 
 KEY = HTTPBearer(scheme_name="key", description="An API key created with `tga keys create`, or the value of OPERATOR_KEY.", auto_error=False)
@@ -61,6 +70,10 @@ class Area:
         """`also`: further status codes that it may return."""
         return self._declare("GET", path, scope=scope, example=example, status=200, also=also)
 
+    def events(self, path: str, *, scope: KeyScope, example: object, data: type[BaseModel]) -> Declaration:
+        """A stream of server-sent events, each of which has such `data`."""
+        return self._declare("GET", path, scope=scope, example=example, status=200, also=(), data=data)
+
     def post(
         self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = (), is_secret: bool = False
     ) -> Declaration:
@@ -77,13 +90,23 @@ class Area:
         return self._declare("DELETE", path, scope=scope, example=None, status=204, also=also)
 
     def _declare(
-        self, method: str, path: str, *, scope: KeyScope, example: object, status: int, also: Collection[int], is_secret: bool = False
+        self,
+        method: str,
+        path: str,
+        *,
+        scope: KeyScope,
+        example: object,
+        status: int,
+        also: Collection[int],
+        is_secret: bool = False,
+        data: type[BaseModel] | None = None,
     ) -> Declaration:
         changes = method != "GET"
         refusals = {*ALWAYS, *also, *((404,) if "{" in path else ()), *((400, 408, 409, 413) if changes else ())}
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+        response_class: type[Response] = JSONResponse if data is None else EventStream
         if example is not None:
-            answer["content"] = {"application/json": {"example": example}}
+            answer["content"] = {response_class.media_type: {"example": example} | ({} if data is None else {"schema": _event_of(data)})}
 
         def declare[E: Endpoint](endpoint: E, /) -> E:
             summary, _, description = (getdoc(endpoint) or "").partition("\n\n")
@@ -93,6 +116,8 @@ class Area:
                 methods=[method],
                 status_code=status,
                 operation_id=endpoint.__name__,
+                response_class=response_class,
+                response_model=Default(None) if data is None else data,
                 summary=summary.removesuffix("."),
                 description=f"{description}\n\nNeeds the scope `{scope}`.".strip(),
                 dependencies=[Depends(_requires(scope)), Security(KEY)],
@@ -102,6 +127,11 @@ class Area:
             return endpoint
 
         return declare
+
+
+def _event_of(data: type[BaseModel]) -> dict[str, Any]:
+    content = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"$ref": f"#/components/schemas/{data.__name__}"}}
+    return {"type": "object", "properties": {"event": {"type": "string"}, "data": content}, "required": ["data"]}
 
 
 def _refusal(status: int) -> dict[str, Any]:

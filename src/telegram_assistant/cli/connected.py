@@ -12,6 +12,7 @@ from telegram_assistant.cli.wording import words_of
 from telegram_assistant.errors import Busy, CannotStart, Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
+from telegram_assistant.stores.postgres.tenants.users import Member
 from telegram_assistant.telemetry.logging import configure_logging
 
 TRY_AGAIN = Reason("try_again", "Try again in a moment; `tga doctor` shows details")
@@ -27,6 +28,16 @@ async def tenant_named(app: App, name: str) -> Tenant:
                 tenant=name,
                 quoted=shlex.quote(name),
             )
+        )
+    return known
+
+
+async def member_named(app: App, tenant: Tenant, name: str) -> Member:
+    """The person whose digests and interests a command is about; without a name, the only one."""
+    known = await app.system.users.find(tenant.tenant_id, name)
+    if known is None:
+        raise Rejected(
+            Reason("person_to_name", "say which person of tenant {tenant!r} with --person; `tga people list` shows them", tenant=tenant.name)
         )
     return known
 

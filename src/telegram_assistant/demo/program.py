@@ -5,10 +5,11 @@ import json
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.demo.environment import DemoEnvironment, OpenDemo
+from telegram_assistant.demo.owner import read_first_stories, write_down_wishes
 from telegram_assistant.demo.progress import DemoStep, report
 from telegram_assistant.demo.servers import LOOPBACK, free_port
 from telegram_assistant.demo.stopping import DemoStopped
-from telegram_assistant.demo.tenant import fill_tenant, login_address, wait_for_channels, wait_for_posts
+from telegram_assistant.demo.tenant import fill_tenant, login_address, wait_for_channels, wait_for_first
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.reasons import Reason
 from telegram_assistant.roles import ROLES, RoleName, run_roles
@@ -28,11 +29,13 @@ async def run_program(environment: DemoEnvironment) -> None:
         await stopping.unless_stopped(report(progress, DemoStep.SCHEMA, migrate(settings.database, tell=lambda _: None)))
         async with assemble(settings, with_accounts=True, with_graph=False) as app:
             key = await stopping.unless_stopped(report(progress, DemoStep.ACCOUNTS, fill_tenant(environment.telegram, app)))
+            await stopping.unless_stopped(write_down_wishes(app))
             await environment.background.send(json.dumps({"variables": variables, "web_port": environment.telegram.web_port}))
             api = asyncio.create_task(run_roles(settings, [role for role in ROLES if role.name is RoleName.API], wait_for_stop=stopping.wait))
             api.add_done_callback(lambda _: stopping.stop())
             try:
                 environment.announce(await stopping.unless_stopped(_wait_until_open(environment, app, key)))
+                await stopping.unless_stopped(read_first_stories(app))
             except DemoStopped:
                 pass
             except BaseException:
@@ -46,7 +49,8 @@ async def _wait_until_open(environment: DemoEnvironment, app: App, key: str) -> 
     try:
         async with asyncio.timeout(FILL_SECONDS):
             await report(environment.progress, DemoStep.CHANNELS, wait_for_channels(app))
-            await report(environment.progress, DemoStep.POSTS, wait_for_posts(environment.port, key))
+            await report(environment.progress, DemoStep.POSTS, wait_for_first("feed", port=environment.port, key=key))
+            await report(environment.progress, DemoStep.STORIES, wait_for_first("stories", port=environment.port, key=key))
     except TimeoutError as error:
         raise CannotStart(
             Reason("demo_without_posts", "no posts have arrived within {seconds:.0f} s", seconds=FILL_SECONDS),

@@ -14,6 +14,7 @@ class DemoStep(StrEnum):
     ACCOUNTS = "accounts"
     CHANNELS = "channels"
     POSTS = "first posts"
+    STORIES = "first story"
 
 
 class DemoProgress(Protocol):

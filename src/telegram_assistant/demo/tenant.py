@@ -12,6 +12,7 @@ from telegram_assistant.demo.servers import LOOPBACK
 from telegram_assistant.demo.simulator import SimulatedTelegram
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.channels.channel_requests import RequestKind
+from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole
 from telegram_assistant.features.channels.folders import follow_folder
 from telegram_assistant.features.keys import KeyMaker, list_keys, make_key, revoke_key
@@ -129,8 +130,7 @@ async def new_key(app: App) -> str:
 
 async def login_address(app: App) -> str:
     """Where a browser begins: a link that lets it in once."""
-    owner = await app.system.users.join((await demo_tenant(app)).tenant_id, OWNER_NAME, role=MemberRole.OWNER)
-    token = await make_login_link(owner.user_id, users=app.system.users, created_by=OWNER_NAME)
+    token = await make_login_link(await demo_owner(app), users=app.system.users, created_by=OWNER_NAME)
     return f"http://{LOOPBACK}:{app.settings.http.api_port}/link/{token}"
 
 
@@ -141,22 +141,27 @@ async def wait_for_channels(app: App) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def wait_for_posts(port: int, key: str) -> None:
-    """Waits until the API answers with a post, as it would answer anybody."""
-    while not await asyncio.to_thread(_has_posts, port, key):  # noqa: ASYNC110 -- asked from outside, like anybody
+async def wait_for_first(listed: str, *, port: int, key: str) -> None:
+    """Waits until the API lists one of these (`feed`, `stories`), as it would answer anybody."""
+    while not await asyncio.to_thread(_lists_any, listed, port, key):  # noqa: ASYNC110 -- asked from outside, like anybody
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _has_posts(port: int, key: str) -> bool:
+def _lists_any(listed: str, port: int, key: str) -> bool:
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=ANSWER_SECONDS)
     try:
-        connection.request("GET", "/api/v1/feed?limit=1", headers={"Authorization": f"Bearer {key}"})
+        connection.request("GET", f"/api/v1/{listed}?limit=1", headers={"Authorization": f"Bearer {key}"})
         response = connection.getresponse()
         return response.status == http.client.OK and bool(json.loads(response.read())["items"])
     except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()
+
+
+async def demo_owner(app: App) -> UserId:
+    """The person whom the printed link lets in."""
+    return (await app.system.users.join((await demo_tenant(app)).tenant_id, OWNER_NAME, role=MemberRole.OWNER)).user_id
 
 
 async def demo_tenant(app: App) -> Tenant:

@@ -2,15 +2,18 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.understanding.vocabulary import tag_in
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.feed import FeedPage, page_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.feed import Cursor
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
@@ -20,6 +23,9 @@ MAX_WINDOW = timedelta(days=31)
 RECENT = timedelta(days=7)
 KEPT = timedelta(minutes=1)
 MAX_TENANTS = 1000
+TIES = 20
+"""So many posts more are met, because posts of one second may stand in another order."""
+WALK_BUDGET = timedelta(milliseconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +115,29 @@ async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limi
     tags = [tag for tag, shown in names.items() if shown == name.casefold()]
     if not tags:
         raise Missing(Reason("tag_unknown", "there is no tag {tag!r}", tag=name))
-    posts = await stores.tag_use.posts(tags, since=since, limit=limit + 1, before=before)
+    posts = await _frequent(tags, since=since, stores=stores, limit=limit + 1, before=before)
+    if posts is None:
+        posts = await stores.tag_use.posts(tags, since=since, limit=limit + 1, before=before)
     return await page_of(posts, stores=stores, limit=limit)
+
+
+async def _frequent(tags: Sequence[str], *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None) -> Sequence[StoredPost] | None:
+    """Walks back through the newest posts, which finds a frequent tag sooner than its index does. None if too few were met in a short time.
+
+    The walk has another order for posts of the same second, so all posts of the cursor's second are met, and those of the last one are left out.
+    """
+    until = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
+    limits = SearchFilters(tags=tuple(tags), since=since, with_ads=True)
+    met = await stores.words.find((), limits, before=until, most=limit + TIES, budget=WALK_BUDGET)
+    last = min((one.posted_at for one in met.found), default=FAR_FUTURE)
+    places = [(one.posted_at, one.post_id) for one in met.found if one.posted_at > last]
+    if before:
+        places = [one for one in places if one < (before.posted_at, PostId(before.channel_id, before.message_id))]
+    chosen = [post_id for _, post_id in sorted(places, reverse=True)[:limit]]
+    if len(chosen) < limit:
+        return None
+    posts = (await stores.words.load(chosen)).posts
+    return [posts[one] for one in chosen] if len(posts) == limit else None
 
 
 async def _names(stores: TenantStores) -> dict[str, str | None]:

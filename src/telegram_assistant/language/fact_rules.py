@@ -1,8 +1,9 @@
-"""Facts of a sentence that cited posts must have: numbers with their nouns, ranges, names, dates, quotations, speakers.
+"""Facts of a sentence that cited posts must have: links, numbers with their nouns, ranges, names, dates, quotations, speakers.
 
 Each rule returns why the sentence cannot be shown, or None.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from telegram_assistant.language.dates import dates_in
@@ -20,7 +21,17 @@ QUOTED_WORDS = 3
 MIN_STATEMENT = 0.25
 """The share of a statement's words that its source sentence has at least."""
 
+_LINK = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|ru|io|me|app|info|рф)\b\S*", re.IGNORECASE)
+
 type Rule = Callable[[ParsedText, Evidence], Reason | None]
+
+
+def _links(said: ParsedText, evidence: Evidence) -> Reason | None:
+    for found in _LINK.findall(said.text):
+        address = found.rstrip(".,;:!?)»”\"'").casefold()
+        if not any(address in post.text.casefold() for post in evidence.posts):
+            return Reason("citation_link", "no cited post has the link {link!r}", link=address)
+    return None
 
 
 def _numbers(said: ParsedText, evidence: Evidence) -> Reason | None:
@@ -134,4 +145,4 @@ def _speakers(said: ParsedText, evidence: Evidence) -> Reason | None:
     return Reason("citation_speaker", "no cited post says that {speaker!r} said it", speaker=" ".join(word.text for word in speakers))
 
 
-FACT_RULES: tuple[Rule, ...] = (_ranges, _numbers, _names, _dates, _quotations, _speakers)
+FACT_RULES: tuple[Rule, ...] = (_links, _ranges, _numbers, _names, _dates, _quotations, _speakers)

@@ -18,9 +18,16 @@ LEARNT_SHARE = 0.015
 """A first or last sentence in so many of a channel's posts is its habit."""
 LEARNT_TIMES = 3
 OPENING_WORDS = 5
+LONG_OPENING_WORDS = 8
 CLOSING_WORDS = 7
 CHANGE_CHARACTERS = 120
 """A shorter correction goes on in the next sentence."""
+_PRONOUNS = """
+он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако также кроме
+he she it they his her its their this that these those there then such also however besides so
+"""
+PRONOUNS = frozenset(_PRONOUNS.split())
+"""A sentence that begins with one goes on about the sentence before it."""
 _SOURCE = re.compile(
     r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in full|link)\b", re.IGNORECASE
 )
@@ -104,12 +111,20 @@ def _marked(sentence: str) -> tuple[ChangeSort | None, str]:
 
 
 def _without_edges(sentences: list[str]) -> list[str]:
-    """Without a short first or last sentence that names and counts nothing: «Коротко.», «Будем обновлять.»."""
-    while len(sentences) > 1 and _is_empty(sentences[0], OPENING_WORDS) and not is_headline(sentences[0]):
+    """Without openings, and without a short last sentence that names and counts nothing: «Будем обновлять.»."""
+    while len(sentences) > 1 and not is_headline(sentences[0]) and _is_opening(sentences[0], sentences[1:]):
         sentences = sentences[1:]
     while len(sentences) > 1 and _is_empty(sentences[-1], CLOSING_WORDS):
         sentences = sentences[:-1]
     return sentences
+
+
+def _is_opening(sentence: str, rest: list[str]) -> bool:
+    """A sentence that names and counts nothing, and is short («Коротко.») or has no word in common with the rest («Не смог пройти мимо этого.»)."""
+    if not _is_empty(sentence, LONG_OPENING_WORDS) or any(word.folded in PRONOUNS for word in parse_text(rest[0]).words[:1]):
+        return False
+    parsed = parse_text(sentence)
+    return len(parsed.words) <= OPENING_WORDS or not any(word.readings & parse_text(" ".join(rest)).readings for word in parsed.content)
 
 
 def _is_empty(sentence: str, most_words: int) -> bool:

@@ -17,7 +17,7 @@ from telegram_assistant.language.citations import CitedPost, Verdict, check_sent
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import ParsedText, parse_text, readings_of
 from telegram_assistant.language.quantities import quantities_in
-from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
+from telegram_assistant.summaries.cleaning import PRONOUNS, CleanPost, Habits, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
 from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryCorrection, StoryPost, StorySummary
 
@@ -35,11 +35,6 @@ MIN_HEADLINE_WORDS, MAX_HEADLINE_WORDS = 3, 16
 SAME_SHARE = 0.6
 """Sentences that share so many words tell the same."""
 POSSIBLE_SHARE = 0.4
-_PRONOUNS = """
-он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако также кроме
-he she it they his her its their this that these those there then such also however besides so
-"""
-PRONOUNS = frozenset(_PRONOUNS.split())
 
 
 def summarise(posts: Sequence[StoryPost], *, language: str | None = None, habits: Habits | None = None) -> StorySummary | None:

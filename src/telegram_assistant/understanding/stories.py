@@ -1,6 +1,6 @@
 """Groups posts into stories: reads them, compares each with the posts of the days around it, and groups what is linked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,11 +10,8 @@ from telegram_assistant.domain.stories.story import Link, LinkKind
 from telegram_assistant.domain.stories.terms import StoryTerms, TermWeights, WeighedPost, weigh
 from telegram_assistant.language.terms import hash_of_username, terms_of
 from telegram_assistant.stores.postgres.stories.grouping import Compared, Grouped, StoryGroups
-from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
+from telegram_assistant.stores.postgres.stories.post_terms import Neighbours, PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySource, StorySources
-
-MAX_SAME, MAX_ACROSS = 15, 8
-"""With so many posts of its own language and of others a post is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +37,17 @@ class StoryBuilder:
         if not left:
             return done
         weights = await self.terms.weights(now)
-        told = [_weighed(sources[post], terms[post], hashes[post], weights) for post in left]
-        await self.terms.put(told, weights)
-        candidates = await self.terms.candidates(told, weights)
-        return done + await self.groups.regroup([_compared(one, sources[one.post], candidates, weights) for one in told])
+        read = [_weighed(sources[post], terms[post], hashes[post], weights) for post in left]
+        async with self.groups.alone() as grouping:
+            unchanged = await grouping.unchanged({one.post: sources[one.post].revision for one in read})
+            told = [one for one in read if one.post in unchanged]
+            if not told:
+                return done
+            around = await grouping.surround(told, weights)
+            passed = {one.post for one in (*told, *around.again)}
+            compared = [_compared(one, sources[one.post], around.neighbours[one.post], passed, weights) for one in told]
+            compared += [_compared_again(one, around.neighbours[one.post], weights) for one in around.again]
+            return done + await grouping.regroup(compared)
 
 
 def _terms_of(source: StorySource) -> StoryTerms:
@@ -61,17 +65,16 @@ def _certain(source: StorySource) -> dict[PostId, LinkKind]:
     return {post: kind for post, kind in headers if post is not None and post != source.post}
 
 
-def _compared(told: WeighedPost, source: StorySource, candidates: Mapping[PostId, list[WeighedPost]], weights: TermWeights) -> Compared:
+def _compared(told: WeighedPost, source: StorySource, neighbours: Neighbours, passed: Collection[PostId], weights: TermWeights) -> Compared:
+    """A new post beside earlier ones, and beside those later ones that do not look back at it themselves."""
     certain = _certain(source)
-    others = [one for one in chosen(told, candidates[told.post]) if one.post not in certain]
-    links = [link for other in others if (link := compare(told, other, weights)) is not None]
+    others = [*neighbours.earlier, *(one for one in neighbours.later if one.post not in passed)]
+    links = [link for other in others if other.post not in certain and (link := compare(told, other, weights)) is not None]
     moment = told.posted_at
     links += [Link(told.post, post, kind, MAX_SCORE, moment, moment, is_leaf=told.is_private) for post, kind in certain.items()]
-    return Compared(told, tuple(links), {one.post: one.terms_hash for one in others})
+    return Compared(told, tuple(links), neighbours.found)
 
 
-def chosen(told: WeighedPost, candidates: Sequence[WeighedPost]) -> list[WeighedPost]:
-    """The first of the candidates, so many of the post's own language and of others."""
-    same = [one for one in candidates if one.terms.language == told.terms.language]
-    across = [one for one in candidates if one.terms.language != told.terms.language]
-    return same[:MAX_SAME] + across[:MAX_ACROSS]
+def _compared_again(told: WeighedPost, neighbours: Neighbours, weights: TermWeights) -> Compared:
+    links = tuple(link for other in neighbours.earlier if (link := compare(told, other, weights)) is not None)
+    return Compared(told, links, neighbours.found, is_told=False)

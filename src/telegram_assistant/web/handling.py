@@ -33,6 +33,7 @@ from telegram_assistant.translation import accepted_language
 from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, set_cookie
 from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
+from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, FormLimits, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
 from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, uuid_of
@@ -40,6 +41,7 @@ from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, Tena
 log = get_logger()
 
 STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Busy: 503}
+FOREIGN = Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat")
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
 IDEMPOTENCY = "once"
 """The hidden field of forms whose change is audited."""
@@ -147,7 +149,7 @@ class PageHandler:
             raise Rejected(FORM_TOO_LARGE) from error
         token = request.headers.get(HEADER) or form.get(FIELD, "")
         if not is_same_site(request) or not isinstance(token, str) or not is_own_token(token, asked.cookie):
-            raise Forbidden(Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat"))
+            raise Forbidden(FOREIGN)
         return form
 
     async def _respond(self, route: AnyRoute, view: View, asked: _PageRequest) -> Response:
@@ -252,6 +254,8 @@ def _to_login(request: Request) -> Response:
     target = "/login" if request.method != "GET" or wanted == "/" else f"/login?next={quote(wanted)}"
     if "hx-request" in request.headers:
         return Response(status_code=401, headers={"HX-Redirect": target})
+    if request.headers.get("accept") == EVENTS:
+        return Response(OVER, media_type=EVENTS, headers={"Cache-Control": "no-store"})
     return RedirectResponse(target, status_code=303)
 
 

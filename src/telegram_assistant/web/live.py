@@ -17,6 +17,9 @@ SESSION_SECONDS = 4.0
 SILENCE_SECONDS = 15.0
 """Then a comment is sent, so that proxies keep the connection and a lost browser is noticed."""
 MAX_STREAMS = 1000
+EVENTS = "text/event-stream"
+OVER = "event: over\ndata:\n\n"
+"""The session has ended: the page loads itself again, and its reader logs in."""
 
 
 class LiveHub:
@@ -71,7 +74,7 @@ async def live_counts(
             if time.monotonic() - checked_at >= SESSION_SECONDS:
                 checked_at = time.monotonic()
                 if not await is_valid():
-                    yield "event: over\ndata:\n\n"
+                    yield OVER
                     return
             found = await hub.state(tenant_id, ask_state)
             if found != state:
@@ -87,4 +90,4 @@ async def live_counts(
 
 
 def stream(events: AsyncIterator[str]) -> StreamingResponse:
-    return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    return StreamingResponse(events, media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})

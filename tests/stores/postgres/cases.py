@@ -19,7 +19,7 @@ from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels
 from tests.stores.postgres.login_cases import LOGIN_METHODS, open_logins
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
-from tests.stores.postgres.story_cases import STORY_METHODS, tell_story
+from tests.stores.postgres.story_cases import STORY_METHODS, channels_of, tell_story
 from tests.stores.postgres.watch_cases import WATCH_METHODS, watch_channels
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
@@ -63,8 +63,10 @@ async def _words_scope(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _words_load(stores: TenantStores, world: World) -> set[ChannelId]:
-    loaded = await stores.words.load([PostId(channel_id, MessageId(1)) for channel_id in world.channels], channel_ids=world.channels)
+    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    loaded = await stores.words.load(posts, channel_ids=world.channels, stories_until=datetime(2100, 1, 1, tzinfo=UTC))
     assert {post_id.channel_id for post_id in loaded.posts} == set(loaded.channels)
+    assert loaded.stories is None or channels_of(loaded.stories) == set(loaded.channels)
     return set(loaded.channels)
 
 

@@ -19,6 +19,7 @@ DEFINER_FUNCTIONS = {
     "preview_watch": "tenant",
     "find_feed_address": "api",
     "similar_word": "tenant",
+    "channels_for_provider": "tenant",
     "reading_of_channels": "tenant",
     "release_channel": "tenant",
     "limits_of_accounts": "tenant",

@@ -191,6 +191,14 @@ async def _ai_choose(stores: TenantStores, world: World) -> set[ChannelId]:
     return {one.channel_id for one in await stores.ai.choose(world.channels, AiPolicy.OFF)}
 
 
+async def _ai_sendable(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Only of public channels that the tenant itself wants to be sent."""
+    consented = await _ai_stance(stores, world)
+    if consented:
+        await stores.ai.choose(world.channels, AiPolicy.PROVIDER)
+    return {one.channel_id for one in await stores.ai.sendable([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+
+
 async def _ai_choose_default(stores: TenantStores, world: World) -> set[ChannelId]:
     others = [one for one in (world.stores_a, world.stores_b, world.stores_nobody) if one is not stores]
     before = [await one.ai.stance() for one in others]
@@ -250,6 +258,7 @@ MORE_METHODS: dict[str, Case] = {
     "ai.stance": _ai_stance,
     "ai.policies": _ai_policies,
     "ai.choose": _ai_choose,
+    "ai.sendable": _ai_sendable,
     "ai.choose_default": _ai_choose_default,
     "ai.consent": _ai_consent,
     "ai.withdraw": _ai_withdraw,

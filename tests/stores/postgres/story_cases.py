@@ -14,13 +14,19 @@ from tests.stores.postgres.more_cases import Case
 
 
 async def _stories_recent(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return _channels_of(await stores.stories.recent(datetime(2026, 1, 1, tzinfo=UTC)))
+    return channels_of(await stores.stories.recent(datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+async def _stories_bursting(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Six channels told the story at once, but each tenant sees four of them."""
+    assert (await stores.stories.bursting(datetime(2026, 1, 1, tzinfo=UTC))).groups == ()
+    return await _stories_recent(stores, world)
 
 
 async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
     """Whichever post is asked for, only own posts and links between them are found."""
     found = [await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
-    return set().union(*map(_channels_of, found))
+    return set().union(*map(channels_of, found))
 
 
 async def _stories_has_any(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -35,7 +41,7 @@ async def _stories_choose_grouping(stores: TenantStores, _world: World) -> set[C
     return followed
 
 
-def _channels_of(material: StoryMaterial) -> set[ChannelId]:
+def channels_of(material: StoryMaterial) -> set[ChannelId]:
     posts = {post.post_id for group in material.groups for post in group.posts}
     assert all({link.post, link.other} <= posts for group in material.groups for link in group.links)
     return {one.channel_id for one in posts}
@@ -43,6 +49,7 @@ def _channels_of(material: StoryMaterial) -> set[ChannelId]:
 
 STORY_METHODS: dict[str, Case] = {
     "stories.recent": _stories_recent,
+    "stories.bursting": _stories_bursting,
     "stories.around": _stories_around,
     "stories.has_any": _stories_has_any,
     "stories.choose_grouping": _stories_choose_grouping,
@@ -50,7 +57,8 @@ STORY_METHODS: dict[str, Case] = {
 
 
 async def tell_story(admin: Admin, world: World) -> None:
-    """Every channel tells one story, each linked to all before it."""
+    """Every channel tells one story at the same moment, each linked to all before it."""
     posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
     links = [(one, other, LinkKind.REWRITE, 3.0, False) for number, one in enumerate(posts) for other in posts[:number]]
-    await store_story(admin, posts, links)
+    story_id = await store_story(admin, posts, links)
+    await admin.execute("UPDATE story_posts SET posted_at = now(), is_bursting = true WHERE story_id = $1", story_id)

@@ -1,16 +1,21 @@
-"""Questions about posts, answered with the posts that say it."""
+"""Questions about posts, answered with the posts that say it: at once, or sentence by sentence."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from typing import Annotated
 
+from fastapi import Query
 from pydantic import ConfigDict, Field
 
+from telegram_assistant.ai.tenant_questions import WritingOffer
 from telegram_assistant.api.request_context import Context
-from telegram_assistant.api.routing import Area
+from telegram_assistant.api.routing import Area, EventStream
 from telegram_assistant.api.schemas import RequestModel, ResponseModel, Storable
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.ask.ask import MAX_QUESTION_CHARACTERS, Answer, Outcome, Passage, ask
+from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.features.ask.answers import Answer, AnswerPrice, Outcome, Passage
+from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, ask, ask_live
+from telegram_assistant.features.ask.writing import offered
 from telegram_assistant.reasons import Reason
 
 area = Area("Ask", "Ask questions about the posts of the followed channels.")
@@ -33,17 +38,27 @@ EXAMPLE = {
             "copies": 2,
         }
     ],
+    "written_by": "provider",
+    "is_final": True,
+    "price": {"provider": "gigachat", "model": "GigaChat-2", "unit": "RUB", "highest_micro": 884000, "spent_micro": 121400},
+    "replaced": 0,
+    "left_out": ["a number that no cited post has"],
+    "fallback": None,
 }
+OFFER = {"offer": {"provider": "gigachat", "model": "GigaChat-2", "unit": "RUB", "highest_micro": 2720000, "spent_micro": None}}
+PATIENCE = 0.7
+"""Of the time of a request; then the answer is given without the provider's."""
 QuestionText = Annotated[Storable, Field(max_length=MAX_QUESTION_CHARACTERS)]
 
 
 class AskRequest(RequestModel):
-    """A question. If it has no names, it goes on about the names of the previous one."""
+    """A question. `previous` are the questions before it, the oldest first: one without names goes on about theirs."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": QUESTION}, {"question": "Why?", "previous": QUESTION}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"question": QUESTION}, {"question": "Why?", "previous": [QUESTION]}]})
 
     question: Annotated[QuestionText, Field(min_length=1)]
-    previous: QuestionText = ""
+    previous: Annotated[list[QuestionText], Field(max_length=MAX_PREVIOUS, default_factory=list)]
+    provider: Annotated[bool, Field(description="Whether a provider may write the answer, where the owner has consented to one.")] = True
 
 
 class AnswerSentenceResponse(ResponseModel):
@@ -66,6 +81,22 @@ class PassageResponse(ResponseModel):
     copies: int
 
 
+class AnswerPriceResponse(ResponseModel):
+    """What a provider may cost at most, and what it has cost, in millionths of `unit`. `spent_micro` is null until it is known."""
+
+    provider: str
+    model: str
+    unit: str
+    highest_micro: int
+    spent_micro: int | None
+
+
+class OfferResponse(ResponseModel):
+    """`offer` is null if no provider is configured, or the owner has not consented: then questions cost nothing."""
+
+    offer: AnswerPriceResponse | None
+
+
 class AskResponse(ResponseModel):
     """`answered`: `sentences` answer it. `nearest`: nothing exact was found. `nothing`: the channels do not write about it."""
 
@@ -74,14 +105,27 @@ class AskResponse(ResponseModel):
     notice: str = Field(description="`outcome` as a sentence.")
     sentences: list[AnswerSentenceResponse]
     passages: list[PassageResponse]
+    written_by: Tier = Field(description="`local`: the sentences stand in the posts word for word.")
+    is_final: bool = Field(description="False while a provider writes.")
+    price: AnswerPriceResponse | None = Field(description="Null if no provider was asked.")
+    replaced: int = Field(description="Doubtful sentences of the provider, shown as the sentence of the post.")
+    left_out: list[str] = Field(description="Why sentences of the provider are not shown, one reason each.")
+    fallback: str | None = Field(description="Why a provider that could have written the answer did not.")
+
+
+@area.get("/ask/price", scope=KeyScope.READ, example=OFFER)
+async def get_ask_price(context: Context) -> OfferResponse:
+    """Get the highest price of a question."""
+    return _offer_response(await offered(context.app.questions, tenant_id=context.caller.tenant_id))
 
 
 @area.post("/ask", scope=KeyScope.READ, example=EXAMPLE)
 async def ask_question(context: Context, body: AskRequest) -> AskResponse:
     """Ask a question about the posts of the followed channels.
 
-    The answer consists of sentences of posts, each with the posts that say it. No model writes it. Questions that the posts do not answer
-    are refused rather than guessed.
+    The answer consists of sentences of posts, each with the posts that say it, or of sentences that a provider has written from such posts
+    and that were compared with them. Questions that the posts do not answer are refused rather than guessed. A provider that does not answer
+    in time is left out of this response; asked again, its answer is known.
     """
     answer = await ask(
         body.question,
@@ -90,8 +134,40 @@ async def ask_question(context: Context, body: AskRequest) -> AskResponse:
         index=context.app.meaning_search,
         now=context.now,
         previous=body.previous,
+        writer=context.app.questions if body.provider else None,
+        patience_seconds=PATIENCE * context.app.settings.api.timeout_seconds,
     )
     return ask_response(answer, context.say)
+
+
+@area.events("/ask/stream", scope=KeyScope.READ, example=EXAMPLE, data=AskResponse)
+async def stream_answer(
+    context: Context,
+    question: Annotated[QuestionText, Query(min_length=1, description="The question.")],
+    previous: Annotated[list[QuestionText], Query(max_length=MAX_PREVIOUS, description="The questions before it, the oldest first.")] = [],  # noqa: B006 -- FastAPI copies defaults
+) -> EventStream:
+    """Ask a question, and read the answer while it is written.
+
+    Server-sent events: each `data` is the answer so far, of the same form as the response of `POST /ask`. The first has what was found without
+    a provider, and the highest price; each further one has a checked sentence more; the last has `is_final`.
+    """
+    live = ask_live(
+        question,
+        tenant_id=context.caller.tenant_id,
+        stores=context.stores,
+        index=context.app.meaning_search,
+        now=context.now,
+        previous=previous,
+        writer=context.app.questions,
+    )
+    return EventStream(_events(await anext(live), live, context.say))
+
+
+async def _events(first: Answer, live: AsyncIterator[Answer], say: Callable[[Reason], str]) -> AsyncIterator[str]:
+    """The first answer has come: what refuses the question is told before the stream begins."""
+    yield f"data: {ask_response(first, say).model_dump_json()}\n\n"
+    async for answer in live:
+        yield f"data: {ask_response(answer, say).model_dump_json()}\n\n"
 
 
 def ask_response(answer: Answer, say: Callable[[Reason], str]) -> AskResponse:
@@ -101,6 +177,23 @@ def ask_response(answer: Answer, say: Callable[[Reason], str]) -> AskResponse:
         notice=say(answer.words),
         sentences=[AnswerSentenceResponse(text=one.text, passages=list(one.passages)) for one in answer.sentences],
         passages=[_passage(one) for one in answer.passages],
+        written_by=answer.written_by,
+        is_final=answer.is_final,
+        price=None if answer.price is None else _price(answer.price),
+        replaced=answer.checks.replaced,
+        left_out=[say(one) for one in answer.checks.left_out],
+        fallback=None if answer.fallback is None else say(answer.fallback),
+    )
+
+
+def _offer_response(offer: WritingOffer | None) -> OfferResponse:
+    price = None if offer is None else _price(AnswerPrice(offer.provider, offer.model, offer.unit, offer.highest_micro))
+    return OfferResponse(offer=price)
+
+
+def _price(price: AnswerPrice) -> AnswerPriceResponse:
+    return AnswerPriceResponse(
+        provider=price.provider, model=price.model, unit=price.unit, highest_micro=price.highest_micro, spent_micro=price.spent_micro
     )
 
 

@@ -14,7 +14,8 @@ from telegram_assistant.api.schemas import CursorText, PageResponse, ResponseMod
 from telegram_assistant.domain.search.facets import Facet, Facets
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.search.meaning import WordsOnly
-from telegram_assistant.features.search.search import MAX_FOUND, SearchPage, SearchResult, search
+from telegram_assistant.features.search.results import FoundStory, SearchPage, SearchResult
+from telegram_assistant.features.search.search import MAX_FOUND, search
 from telegram_assistant.features.search.words import Relaxed
 from telegram_assistant.reasons import Reason
 
@@ -36,6 +37,19 @@ FOUND_EXAMPLE = {
     "by_words": True,
     "by_meaning": True,
     "by_names": False,
+    "story": {
+        "story_id": "1234567890/42",
+        "more": [
+            {
+                "post_id": "1234567892/9",
+                "channel_id": 1234567892,
+                "message_id": 9,
+                "channel": "Roads",
+                "link": "https://t.me/roads/9",
+                "posted_at": "2026-11-15T08:10:00Z",
+            }
+        ],
+    },
 }
 FACETS_EXAMPLE = {
     "posts": 1,
@@ -68,6 +82,24 @@ class SnippetResponse(ResponseModel):
     is_cut_after: bool
 
 
+class FoundStoryPostResponse(ResponseModel):
+    """Another post of the story of a result."""
+
+    post_id: str
+    channel_id: int
+    message_id: int
+    channel: str
+    link: str
+    posted_at: datetime
+
+
+class FoundStoryResponse(ResponseModel):
+    """The story of a result. `more` are its other posts in your channels, oldest first, whether they match or not."""
+
+    story_id: str
+    more: list[FoundStoryPostResponse]
+
+
 class SearchResultResponse(ResponseModel):
     """A post that matches. `copies` are posts with the same text, which are not listed themselves."""
 
@@ -86,6 +118,7 @@ class SearchResultResponse(ResponseModel):
     by_words: bool
     by_meaning: bool
     by_names: bool = Field(description="The post was found by names and numbers of the best results, and is of the same days.")
+    story: FoundStoryResponse | None = Field(description="The rest of its story; null: there is no more, or `by_story` is false.")
 
 
 class ChannelFacet(ResponseModel):
@@ -149,6 +182,8 @@ async def search_posts(
     zone: Zone = "UTC",
     limit: Annotated[int, Query(ge=1, le=MAX_FOUND, description="Maximum number of results in the page.")] = 20,
     cursor: CursorText = None,
+    *,
+    by_story: Annotated[bool, Query(description="Whether posts of one story are one result: the best match, with the others in `story`.")] = True,
 ) -> SearchResponse:
     """Search the posts of all followed channels by words and by meaning.
 
@@ -166,6 +201,7 @@ async def search_posts(
         zone=ZoneInfo(zone),
         limit=limit,
         cursor=cursor,
+        by_story=by_story,
     )
     return search_response(answer, context.say)
 
@@ -203,7 +239,23 @@ def _found(one: SearchResult) -> SearchResultResponse:
         by_words=one.by_words,
         by_meaning=one.by_meaning,
         by_names=one.by_names,
+        story=_story(one.story) if one.story else None,
     )
+
+
+def _story(story: FoundStory) -> FoundStoryResponse:
+    more = [
+        FoundStoryPostResponse(
+            post_id=str(post.post_id),
+            channel_id=post.post_id.channel_id,
+            message_id=post.post_id.message_id,
+            channel=post.channel,
+            link=post.link,
+            posted_at=post.posted_at,
+        )
+        for post in story.more
+    ]
+    return FoundStoryResponse(story_id=str(story.story_id), more=more)
 
 
 def _facets(facets: Facets) -> FacetsResponse:

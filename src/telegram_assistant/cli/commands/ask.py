@@ -1,5 +1,7 @@
 """`tga ask`: answer a question from the posts of a tenant's channels."""
 
+import os
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -10,53 +12,122 @@ from rich.text import Text
 from telegram_assistant.assembly import App, open_meaning_search
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.output import AsJson, AsMarkdown, print_json
 from telegram_assistant.cli.wording import words_of
-from telegram_assistant.features.ask.ask import Answer, Outcome
-from telegram_assistant.features.ask.ask import ask as answer_question
+from telegram_assistant.documents.telegram_markdown import write_messages
+from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.features.ask.answers import Answer, Outcome
+from telegram_assistant.features.ask.ask import ask_live
+from telegram_assistant.features.ask.document import answer_document
+from telegram_assistant.features.spending import money_of
+from telegram_assistant.reasons import Reason
+from telegram_assistant.translation import terminal_language
 
 
 def ask(
     question: Annotated[list[str], typer.Argument(help="The question, in Russian or English.")],
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
-    previous: Annotated[str, typer.Option(help="The question before: one without names goes on about its names.")] = "",
+    previous: Annotated[
+        list[str] | None, typer.Option(help="A question before this one, the oldest first; one without names goes on about its names.")
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="Ask no provider: the answer costs nothing.")] = False,
+    as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question with the sentences of posts that say it.
+    """Answer a question with the sentences of posts that say it, or with a provider's sentences that were checked against posts.
 
-    No model writes it. Without an exact answer the nearest passages are shown; exit code 1 if the channels do not write about it.
+    Sentences appear as they are written. Without an exact answer the nearest passages are shown; exit code 1 if the channels do not write
+    about it.
     """
 
     async def look(app: App) -> tuple[Answer, ZoneInfo]:
         known = await tenant_named(app, tenant)
+        zone = ZoneInfo(app.settings.telemetry.time_zone)
+        printer = _Printer(zone)
         async with open_meaning_search(app.settings, questions=app.questions) as index:
-            found = await answer_question(
+            live = ask_live(
                 " ".join(question),
                 tenant_id=known.tenant_id,
                 stores=app.tenant(known.tenant_id),
                 index=index,
                 now=datetime.now(UTC),
-                previous=previous,
+                previous=previous or (),
+                writer=None if local else app.questions,
             )
-            return found, ZoneInfo(app.settings.telemetry.time_zone)
+            async for answer in live:
+                if not as_json and not as_markdown:
+                    printer.grow(answer)
+        return answer, zone
 
     answer, zone = with_app(look, needs_redis=False)
     if as_json:
         from telegram_assistant.api.endpoints.ask import ask_response  # noqa: PLC0415 -- FastAPI takes longer to load than a search
 
         print_json(ask_response(answer, str))
-    else:
-        _show(answer, zone)
+    elif as_markdown:
+        document = answer_document(answer, language=terminal_language(os.environ), zone=zone)
+        typer.echo("\n\n".join(write_messages(document)))
     if answer.outcome is Outcome.NOTHING:
         raise typer.Exit(1)
 
 
-def _show(answer: Answer, zone: ZoneInfo) -> None:
-    words = words_of(answer.words)
-    complaints.print(Text(f"{words[:1].upper()}{words[1:]}.", "yellow" if answer.outcome is not Outcome.ANSWERED else ""))
-    for sentence in answer.sentences:
-        console.print(Text.assemble(sentence.text, (f"  {' '.join(f'[{place + 1}]' for place in sentence.passages)}", "bold")))
-    for place, one in enumerate(answer.passages, start=1):
-        console.print()
-        console.print(Text.assemble((f"[{place}] ", "bold"), one.channel, f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue")))
-        console.print(Text(one.text, "dim"))
+class _Printer:
+    """What is on the terminal already."""
+
+    def __init__(self, zone: ZoneInfo) -> None:
+        self._zone = zone
+        self._sentences = 0
+
+    def grow(self, answer: Answer) -> None:
+        if not answer.is_final and answer.written_by is Tier.LOCAL:
+            if answer.price is not None:
+                model, price, unit = answer.price.model, money_of(answer.price.highest_micro), answer.price.unit
+                _say(Reason("ask_price_before", "{model} is asked; it costs at most {price} {unit}", model=model, price=price, unit=unit))
+            return
+        if answer.written_by is Tier.PROVIDER:
+            self._print(answer)
+        if not answer.is_final:
+            return
+        for reason in (answer.fallback, answer.words):
+            if reason is not None:
+                _say(reason, "yellow" if reason is answer.fallback or answer.outcome is not Outcome.ANSWERED else "")
+        if answer.written_by is Tier.LOCAL:
+            self._sentences = 0
+            self._print(answer)
+        for place, one in enumerate(answer.passages, start=1):
+            console.print()
+            when = f"  {one.posted_at.astimezone(self._zone):%Y-%m-%d %H:%M}  "
+            console.print(Text.assemble((f"[{place}] ", "bold"), one.channel, when, (one.link, "blue")))
+            console.print(Text(one.text, "dim"))
+        _show_checks(answer)
+
+    def _print(self, answer: Answer) -> None:
+        for sentence in answer.sentences[self._sentences :]:
+            console.print(Text.assemble(sentence.text, (f"  {' '.join(f'[{place + 1}]' for place in sentence.passages)}", "bold")))
+        self._sentences = len(answer.sentences)
+
+
+def _show_checks(answer: Answer) -> None:
+    for reason, times in Counter(answer.checks.left_out).items():
+        _say(
+            Reason("ask_left_out", "{count} sentence left out: {why}", "{count} sentences left out: {why}", count=times, why=words_of(reason)),
+            "yellow",
+        )
+    if answer.checks.replaced:
+        _say(
+            Reason(
+                "ask_replaced",
+                "{count} doubtful sentence is shown as it stands in the post",
+                "{count} doubtful sentences are shown as they stand in the posts",
+                count=answer.checks.replaced,
+            ),
+            "yellow",
+        )
+    if answer.price is not None and answer.price.spent_micro is not None:
+        model, price, unit = answer.price.model, money_of(answer.price.spent_micro), answer.price.unit
+        _say(Reason("ask_price_after", "{model} has cost {price} {unit}", model=model, price=price, unit=unit))
+
+
+def _say(reason: Reason, style: str = "") -> None:
+    words = words_of(reason)
+    complaints.print(Text(f"{words[:1].upper()}{words[1:]}.", style))

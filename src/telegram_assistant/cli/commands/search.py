@@ -14,7 +14,7 @@ from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.search.facets import Facet, Facets
 from telegram_assistant.domain.search.snippets import Snippet
-from telegram_assistant.features.search.search import SearchPage, SearchResult
+from telegram_assistant.features.search.results import FoundStory, SearchPage, SearchResult
 from telegram_assistant.features.search.search import search as find
 
 SHOWN_VALUES = 5
@@ -26,6 +26,7 @@ def search(
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of results.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Cursor of the next page, printed at the end of the previous page.")] = None,
+    by_story: Annotated[bool, typer.Option("--by-story/--flat", help="Show a story once, or every post that matches.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Search the posts of a tenant's channels by words and meaning.
@@ -51,6 +52,7 @@ def search(
                 zone=zone,
                 limit=limit,
                 cursor=cursor,
+                by_story=by_story,
             ), zone
 
     answer, zone = with_app(look, needs_redis=False)
@@ -89,9 +91,17 @@ def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
         head.append(f"  and {len(one.copies)} more like it", "dim")
     console.print(head)
     console.print(_highlight(one.snippet))
+    if one.story:
+        console.print(_more(one.story))
     if one.tags:
         console.print(Text("  ".join(f"#{tag.replace(' ', '_')}" for tag in one.tags), "dim"))
     console.print()
+
+
+def _more(story: FoundStory) -> Text:
+    count = len(story.more)
+    channels = ", ".join(dict.fromkeys(post.channel for post in story.more[:SHOWN_VALUES]))
+    return Text(f"and {count} more post{'' if count == 1 else 's'} of this story: {channels}; tga stories {story.story_id}", "dim")
 
 
 def _highlight(snippet: Snippet) -> Text:

@@ -83,6 +83,11 @@ def digest_id_of(tenant_id: TenantId, user_id: UserId, moment: datetime) -> UUID
     return uuid5(NAMESPACE, f"{tenant_id}/{user_id}/{moment.isoformat()}")
 
 
+def delivery_id_of(digest_id: UUID, receiver_id: UUID) -> UUID:
+    """The same in every attempt to deliver the digest to the receiver, whichever process makes it."""
+    return uuid5(digest_id, str(receiver_id))
+
+
 def covered_before(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
     """What earlier digests told of a story that has one of these posts."""
     known = set(posts)

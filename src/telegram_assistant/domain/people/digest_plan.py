@@ -1,8 +1,9 @@
-"""When a person wants a digest, and of which length."""
+"""When a person wants a digest, of which length, and where."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 MAX_TIMES = 6
@@ -30,11 +31,14 @@ class DigestLength(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DigestPlan:
-    """Times of day in the person's zone, on days of the week (1 is Monday). No times: no digests."""
+    """Times of day in `zone`, on days of the week (1 is Monday). No times: no digests."""
 
     times: tuple[time, ...] = ()
     weekdays: frozenset[int] = EVERY_DAY
     length: DigestLength = DigestLength.NORMAL
+    receivers: tuple[UUID, ...] = ()
+    """Where digests go besides the page."""
+    zone: str = "UTC"
 
 
 def latest_moment(plan: DigestPlan, *, zone: ZoneInfo, now: datetime) -> datetime | None:

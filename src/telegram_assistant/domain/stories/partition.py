@@ -1,20 +1,19 @@
 """Which posts make one story, from the links between them. The same posts and links give the same stories, in whatever order they came.
 
-Certain links hold always. Others hold in the order of their scores, and two groups become one only if enough of their posts are
-linked well enough: one false link in a chain of posts about similar events must not make one story of all of them.
+Certain links hold always. Otherwise the two groups become one whose posts are linked best on average, again and again, until no average
+suffices. What is not linked counts as 0: one false link between posts about similar events must not make one story of all of them.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from heapq import heapify, heappop, heappush
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.story import Link, LinkKind
 
 SUPPORT = 0.2
 """The mean score over all pairs between two groups, linked or not, that makes them one."""
-MAX_SUPPORT = 5.0
-"""So much in all suffices, however large the groups are: a post is compared with a few others only."""
 MAX_SPAN = timedelta(days=7)
 """A story grows no longer than this by estimated links: what goes on for weeks is a topic."""
 UNITES = frozenset({LinkKind.FORWARD, LinkKind.ALBUM, LinkKind.REPLY})
@@ -27,7 +26,9 @@ def partition(posts: Mapping[PostId, datetime], links: Collection[Link], private
     for link in ordered:
         groups.link(link)
     for link in ordered:
-        groups.unite(link, must_hold=link.kind in UNITES)
+        if link.kind in UNITES:
+            groups.hold(link)
+    groups.unite_the_best()
     for link in sorted((one for one in links if one.is_leaf), key=_order):
         groups.attach(link, private)
     return groups.all()
@@ -49,12 +50,22 @@ class _Groups:
         if link.post in self._group and link.other in self._group:
             self._add(link.post, link.other, link.score)
 
-    def unite(self, link: Link, *, must_hold: bool) -> None:
-        if link.post not in self._group or link.other not in self._group:
-            return
-        one, other = self._group[link.post], self._group[link.other]
-        if one != other and (must_hold or self._may_unite(one, other)):
-            self._unite(*((one, other) if len(self._members[one]) >= len(self._members[other]) else (other, one)))
+    def hold(self, link: Link) -> None:
+        if link.post in self._group and link.other in self._group and self._group[link.post] != self._group[link.other]:
+            self._unite(self._group[link.post], self._group[link.other])
+
+    def unite_the_best(self) -> None:
+        """Average linkage. Of equal averages the earlier groups are united first."""
+        waiting = [self._waiting(one, other) for one, others in self._scores.items() for other in others if one < other]
+        heapify(waiting)
+        while waiting and -waiting[0][0] >= SUPPORT:
+            best = heappop(waiting)
+            one, other = best[-2:]
+            if one not in self._members or other not in self._members or self._waiting(one, other) != best or not self._is_short(one, other):
+                continue
+            self._unite(one, other)
+            for third in self._scores[one]:
+                heappush(waiting, self._waiting(*sorted((one, third))))
 
     def attach(self, link: Link, private: Collection[PostId]) -> None:
         """A private post that is alone joins the group of the other end."""
@@ -66,12 +77,13 @@ class _Groups:
     def all(self) -> list[frozenset[PostId]]:
         return sorted((frozenset(one) for one in self._members.values()), key=lambda one: min((self._posts[post], post) for post in one))
 
-    def _may_unite(self, one: PostId, other: PostId) -> bool:
-        (begins, ends), (other_begins, other_ends) = self._spans[one], self._spans[other]
-        if max(ends, other_ends) - min(begins, other_begins) > MAX_SPAN:
-            return False
+    def _waiting(self, one: PostId, other: PostId) -> tuple[float, PostId, PostId]:
         pairs = len(self._members[one]) * len(self._members[other])
-        return self._scores[one].get(other, 0.0) >= min(SUPPORT * pairs, MAX_SUPPORT)
+        return -self._scores[one].get(other, 0.0) / pairs, one, other
+
+    def _is_short(self, one: PostId, other: PostId) -> bool:
+        (begins, ends), (other_begins, other_ends) = self._spans[one], self._spans[other]
+        return max(ends, other_ends) - min(begins, other_begins) <= MAX_SPAN
 
     def _unite(self, one: PostId, other: PostId) -> None:
         """The other group becomes part of the one."""

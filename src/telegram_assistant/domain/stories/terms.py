@@ -13,7 +13,11 @@ from telegram_assistant.domain.media.similarity import Look, bands
 MIN_TEXTS = 200
 """With fewer counted texts, words are weighed as if so many had been counted: what is rare is not known yet."""
 MAX_KEYS = 20
-"""A post is found by so many of its rarest terms."""
+"""A post is found by so many of its rarest words, and by as many of its rarest names and numbers."""
+COMMON = log(50)
+"""A word that one post in fifty has finds nothing. Names and numbers do: across languages there is nothing else."""
+MIN_VOTES = 2
+"""Posts are compared that share so many terms, or a whole link, or a part of a picture's hash."""
 LINK_WEIGHT, MENTION_WEIGHT, LOOK_WEIGHT = 12.0, 3.0, 8.0
 PERIOD_SECONDS = 72 * 3600
 """Posts are compared with those of the 72 hours before and after."""
@@ -109,17 +113,37 @@ def weigh(
 def keys_of(told: WeighedPost, weights: TermWeights) -> dict[int, float]:
     """The terms under which a post is found, with the weight of each."""
     terms = told.terms
-    rarest = nlargest(MAX_KEYS, ((weights.of(term), term) for part in (terms.words, terms.names, terms.numbers) for term in part))
-    keys = {term: weight for weight, term in rarest}
-    keys |= dict.fromkeys(terms.links, LINK_WEIGHT)
-    for look in terms.looks:
+    words = nlargest(MAX_KEYS, ((weight, term) for term in terms.words if (weight := weights.of(term)) >= COMMON))
+    facts = nlargest(MAX_KEYS, ((weights.of(term), term) for part in (terms.names, terms.numbers) for term in part))
+    return {term: weight for weight, term in (*words, *facts)} | sure_keys_of(told)
+
+
+def sure_keys_of(told: WeighedPost) -> dict[int, float]:
+    """Those of which a single one suffices: whole links, and parts of the hashes of pictures."""
+    keys = dict.fromkeys(told.terms.links, LINK_WEIGHT)
+    for look in told.terms.looks:
         keys |= {_look_key(place, band): LOOK_WEIGHT for place, band in enumerate(bands(look.coarse))}
     return keys
 
 
-def own_key(told: WeighedPost) -> tuple[int, ...]:
-    """Under this a post is found by others that mention its channel."""
-    return (told.username,) if told.username else ()
+def own_keys(told: WeighedPost) -> tuple[int, ...]:
+    """Under these a post is found by later ones that mention its channel, and by earlier posts of the channels that it mentions."""
+    named = (told.username,) if told.username else ()
+    return (*named, *(_mentioning(one) for one in mentioned_by(told)))
+
+
+def mentioned_by(told: WeighedPost) -> frozenset[int]:
+    """The channels that a post mentions, without its own."""
+    return told.terms.mentions - {told.username}
+
+
+def mentioning_key(told: WeighedPost) -> tuple[int, ...]:
+    """Under this later posts are found that mention this post's channel."""
+    return (_mentioning(told.username),) if told.username else ()
+
+
+def _mentioning(username: int) -> int:
+    return ~username
 
 
 def posting_key(term: int, period: int, *, is_private: bool) -> int:

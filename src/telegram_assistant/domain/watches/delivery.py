@@ -1,4 +1,4 @@
-"""How alerts leave: receivers, signatures, and when a failed receiver is tried again."""
+"""How alerts and digests leave: receivers, signatures, and when a failed receiver is tried again."""
 
 import hashlib
 import hmac
@@ -46,7 +46,7 @@ class AlertReceiver:
     delivered_at: datetime | None
     """The last success."""
     waiting: int
-    """Alerts that are still to be delivered."""
+    """Alerts and digests that are still to be delivered."""
 
 
 def is_mail_address(text: str) -> bool:

@@ -1,22 +1,26 @@
 """Answers questions about the posts of a tenant's channels, with the posts that say it.
 
     question -> names and words -> search -> posts that have all names and enough of the words -> their sentences, cited
+                                                                                              -> a provider's sentences, checked
 
 Three outcomes: an answer; nothing exact, with the nearest passages; nothing in these channels. Every sentence of an answer stands in the
 post that it cites, or is dropped: docs/ask.md.
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
-from enum import StrEnum
 from itertools import combinations
 
+from telegram_assistant.ai.tenant_questions import TenantQuestions
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.search.search import SearchResult, search
+from telegram_assistant.features.ask.answers import Answer, AnswerSentence, Outcome, Passage
+from telegram_assistant.features.ask.writing import MAX_SENT, write_answer
+from telegram_assistant.features.search.results import SearchResult
+from telegram_assistant.features.search.search import search
 from telegram_assistant.language.parsed_text import ParsedText, parse_text
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.questions import ParsedQuestion, PostMatch, match_post, parse_question
@@ -25,6 +29,8 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.vectors.index import MeaningSearch
 
 MAX_QUESTION_CHARACTERS = 500
+MAX_PREVIOUS = 5
+"""Questions of a thread that are remembered."""
 MAX_SEARCHED_WORDS = 6
 MAX_SEARCHED_NAMES = 4
 SEARCHED = 25
@@ -37,58 +43,7 @@ MIN_NEAREST = 0.3
 """The share of a question's words that a nearest passage has at least, where it has none of its names."""
 
 
-class Outcome(StrEnum):
-    """What became of a question."""
-
-    ANSWERED = "answered"
-    NEAREST = "nearest"
-    """Nothing exact was found."""
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
-    """The sentence of a post that fits the question best."""
-
-    post_id: PostId
-    channel: str
-    link: str
-    posted_at: datetime
-    text: str
-    copies: int
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSentence:
-    """A sentence of an answer. `passages` are the places of the passages it cites."""
-
-    text: str
-    passages: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The answer to a question: its sentences, which are empty unless it was answered, and the passages, best first."""
-
-    question: str
-    outcome: Outcome
-    sentences: tuple[AnswerSentence, ...]
-    passages: tuple[Passage, ...]
-
-    @property
-    def words(self) -> Reason:
-        """The outcome as a sentence, with what to do."""
-        return _SAYS[self.outcome]
-
-
-_SAYS = {
-    Outcome.ANSWERED: Reason("ask_answered", "this is what your channels say, in their own words"),
-    Outcome.NEAREST: Reason("ask_nearest", "your channels say nothing exact about this; these passages are the nearest"),
-    Outcome.NOTHING: Reason("ask_nothing", "this is not in your channels; ask in other words, or follow a channel that writes about it"),
-}
-
-
-async def ask(
+async def ask(  # noqa: PLR0913 -- the question, its thread, its tenant and what answers it
     typed: str,
     *,
     tenant_id: TenantId,
@@ -96,14 +51,46 @@ async def ask(
     index: MeaningSearch | None,
     now: datetime,
     zone: tzinfo = UTC,
-    previous: str = "",
+    previous: Sequence[str] = (),
+    writer: TenantQuestions | None = None,
+    patience_seconds: float | None = None,
 ) -> Answer:
-    """Answers a question. One without names goes on about the names of the previous question.
+    """Answers a question, like `ask_live`, at the end. A provider that takes longer than `patience_seconds` is not waited for."""
+    live = ask_live(
+        typed,
+        tenant_id=tenant_id,
+        stores=stores,
+        index=index,
+        now=now,
+        zone=zone,
+        previous=previous,
+        writer=writer,
+        patience_seconds=patience_seconds,
+    )
+    async for answer in live:  # noqa: B007 -- the last one counts
+        pass
+    return answer
 
-    Raises Rejected if there is no word in it to look for; Busy if PostgreSQL is unavailable.
+
+async def ask_live(  # noqa: PLR0913 -- like `ask`
+    typed: str,
+    *,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    index: MeaningSearch | None,
+    now: datetime,
+    zone: tzinfo = UTC,
+    previous: Sequence[str] = (),
+    writer: TenantQuestions | None = None,
+    patience_seconds: float | None = None,
+) -> AsyncIterator[Answer]:
+    """Yields the answer as it grows: what was found without a provider, then each checked sentence that a provider writes, then the end.
+
+    `writer` asks a provider if the tenant's owner has consented to it. `previous` are the questions before this one, the oldest first: a
+    question without names goes on about theirs. Raises Rejected if there is no word in it to look for; Busy if PostgreSQL is unavailable.
     """
-    text = " ".join(storable(typed).split())[:MAX_QUESTION_CHARACTERS]
-    question = _continued(parse_question(text), parse_question(" ".join(storable(previous).split())[:MAX_QUESTION_CHARACTERS]))
+    thread = [_tidy(one) for one in (*previous[-MAX_PREVIOUS:], typed)]
+    question = _continued(thread)
     if not question.names and not question.words:
         raise Rejected(Reason("question_empty", "there is nothing to look for in this question; name what it is about"))
     found: dict[PostId, SearchResult] = {}
@@ -114,18 +101,33 @@ async def ask(
         answer = await asyncio.to_thread(answer_from, question, list(found.values()))
         if answer.outcome is Outcome.ANSWERED:
             break
-    return answer
+    if writer is None:
+        yield answer
+        return
+    about = await asyncio.to_thread(posts_about, question, list(found.values()))
+    written = write_answer(answer, thread, about, writer=writer, tenant_id=tenant_id, stores=stores, patience_seconds=patience_seconds)
+    async for one in written:
+        yield one
+
+
+def posts_about(question: ParsedQuestion, results: Sequence[SearchResult]) -> list[tuple[Passage, SearchResult]]:
+    """What a provider may be asked about: posts that answer, one of those that say the same; without any, posts with all names and fewer words."""
+    matches = _matches(question, results)
+    exact = [pair for pair in matches if pair[0].answers(question)]
+    near = [pair for pair in exact if pair[0].coverage >= ALMOST * exact[0][0].coverage] or [pair for pair in matches if pair[0].may_answer(question)]
+    return [(_passage(match, result), result) for match, result in _different(near, most=MAX_SENT)]
 
 
 def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> Answer:
     """Makes the answer from what a search has found. Pure: equal results give an equal answer."""
-    matches = [(match_post(question, one.text), one) for one in results]
-    matches.sort(key=lambda pair: (-_rank(question, pair[0]), pair[1].posted_at, pair[1].post_id))
+    matches = _matches(question, results)
     exact = [pair for pair in matches if pair[0].answers(question)]
     if exact:
         kept = _different(exact)
         best = kept[0][0]
         sure = [place for place, (match, _) in enumerate(kept) if match.coverage >= best.coverage and match.fit >= ALMOST * best.fit]
+        if question.asks_number and quantities_in(best.sentence).all:
+            sure = [place for place in sure if quantities_in(kept[place][0].sentence).all]
         sentences = tuple(AnswerSentence(kept[place][0].sentence, (place,)) for place in sure[:MAX_SENTENCES])
         return Answer(question=question.text, outcome=Outcome.ANSWERED, sentences=sentences, passages=tuple(_passage(*pair) for pair in kept))
     near = [pair for pair in matches if pair[0].names or pair[0].coverage >= MIN_NEAREST]
@@ -133,10 +135,18 @@ def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> An
     return Answer(question=question.text, outcome=Outcome.NEAREST if passages else Outcome.NOTHING, sentences=(), passages=passages)
 
 
-def _continued(question: ParsedQuestion, previous: ParsedQuestion) -> ParsedQuestion:
-    if question.names or not previous.names:
-        return question
-    return replace(question, names=previous.names, places=previous.places)
+def _tidy(typed: str) -> str:
+    return " ".join(storable(typed).split())[:MAX_QUESTION_CHARACTERS]
+
+
+def _continued(thread: Sequence[str]) -> ParsedQuestion:
+    """The last question. One without names is about the names before it; one without any word asks the question before it again."""
+    question = parse_question(thread[-1])
+    for earlier in map(parse_question, reversed(thread[:-1])):
+        if question.names:
+            break
+        question = replace(question, names=earlier.names, places=earlier.places, words=question.words or earlier.words)
+    return question
 
 
 def _queries(question: ParsedQuestion) -> list[str]:
@@ -148,11 +158,17 @@ def _queries(question: ParsedQuestion) -> list[str]:
     return [query for alternatives in (beside, alone) if (query := " or ".join(dict.fromkeys(alternatives)))]
 
 
+def _matches(question: ParsedQuestion, results: Sequence[SearchResult]) -> list[tuple[PostMatch, SearchResult]]:
+    """How each post fits the question, the best first."""
+    matches = [(match_post(question, one.text), one) for one in results]
+    return sorted(matches, key=lambda pair: (-_rank(question, pair[0]), pair[1].posted_at, pair[1].post_id))
+
+
 def _rank(question: ParsedQuestion, match: PostMatch) -> float:
     return 2 * match.names + match.coverage + match.fit if question.names else match.coverage + match.fit
 
 
-def _different(pairs: Sequence[tuple[PostMatch, SearchResult]]) -> list[tuple[PostMatch, SearchResult]]:
+def _different(pairs: Sequence[tuple[PostMatch, SearchResult]], most: int = MAX_PASSAGES) -> list[tuple[PostMatch, SearchResult]]:
     """One passage of those that say the same, at the place of the best: the oldest, which nobody can push aside afterwards."""
     kept: list[tuple[PostMatch, SearchResult]] = []
     for match, result in pairs:
@@ -162,7 +178,7 @@ def _different(pairs: Sequence[tuple[PostMatch, SearchResult]]) -> list[tuple[Po
             kept.append((match, result))
         elif result.posted_at < kept[same][1].posted_at:
             kept[same] = match, result
-    return kept[:MAX_PASSAGES]
+    return kept[:most]
 
 
 def _say_the_same(one: ParsedText, other: ParsedText) -> bool:

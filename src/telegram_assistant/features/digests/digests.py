@@ -1,15 +1,16 @@
-"""Digests of people: their plan, those that are due, one out of turn."""
+"""Digests of people: their plan, those that are due, one out of turn, and where they go."""
 
 from collections.abc import Iterable
 from datetime import datetime, time, timedelta
 from uuid import UUID
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.people.digest import StoredDigest, digest_id_of
 from telegram_assistant.domain.people.digest_plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan, latest_moment
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.features.watches.watches import NO_RECEIVER
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.people.digests import PersonDigests, PlannedPerson
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
@@ -22,30 +23,42 @@ NO_DIGEST = Reason("digest_unknown", "there is no such digest of yours")
 
 
 async def make_digest(
-    tenant_id: TenantId, user_id: UserId, moment: datetime, *, stores: TenantStores, own: PersonStores, now: datetime, language: str | None = None
+    tenant_id: TenantId,
+    user_id: UserId,
+    moment: datetime,
+    *,
+    stores: TenantStores,
+    own: PersonStores,
+    now: datetime,
+    language: str | None = None,
+    is_planned: bool = False,
 ) -> UUID:
-    """Makes the digest of this moment, once, however often it is asked for. Returns its id."""
+    """Makes the digest of this moment, once, however often it is asked for. Returns its id.
+
+    A planned one goes to the receivers of the plan, unless it has nothing to tell. One out of turn stays on the page of who asked for it.
+    """
     digest_id = digest_id_of(tenant_id, user_id, moment)
     recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED)
     if any(one.digest_id == digest_id for one in recent):
         return digest_id
+    plan = await own.digests.plan()
     digest = await compose(
         recent[0].digest.until if recent else now - FIRST_REACH,
         stores=stores,
         now=now,
-        length=(await own.digests.plan()).length,
+        length=plan.length,
         language=language,
         earlier=[one.digest for one in recent],
         mutes=await own.choices.mutes(),
         interests=await own.interests.all(),
     )
-    await own.digests.save(digest_id, digest)
+    await own.digests.save(digest_id, digest, receivers=plan.receivers if is_planned and digest.stories else ())
     return digest_id
 
 
 def due_moment(one: PlannedPerson, *, now: datetime) -> datetime | None:
     """Returns the moment for which a digest of this person is due. Moments that were missed fall together."""
-    moment = latest_moment(one.plan, zone=ZoneInfo(one.zone), now=now)
+    moment = latest_moment(one.plan, zone=ZoneInfo(one.plan.zone), now=now)
     return moment if moment is not None and moment > one.since else None
 
 
@@ -57,17 +70,39 @@ async def open_digest(digest_id: UUID, *, digests: PersonDigests) -> StoredDiges
     return found
 
 
-async def set_plan(times: Iterable[str], weekdays: Iterable[str], length: str, *, zone: str, digests: PersonDigests) -> DigestPlan:
-    """Raises Rejected for a time that is no `HH:MM`, a day beyond 1 to 7, or an unknown length. No times: no digests."""
+async def set_plan(
+    times: Iterable[str],
+    weekdays: Iterable[str],
+    length: str,
+    *,
+    zone: str,
+    stores: TenantStores,
+    digests: PersonDigests,
+    receivers: Iterable[UUID] | None = None,
+) -> DigestPlan:
+    """Says when digests come, of which length, and to which receivers of the tenant; None: to those that were chosen before.
+
+    Raises Rejected for a time that is no `HH:MM`, a day beyond 1 to 7, or an unknown length; Missing for an unknown receiver. No times: no digests.
+    """
+    kept = (await digests.plan()).receivers if receivers is None else await _known_receivers(frozenset(receivers), stores)
     try:
         plan = DigestPlan(
             tuple(sorted({time.fromisoformat(one).replace(second=0, microsecond=0, tzinfo=None) for one in times if one})),
             frozenset(int(one) for one in weekdays) & EVERY_DAY or EVERY_DAY,
             DigestLength(length),
+            kept,
+            ZoneInfo(zone).key,
         )
-    except ValueError as error:
+    except (ValueError, ZoneInfoNotFoundError) as error:
         raise Rejected(Reason("digest_plan_wrong", "a digest comes at times like 08:00, on days from 1 (Monday) to 7")) from error
     if len(plan.times) > MAX_TIMES:
         raise Rejected(Reason("digest_plan_long", "at most {most} digests a day", most=MAX_TIMES))
-    await digests.set_plan(plan, zone=zone)
+    await digests.set_plan(plan)
     return plan
+
+
+async def _known_receivers(chosen: frozenset[UUID], stores: TenantStores) -> tuple[UUID, ...]:
+    known = tuple(one.receiver_id for one in await stores.receivers.all() if one.receiver_id in chosen)
+    if len(known) < len(chosen):
+        raise Missing(NO_RECEIVER)
+    return known

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -18,10 +19,19 @@ from telegram_assistant.vectors.protocol import Reach, VectorQuery
 
 log = get_logger()
 
-NEAREST = 50
-MIN_SCORE = 0.25
-"""Posts with a lower similarity are about something else."""
 MEANING_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How many posts are wanted at most, and how similar they must be at least."""
+
+    limit: int
+    min_score: float
+
+
+OF_SEARCH = Nearness(50, 0.25)
+"""Posts with a lower similarity are about something else."""
 
 
 class WordsOnly(StrEnum):
@@ -67,15 +77,41 @@ async def nearest_posts(
     patience_seconds: float,
 ) -> tuple[Sequence[PostId], WordsOnly | None]:
     """Returns the nearest posts first; and why there are none, or not all of them."""
-    followed = scope.in_force
-    if index is None or not query.meaning or not followed.policies:
+    if index is None or not query.meaning or not scope.in_force.policies:
         return (), WordsOnly.OFF if query.meaning and index is None else None
+    found = await find_nearest(
+        query.meaning,
+        limits,
+        followed=scope.in_force,
+        until=until,
+        nearness=OF_SEARCH,
+        tenant_id=tenant_id,
+        index=index,
+        patience_seconds=patience_seconds,
+    )
+    if isinstance(found, WordsOnly):
+        return (), found
+    return found, None if scope.vectors_are_complete else WordsOnly.FILLING
+
+
+async def find_nearest(
+    meaning: str,
+    limits: SearchFilters,
+    *,
+    followed: PoliciesInForce,
+    until: datetime,
+    nearness: Nearness,
+    tenant_id: TenantId,
+    index: MeaningSearch,
+    patience_seconds: float,
+) -> tuple[PostId, ...] | WordsOnly:
+    """Returns the posts that are near enough, the nearest first; or why they are not known."""
     reach = _reach(followed, limits.channels)
     if not reach.channels:
-        return (), WordsOnly.POLICY
+        return WordsOnly.POLICY
     sought = VectorQuery(
         reach=reach,
-        limit=NEAREST,
+        limit=nearness.limit,
         since=limits.since,
         until=until,
         languages=limits.languages,
@@ -86,15 +122,15 @@ async def nearest_posts(
     )
     try:
         async with asyncio.timeout(patience_seconds):
-            near = await index.nearest(query.meaning, sought, tenant_id=tenant_id)
+            near = await index.nearest(meaning, sought, tenant_id=tenant_id)
     except TimeoutError:
-        return (), WordsOnly.SLOW
+        return WordsOnly.SLOW
     except Busy as error:
         log.warning("search_without_meaning", why=str(error))
-        return (), WordsOnly.AWAY
+        return WordsOnly.AWAY
     if isinstance(near, FallbackReason):
-        return (), _BECAUSE.get(near, WordsOnly.NO_MODEL)
-    return [hit.post_id for hit in near if hit.score >= MIN_SCORE], None if scope.vectors_are_complete else WordsOnly.FILLING
+        return _BECAUSE.get(near, WordsOnly.NO_MODEL)
+    return tuple(hit.post_id for hit in near if hit.score >= nearness.min_score)
 
 
 def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> Reach:

@@ -1,16 +1,17 @@
-"""Pages of search results: cursors, and groups of posts with the same text."""
+"""Pages of search results: cursors, and groups of posts of one story or with the same text."""
 
 import asyncio
 import base64
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.near_copies import SAME_LENGTH, Outline, Sketch, is_copy, outline_of
+from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
@@ -55,41 +56,51 @@ class Bookmark:
 
 @dataclass(slots=True)
 class ResultGroup:
-    """A post, and later results with the same text."""
+    """A post, and later results of the same story or with the same text."""
 
     stored: StoredPost
     outline: Outline
+    story: VisibleStory | None = None
     sketch: Sketch | None = None
     """Made when another post has the same names and numbers."""
     copies: list[PostId] = field(default_factory=list)
+    """Posts with the same text that are not of the story."""
 
 
 @dataclass(slots=True)
-class CopyGroups:
-    """Groups of posts with the same text, in the order of the first post of each. Long texts are compared by beginning and length."""
+class ResultGroups:
+    """Groups of posts, in the order of the first post of each. Long texts are compared by beginning and length."""
 
     groups: list[ResultGroup] = field(default_factory=list)
+    _by_story: dict[PostId, ResultGroup] = field(default_factory=dict)
     _by_bucket: dict[bytes, list[ResultGroup]] = field(default_factory=dict)
     _key: bytes = field(default_factory=secrets.token_bytes)
 
-    async def add(self, posts: Iterable[StoredPost]) -> None:
+    async def add(self, posts: Iterable[StoredPost], stories: Mapping[PostId, VisibleStory]) -> None:
+        """`stories` by their posts; posts that are in none of them are grouped by their texts alone."""
         characters = 0
         for stored in posts:
-            self._add(stored)
+            self._add(stored, stories.get(stored.post.id))
             characters += min(len(stored.post.text), COMPARED_CHARACTERS)
             if characters >= CHARACTERS_AT_ONCE:
                 characters = 0
                 await asyncio.sleep(0)
 
-    def _add(self, stored: StoredPost) -> None:
-        group = ResultGroup(stored, outline_of(stored.post.text[:COMPARED_CHARACTERS]))
+    def _add(self, stored: StoredPost, story: VisibleStory | None) -> None:
+        if story is not None and story.story_id in self._by_story:
+            return
+        group = ResultGroup(stored, outline_of(stored.post.text[:COMPARED_CHARACTERS]), story)
         alike = self._by_bucket.setdefault(group.outline.bucket, [])
         same = next((one for one in alike if stored.post.text and self._is_copy(one, group) and _have_same_length(one.stored, stored)), None)
-        if same is not None:
+        if same is None:
+            alike.append(group)
+            self.groups.append(group)
+        else:
             same.copies.append(stored.post.id)
-            return
-        alike.append(group)
-        self.groups.append(group)
+        if story is not None and (same is None or same.story is None):
+            told = same or group
+            told.story = story
+            self._by_story[story.story_id] = told
 
     def _is_copy(self, one: ResultGroup, other: ResultGroup) -> bool:
         one.sketch = one.sketch or one.outline.sketch(self._key)

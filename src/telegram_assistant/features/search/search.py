@@ -1,7 +1,7 @@
 """Searches posts by words and by meaning at once, for one tenant.
 
     words   -> PostgreSQL: the newest matches, by rank  --+
-                                                          +--> fused by reciprocal rank --> texts --> copies grouped --> a page
+                                                          +--> fused by reciprocal rank --> texts --> grouped by story, copies folded --> a page
     meaning -> the vector store: the nearest posts      --+
 
 If the vector store is unavailable or slow, only words are searched, and the result says so.
@@ -16,15 +16,17 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.domain.search.facets import Counted, Facets, facets_of
+from telegram_assistant.domain.search.facets import Counted, facets_of
 from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.search.query import Query, parse_query
-from telegram_assistant.domain.search.snippets import Snippet, snippet_of
+from telegram_assistant.domain.search.snippets import snippet_of
+from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import pick
-from telegram_assistant.features.search.meaning import MEANING_SECONDS, WordsOnly, nearest_posts
-from telegram_assistant.features.search.pages import Bookmark, CopyGroups, ResultGroup
-from telegram_assistant.features.search.words import Mended, Relaxed, WordMatches, find_by_words
+from telegram_assistant.features.search.meaning import MEANING_SECONDS, nearest_posts
+from telegram_assistant.features.search.pages import CHARACTERS_AT_ONCE, Bookmark, ResultGroup, ResultGroups
+from telegram_assistant.features.search.results import FoundStory, SearchPage, SearchResult
+from telegram_assistant.features.search.words import WordMatches, find_by_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.search.search import (
     BEGINS,
@@ -38,6 +40,7 @@ from telegram_assistant.stores.postgres.search.search import (
     SearchScope,
 )
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from telegram_assistant.vectors.index import MeaningSearch
 
@@ -47,52 +50,6 @@ HIDDEN = ""
 MAX_FOUND = 100
 EMPTY_WINDOWS = 5
 """How many further windows are searched if a window has no results."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
-    """A post that matches."""
-
-    post_id: PostId
-    posted_at: datetime
-    channel: str
-    link: str
-    text: str
-    snippet: Snippet
-    lang: str | None
-    kind: str | None
-    tags: tuple[str, ...]
-    copies: tuple[PostId, ...]
-    """Posts with the same text, which are not listed themselves."""
-    by_words: bool
-    by_meaning: bool
-    by_names: bool
-    """The post has names and numbers of the best results, and is of the same days."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchPage:
-    """A page of results: the best match first, or the newest post first if the query has no words."""
-
-    query: str
-    """The query as it was parsed; entered again, it means the same."""
-    found: tuple[SearchResult, ...]
-    facets: Facets
-    """Counts over all posts that matched in the searched period, copies included."""
-    searched_back_to: datetime | None
-    """None: everything that the query asks for was searched."""
-    words_only: WordsOnly | None
-    relaxed: Relaxed | None
-    """Which words a post needed; None: all of them."""
-    mended: tuple[Mended, ...]
-    """Words that no post has, with those that were searched instead."""
-    cursor: str | None
-    """The cursor of the next page; None: this is the last page."""
-
-    @property
-    def notes(self) -> tuple[Reason, ...]:
-        """What was searched differently than it was typed."""
-        return (*(one.words for one in self.mended), *([self.relaxed.words] if self.relaxed else []))
 
 
 async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its stores
@@ -105,9 +62,10 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
     zone: tzinfo = UTC,
     limit: int = 20,
     cursor: str | None = None,
+    by_story: bool = False,
     meaning_seconds: float = MEANING_SECONDS,
 ) -> SearchPage:
-    """Searches the channels that the tenant follows. Days are those of `zone`.
+    """Searches the channels that the tenant follows. Days are those of `zone`. With `by_story`, a story is one result.
 
     Waits at most `meaning_seconds` for semantic results. `cursor` is that of the previous page.
 
@@ -116,13 +74,15 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
     query = parse_query(typed, today=now.astimezone(zone).date())
     if query == Query(with_ads=query.with_ads):
         raise Rejected(Reason("query_empty", "the query is empty; write a word, or a filter such as from:@channel or since:yesterday"))
-    mark = Bookmark.read(cursor, about=str(query)) if cursor else Bookmark(as_of=now)
-    request = await _build_request(query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, meaning_seconds=meaning_seconds)
+    request = await _build_request(
+        query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, by_story=by_story, meaning_seconds=meaning_seconds
+    )
+    mark = Bookmark.read(cursor, about=request.about) if cursor else Bookmark(as_of=now)
     answer = await _page(request, mark, limit=max(1, min(limit, MAX_FOUND)))
     for _ in range(EMPTY_WINDOWS):
         if answer.found or answer.cursor is None:
             break
-        answer = await _page(request, Bookmark.read(answer.cursor, about=str(query)), limit=limit)
+        answer = await _page(request, Bookmark.read(answer.cursor, about=request.about), limit=limit)
     return answer
 
 
@@ -139,12 +99,18 @@ class _SearchRequest:
     index: MeaningSearch | None
     meaning_seconds: float
     zone: tzinfo
+    by_story: bool
+
+    @property
+    def about(self) -> str:
+        """What a cursor belongs to."""
+        return f"{self.query} by story" if self.by_story else str(self.query)
 
 
 async def _build_request(
-    query: Query, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, meaning_seconds: float, zone: tzinfo
+    query: Query, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, meaning_seconds: float, zone: tzinfo, by_story: bool
 ) -> _SearchRequest:
-    scope = await stores.words.scope()
+    scope = await stores.words.scope(with_policies=index is not None and bool(query.meaning))
     channels: tuple[ChannelId, ...] | None = None
     if query.channels:
         followed = await stores.followed.channels()
@@ -159,7 +125,7 @@ async def _build_request(
         with_ads=query.with_ads,
     )
     until = _midnight(query.until + timedelta(days=1), zone) if query.until else None
-    return _SearchRequest(query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone)
+    return _SearchRequest(query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone, by_story)
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
@@ -195,7 +161,7 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     facets = facets_of(_counted(request, known.values()))
     popular = [facet.value for facet in facets.channels]
     (loaded, groups, is_all), understood = await asyncio.gather(
-        _load_groups(request, ranked, beside, popular, enough=reached + 1), _understood(request, beside)
+        _load_groups(request, ranked, beside, popular, until=mark.as_of + CLOCKS_DIFFER, enough=reached + 1), _understood(request, beside)
     )
     if beside:
         known |= {one: _as_match(loaded.posts[one].post, understood.get(one), request.scope) for one in beside if one in loaded.posts}
@@ -214,25 +180,39 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
         words_only=words_only,
         relaxed=matches.relaxed,
         mended=matches.mended,
-        cursor=following.encode(about=str(request.query)) if following else None,
+        cursor=following.encode(about=request.about) if following else None,
     )
 
 
 async def _load_groups(
-    request: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
+    request: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, until: datetime, enough: int
 ) -> tuple[Loaded, list[ResultGroup], bool]:
-    """Loads posts in order until they make enough groups. Also returns whether all were loaded. Always loads `beside`, for the facets."""
-    loaded, copies = Loaded({}, {}), CopyGroups()
+    """Loads posts in order until they make enough groups. Also returns whether all were loaded. Always loads `beside`, for the facets.
+
+    Posts of stories that are later than `until` are left out: one that joins two stories would shift the pages.
+    """
+    loaded, results = Loaded({}, {}), ResultGroups()
+    stories: dict[PostId, VisibleStory] = {}
     reached, upto = 0, enough + enough // 2
     strict_words = request.query.strict_words if beside else ""
     while True:
         missing = [one for one in dict.fromkeys((*ranked[reached:upto], *beside)) if one not in loaded.posts]
-        more = await request.stores.words.load(missing, channel_ids=popular, strict_words=strict_words)
+        more = await request.stores.words.load(
+            missing, channel_ids=popular, strict_words=strict_words, stories_until=until if request.by_story else None
+        )
         loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
-        await copies.add(loaded.posts[one] for one in ranked[reached:upto] if one in loaded.posts)
-        if len(copies.groups) >= enough or upto >= len(ranked):
-            return loaded, copies.groups, upto >= len(ranked)
+        stories |= _stories_by_post(more.stories)
+        await results.add((loaded.posts[one] for one in ranked[reached:upto] if one in loaded.posts), stories)
+        if len(results.groups) >= enough or upto >= len(ranked):
+            return loaded, results.groups, upto >= len(ranked)
         reached, upto = upto, upto * 3
+
+
+def _stories_by_post(material: StoryMaterial | None) -> dict[PostId, VisibleStory]:
+    if material is None:
+        return {}
+    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping))
+    return {post.post_id: story for story in stories if len(story.posts) > 1 for post in story.posts}
 
 
 async def _understood(request: _SearchRequest, beside: Sequence[PostId]) -> Mapping[PostId, Enrichment]:
@@ -262,7 +242,7 @@ async def _found(
 ) -> tuple[SearchResult, ...]:
     texts = [group.stored.post.text for group in groups]
     marked = await request.stores.words.marked(texts, matches.query.words) if request.query.meaning and texts else texts
-    found = []
+    found, characters = [], 0
     for group, text in zip(groups, marked, strict=True):
         post, channel = group.stored.post, channels[group.stored.post.channel_id]
         found.append(
@@ -280,7 +260,19 @@ async def _found(
                 by_words=post.id in matches.matches and post.id not in matches.related,
                 by_meaning=post.id in near,
                 by_names=post.id in matches.related,
+                story=_story(group),
             )
         )
-        await asyncio.sleep(0)  # the snippet of a text full of marks takes some milliseconds
+        characters += len(text)
+        if characters >= CHARACTERS_AT_ONCE:  # the snippet of a text full of marks takes some milliseconds
+            characters = 0
+            await asyncio.sleep(0)
     return tuple(found)
+
+
+def _story(group: ResultGroup) -> FoundStory | None:
+    if group.story is None:
+        return None
+    own = next((post.entry for post in group.story.posts if post.post_id == group.stored.post.id), None)
+    more = tuple(post for post in group.story.entries if post.entry != own and post.deleted_at is None)
+    return FoundStory(group.story.story_id, more) if more else None

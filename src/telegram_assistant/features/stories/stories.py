@@ -122,13 +122,19 @@ class FullStory:
         return tuple(one for one in self.sources if not one.is_complete)
 
 
-async def story_around(post_id: PostId, *, stores: TenantStores, language: str | None = None) -> FullStory:
+async def visible_story(post_id: PostId, *, stores: TenantStores) -> VisibleStory:
     """The story that a post belongs to. Raises Missing if the post is not visible, or is in no story."""
     material = await stores.stories.around(post_id)
     stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping))
     story = next((one for one in stories if any(post.post_id == post_id for post in one.posts)), None)
     if story is None:
         raise Missing(NO_STORY)
+    return story
+
+
+async def story_around(post_id: PostId, *, stores: TenantStores, language: str | None = None) -> FullStory:
+    """The story that a post belongs to, in full. Raises Missing if the post is not visible, or is in no story."""
+    story = await visible_story(post_id, stores=stores)
     coverage = {one.channel_id: one for one in await stores.coverage_overview.channels(story.channel_ids)}
     summary = await asyncio.to_thread(summary_of, story, language=language)
     return FullStory(story, tell(story, language=language), summary, _sources(story, coverage), _changes(story), pictures_of(story))

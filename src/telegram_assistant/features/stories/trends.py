@@ -1,15 +1,13 @@
-"""Trends: stories that many of a tenant's channels told within a quarter of an hour, with the posts that explain them."""
+"""Trends: stories that many of a tenant's channels told within half an hour, with the posts that explain them."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from telegram_assistant.domain.stories.bursts import Burst, burst_of, pace_of
-from telegram_assistant.domain.stories.visible import VisibleStory
-from telegram_assistant.features.stories.stories import recent_stories
-from telegram_assistant.features.stories.telling import StoryTelling
+from telegram_assistant.domain.stories.ranking import is_news
+from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
+from telegram_assistant.features.stories.telling import StoryTelling, tell
 from telegram_assistant.stores.postgres.stores import TenantStores
-
-CONSIDERED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +20,16 @@ class Trend:
     pace: tuple[int, ...]
 
 
-async def trends_since(since: datetime, *, stores: TenantStores, now: datetime) -> tuple[Trend, ...]:
-    """Returns the bursts that were found since then, the newest first. They are counted from posts at every call, so none is late."""
-    found = await recent_stories(since, stores=stores, now=now, limit=CONSIDERED)
-    trends = [Trend(one.story, one.telling, burst, pace_of(one.story)) for one in found.stories if (burst := burst_of(one.story)) is not None]
-    return tuple(sorted((one for one in trends if one.burst.found_at >= since), key=lambda one: one.burst.found_at, reverse=True))
+async def trends_since(since: datetime, *, stores: TenantStores, language: str | None = None) -> tuple[Trend, ...]:
+    """Returns the bursts that were found since then, the newest first, told in this language where a post is in it.
+
+    Posts are counted as they arrive, so none is late.
+    """
+    material = await stores.stories.bursting(since)
+    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping) if is_news(story))
+    found = [
+        Trend(story, tell(story, language=language), burst, pace_of(story))
+        for story in stories
+        if (burst := burst_of(story)) and burst.found_at >= since
+    ]
+    return tuple(sorted(found, key=lambda one: (one.burst.found_at, one.story.story_id), reverse=True))

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
 from uuid import UUID
@@ -21,6 +22,18 @@ SECONDS = 20.0
 MAX_SUBJECT_LETTERS = 120
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A mail before it is addressed. `letter_id` is the same in every attempt."""
+
+    letter_id: UUID
+    subject: str
+    text: str
+    html: str = ""
+    """The same for programs that show HTML; empty: there is none."""
+    written_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Mailer:
     """Opens a connection for each mail: there are few, and a server closes idle ones."""
@@ -28,13 +41,12 @@ class Mailer:
     settings: MailSettings
     base_url: str
 
-    async def send(self, address: str, alerts: Sequence[Alert], *, delivery_id: UUID, tenant: UUID, language: str) -> Reason | None:
-        """Sends one mail about all of these alerts. Returns why it was not accepted; None: the server has taken it."""
+    async def send(self, address: str, letter: Letter) -> Reason | None:
+        """Returns why the mail was not accepted; None: the server has taken it."""
         if not self.settings.host:
             return Reason("mail_off", "no mail server is set (SMTP_HOST)")
-        mail = self._compose(address, alerts, delivery_id=delivery_id, tenant=tenant, language=language)
         try:
-            await asyncio.to_thread(self._hand_over, mail)
+            await asyncio.to_thread(self._hand_over, self._compose(address, letter))
         except smtplib.SMTPResponseException as error:
             return Reason("mail_refused", "the mail server answered with {status}", status=error.smtp_code)
         except smtplib.SMTPRecipientsRefused:
@@ -43,18 +55,21 @@ class Mailer:
             return Reason("mail_unreachable", "the mail server cannot be used ({error})", error=type(error).__name__)
         return None
 
-    def _compose(self, address: str, alerts: Sequence[Alert], *, delivery_id: UUID, tenant: UUID, language: str) -> EmailMessage:
+    def address_of(self, tenant: UUID) -> str:
+        """Where the pages of a tenant begin."""
+        return f"{self.base_url}/t/{tenant}"
+
+    def _compose(self, address: str, letter: Letter) -> EmailMessage:
         mail = EmailMessage()
-        mail["Subject"] = _subject(alerts, language)
+        mail["Subject"] = " ".join(letter.subject.split())[:MAX_SUBJECT_LETTERS]
         mail["From"] = self.settings.sender
         mail["To"] = address
-        mail["Date"] = format_datetime(max(one.created_at for one in alerts))
-        mail["Message-ID"] = f"<{delivery_id}@{parseaddr(self.settings.sender)[1].rpartition('@')[2] or 'localhost'}>"
+        mail["Date"] = format_datetime(letter.written_at)
+        mail["Message-ID"] = f"<{letter.letter_id}@{parseaddr(self.settings.sender)[1].rpartition('@')[2] or 'localhost'}>"
         mail["Auto-Submitted"] = "auto-generated"
-        here = f"{self.base_url}/t/{tenant}"
-        parts = [_paragraph(one, here, language) for one in alerts]
-        footer = Reason("mail_footer", "To change or stop these mails: {address}", address=f"{here}/receivers")
-        mail.set_content("\n\n\n".join([*parts, say(footer, language)]) + "\n")
+        mail.set_content(letter.text)
+        if letter.html:
+            mail.add_alternative(letter.html, subtype="html")
         return mail
 
     def _hand_over(self, mail: EmailMessage) -> None:
@@ -76,10 +91,26 @@ class Mailer:
             server.close()
 
 
+def footer_of(here: str) -> Reason:
+    """How to change or stop mails of the tenant whose pages begin here."""
+    return Reason("mail_footer", "To change or stop these mails: {address}", address=f"{here}/receivers")
+
+
+def letter_of_alerts(alerts: Sequence[Alert], *, letter_id: UUID, here: str, language: str) -> Letter:
+    """One letter about all of these alerts."""
+    parts = [_paragraph(one, here, language) for one in alerts]
+    return Letter(
+        letter_id=letter_id,
+        subject=_subject(alerts, language),
+        text="\n\n\n".join([*parts, say(footer_of(here), language)]) + "\n",
+        written_at=max(one.created_at for one in alerts),
+    )
+
+
 def _subject(alerts: Sequence[Alert], language: str) -> str:
     first = f"{alerts[0].watch}: {say(headline_of(alerts[0]), language)}"
     more = Reason("mail_subject", "{first} and {count} more alert", "{first} and {count} more alerts", first=first, count=len(alerts) - 1)
-    return " ".join((first if len(alerts) == 1 else say(more, language)).split())[:MAX_SUBJECT_LETTERS]
+    return first if len(alerts) == 1 else say(more, language)
 
 
 def _paragraph(alert: Alert, here: str, language: str) -> str:

@@ -1,23 +1,21 @@
 """Watches by meaning: the posts of some time that are near to a text. They need vectors, and say so where there are none."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.ids import PostId, TenantId
-from telegram_assistant.domain.understanding.policy import AiPolicy, FallbackReason
 from telegram_assistant.domain.watches.watch import WatchConditions
-from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.search.meaning import Nearness, WordsOnly, find_nearest
 from telegram_assistant.features.watches.watches import read_conditions
 from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.search.search import SearchFilters
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.vectors.index import MeaningSearch
-from telegram_assistant.vectors.protocol import Reach, VectorQuery
 
-MIN_SCORE = 0.5
+OF_WATCH = Nearness(100, 0.5)
 """A search shows the nearest posts, however far they are. An alert interrupts somebody, so its post must be near."""
-NEAREST = 100
 SECONDS = 5.0
 LOOKING_BACK = timedelta(hours=3)
 """Vectors may come late; what was found before raises nothing again."""
@@ -53,28 +51,23 @@ async def nearest_since(
     if index is None:
         return NO_VECTORS
     query = conditions.query
-    policies = (in_force := (await stores.words.scope()).in_force).policies
-    among = {one: its for one, its in policies.items() if conditions.channel_ids is None or one in conditions.channel_ids}
-    local, provider = (frozenset(one for one, its in among.items() if its is policy) for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER))
-    reach = Reach(local, provider, since=in_force.since)
-    if not reach.channels:
-        return NO_MEANING
-    sought = VectorQuery(
-        reach=reach,
-        limit=NEAREST,
+    limits = SearchFilters(
+        channels=conditions.channel_ids,
         since=since,
-        until=until,
         languages=query.languages,
+        has=query.has,
         tags=conditions.tags,
         kinds=query.kinds,
-        has=query.has,
-        without_ads=not query.with_ads,
+        with_ads=query.with_ads,
     )
-    try:
-        async with asyncio.timeout(SECONDS):
-            near = await index.nearest(query.meaning, sought, tenant_id=tenant_id)
-    except (TimeoutError, Busy):
-        return NO_MEANING
-    if isinstance(near, FallbackReason):
-        return NO_MEANING
-    return tuple(hit.post_id for hit in near if hit.score >= MIN_SCORE)
+    found = await find_nearest(
+        query.meaning,
+        limits,
+        followed=(await stores.words.scope()).in_force,
+        until=until,
+        nearness=OF_WATCH,
+        tenant_id=tenant_id,
+        index=index,
+        patience_seconds=SECONDS,
+    )
+    return NO_MEANING if isinstance(found, WordsOnly) else found

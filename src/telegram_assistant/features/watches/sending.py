@@ -1,22 +1,25 @@
-"""Delivers alerts: in order for each receiver, again after failures, and by one process at a time."""
+"""Delivers alerts and digests: in order for each receiver, again after failures, and by one process at a time."""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from zoneinfo import ZoneInfo
 
 from pydantic_core import to_json
 
-from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.features.digests import delivery as digests
 from telegram_assistant.features.watches.alerts import link_of_alert
-from telegram_assistant.features.watches.mail import Mailer
+from telegram_assistant.features.watches.mail import Mailer, letter_of_alerts
 from telegram_assistant.pages.webhooks import WebhookClient
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.stores.postgres.watches.alerts import Alert
-from telegram_assistant.stores.postgres.watches.deliveries import Deliveries, Delivery, DueReceiver
+from telegram_assistant.stores.postgres.watches.deliveries import DeliveredDigest, Deliveries, Delivery, DueReceiver
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -35,6 +38,7 @@ class Sender:
 
     deliveries: Deliveries
     tenant: Callable[[TenantId], TenantStores]
+    person: Callable[[TenantId, UserId], PersonStores]
     webhooks: WebhookClient
     mailer: Mailer
     owner: str
@@ -62,28 +66,58 @@ async def send_to_one(sender: Sender, *, clock: Callable[[], datetime]) -> bool:
     together = MAILED_TOGETHER if receiver.kind is ReceiverKind.EMAIL else 1
     try:
         while waiting := await sender.deliveries.waiting(receiver, owner=sender.owner, lease=LEASE, now=clock(), limit=together):
-            trouble = await _attempt(sender, receiver, waiting, now=clock())
+            batch = _batch(waiting)
+            trouble = await _attempt(sender, receiver, batch, now=clock())
             if trouble is not None:
                 paused = await sender.deliveries.failed(receiver, trouble, now=clock())
                 log.warning("delivery_failed", receiver_id=str(receiver.receiver_id), code=trouble.code, paused=paused)
                 break
-            await sender.deliveries.delivered(receiver, waiting, now=clock())
+            await sender.deliveries.delivered(receiver, batch, now=clock())
     finally:
         await sender.deliveries.release(receiver, owner=sender.owner)
     return True
 
 
-async def _attempt(sender: Sender, receiver: DueReceiver, waiting: tuple[Delivery, ...], *, now: datetime) -> Reason | None:
+def _batch(waiting: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
+    """What goes in one mail: a digest alone, or all alerts up to the next digest."""
+    return waiting[:1] if waiting[0].digest else tuple(takewhile(lambda one: one.digest is None, waiting))
+
+
+async def _attempt(sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime) -> Reason | None:
+    """Returns why the receiver has not taken it."""
+    first = batch[0]
+    if first.digest is not None:
+        return await _send_digest(sender, receiver, first, first.digest, now=now)
+    return await _send_alerts(sender, receiver, batch, now=now)
+
+
+async def _send_alerts(sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime) -> Reason | None:
     """An alert that was deleted meanwhile needs no delivery."""
-    found = await sender.tenant(receiver.tenant_id).alerts.some([one.alert_id for one in waiting])
-    alerts = [found[one.alert_id] for one in waiting if one.alert_id in found]
+    found = await sender.tenant(receiver.tenant_id).alerts.some([one.alert_id for one in batch if one.alert_id])
+    alerts = [found[one.alert_id] for one in batch if one.alert_id in found]
     if not alerts:
         return None
-    first = waiting[0].delivery_id
+    first = batch[0]
     if receiver.kind is ReceiverKind.EMAIL:
-        return await sender.mailer.send(receiver.address, alerts, delivery_id=first, tenant=receiver.tenant, language=receiver.language)
-    body = webhook_body(waiting[0], alerts[0])
-    return await sender.webhooks.send(receiver.address, body, secret=receiver.secret, delivery_id=first, now=now)
+        here = sender.mailer.address_of(receiver.tenant)
+        letter = letter_of_alerts(alerts, letter_id=first.delivery_id, here=here, language=receiver.language)
+        return await sender.mailer.send(receiver.address, letter)
+    body = webhook_body(first, alerts[0])
+    return await sender.webhooks.send(receiver.address, body, secret=receiver.secret, delivery_id=first.delivery_id, now=now)
+
+
+async def _send_digest(sender: Sender, receiver: DueReceiver, delivery: Delivery, which: DeliveredDigest, *, now: datetime) -> Reason | None:
+    own = sender.person(receiver.tenant_id, which.user_id).digests
+    stored = await own.find(which.digest_id)
+    if stored is None:
+        return None
+    zone = ZoneInfo((await own.plan()).zone)
+    reader = digests.DigestReader(here=sender.mailer.address_of(receiver.tenant), language=receiver.language, zone=zone)
+    if receiver.kind is ReceiverKind.EMAIL:
+        letter = digests.letter_of_digest(stored, letter_id=delivery.delivery_id, reader=reader)
+        return await sender.mailer.send(receiver.address, letter)
+    body = digests.webhook_body(stored, delivery_id=delivery.delivery_id, attempt=delivery.attempt, reader=reader)
+    return await sender.webhooks.send(receiver.address, body, secret=receiver.secret, delivery_id=delivery.delivery_id, now=now)
 
 
 def webhook_body(delivery: Delivery, alert: Alert) -> bytes:

@@ -41,11 +41,22 @@ async def read_conditions(target: WatchTarget, *, stores: TenantStores, now: dat
 
 
 async def create_watch(
-    name: str, target: WatchTarget, options: WatchOptions, *, stores: TenantStores, created_by: str, now: datetime, zone: tzinfo
+    name: str,
+    target: WatchTarget,
+    options: WatchOptions,
+    *,
+    stores: TenantStores,
+    created_by: str,
+    now: datetime,
+    zone: tzinfo,
+    begins_at: datetime | None = None,
 ) -> Watch:
-    """Raises Rejected if it makes no sense or would match everything, Conflicting if the name is taken."""
+    """Raises Rejected if it makes no sense or would match everything, Conflicting if the name is taken.
+
+    What happened before `begins_at`, usually now, raises no alert.
+    """
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
-    watch_id = await stores.watches.create(_name(name), target, await _known(options, stores), conditions, created_by=created_by)
+    watch_id = await stores.watches.create(_name(name), target, await _known(options, stores), conditions, created_by=created_by, begins_at=begins_at)
     if watch_id is None:
         raise Conflicting(NAME_TAKEN)
     return await find_watch(watch_id, stores=stores)

@@ -132,6 +132,18 @@ document.addEventListener("visibilitychange", () => (document.hidden ? stopListe
 addEventListener("pagehide", stopListening);
 listen();
 
+// An answer grows while a provider writes it. A connection that breaks is not opened again: that would ask again.
+const growing = document.querySelector("[data-ask]");
+if (growing) {
+  const answers = new EventSource(growing.dataset.ask);
+  answers.addEventListener("answer", (event) => { growing.innerHTML = event.data; });
+  answers.addEventListener("end", (event) => {
+    growing.innerHTML = event.data;
+    answers.close();
+  });
+  answers.addEventListener("error", () => answers.close());
+}
+
 // The operator's numbers refresh by themselves. A hidden tab asks nothing.
 const numbers = document.querySelector("[data-refresh]");
 async function refresh() {

@@ -1,16 +1,20 @@
 """A digest of a tenant's stories."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Query
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import Moment, ResponseModel
+from telegram_assistant.api.schemas import Moment, RequestModel, ResponseModel, Storable
 from telegram_assistant.domain.people.digest import DigestStory, Novelty
-from telegram_assistant.domain.people.digest_plan import DigestLength
+from telegram_assistant.domain.people.digest_plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan
 from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.digests import digests
 from telegram_assistant.features.digests.composing import compose
 
 area = Area("Digest", "What changed in the channels of a tenant, story by story, each sentence with the posts that say it.")
@@ -24,6 +28,37 @@ EXAMPLE = {
     "first_posted_at": "2026-11-16T06:10:00Z",
     "post_ids": ["1234567890/42", "1234567891/7"],
 }
+
+
+PLAN_EXAMPLE: JsonDict = {
+    "times": ["08:00", "19:30"],
+    "weekdays": [1, 2, 3, 4, 5],
+    "length": "normal",
+    "zone": "Europe/Moscow",
+    "receivers": ["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12"],
+}
+
+
+class DigestPlanRequest(RequestModel):
+    """When digests come: times of day in `zone` on days from 1 (Monday) to 7, none for no digests; and the receivers that get them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [PLAN_EXAMPLE]})
+
+    times: Annotated[list[time], Field(max_length=MAX_TIMES)]
+    weekdays: Annotated[tuple[Annotated[int, Field(ge=1, le=7)], ...], Field(min_length=1, max_length=7)] = tuple(sorted(EVERY_DAY))
+    length: DigestLength = DigestLength.NORMAL
+    zone: Annotated[Storable, Field(max_length=100)] = "UTC"
+    receivers: Annotated[tuple[UUID, ...], Field(max_length=50)] = ()
+
+
+class DigestPlanResponse(ResponseModel):
+    """When digests come, and which receivers get them."""
+
+    times: list[str]
+    weekdays: list[int]
+    length: DigestLength
+    zone: str
+    receivers: list[UUID]
 
 
 class DigestSentenceResponse(ResponseModel):
@@ -67,6 +102,41 @@ async def get_digest(
     """Compose a digest. Nothing is kept: digests at fixed times belong to people, on the pages."""
     digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
     return DigestResponse(since=digest.since, until=digest.until, items=[_story(one) for one in digest.stories], beyond=digest.beyond)
+
+
+@area.get("/digest/plan", scope=KeyScope.READ, example=PLAN_EXAMPLE)
+async def get_digest_plan(context: Context) -> DigestPlanResponse:
+    """Get when your digests come, and where they go. Needs a key of a person."""
+    return _plan(await context.own.digests.plan())
+
+
+@area.put("/digest/plan", scope=KeyScope.WRITE, example=PLAN_EXAMPLE, also=(404,))
+async def set_digest_plan(context: Context, body: DigestPlanRequest) -> DigestPlanResponse:
+    """Choose when your digests come, and where they go. Needs a key of a person.
+
+    A digest reaches each receiver with the same delivery id in every attempt. One that has nothing to tell is not sent.
+    """
+    context.note(times=[f"{one:%H:%M}" for one in body.times], receivers=len(body.receivers))
+    plan = await digests.set_plan(
+        [f"{one:%H:%M}" for one in body.times],
+        [str(day) for day in body.weekdays],
+        body.length,
+        zone=body.zone,
+        stores=context.stores,
+        digests=context.own.digests,
+        receivers=body.receivers,
+    )
+    return _plan(plan)
+
+
+def _plan(plan: DigestPlan) -> DigestPlanResponse:
+    return DigestPlanResponse(
+        times=[f"{one:%H:%M}" for one in plan.times],
+        weekdays=sorted(plan.weekdays),
+        length=plan.length,
+        zone=plan.zone,
+        receivers=list(plan.receivers),
+    )
 
 
 def _story(one: DigestStory) -> DigestStoryResponse:

@@ -11,7 +11,7 @@ from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.stories.trends import Trend, trends_since
 
-area = Area("Trends", "Stories that five or more channels of a tenant told within a quarter of an hour.")
+area = Area("Trends", "Stories that five or more channels of a tenant told within half an hour.")
 
 EXAMPLE = {
     "headline": "The bridge is open again",
@@ -24,7 +24,7 @@ EXAMPLE = {
 
 
 class TrendResponse(ResponseModel):
-    """A burst of a story. `channels`: the most within 15 minutes. `pace`: posts per ten minutes since the first one."""
+    """A burst of a story. `channels`: the most within 30 minutes. `pace`: posts per ten minutes since the first one."""
 
     headline: str
     began_at: datetime
@@ -45,7 +45,7 @@ async def list_trends(
     context: Context, hours: Annotated[int, Query(ge=1, le=168, description="How many hours back to look.")] = 24
 ) -> TrendsResponse:
     """List the bursts of the last hours. They are counted from the posts at this moment."""
-    found = await trends_since(context.now - timedelta(hours=hours), stores=context.stores, now=context.now)
+    found = await trends_since(context.now - timedelta(hours=hours), stores=context.stores)
     return TrendsResponse(items=[_response(one) for one in found])
 
 

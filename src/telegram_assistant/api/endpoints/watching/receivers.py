@@ -1,4 +1,4 @@
-"""Where alerts go: webhooks, e-mail addresses, and addresses of feeds."""
+"""Where alerts and digests go: webhooks, e-mail addresses, and addresses of feeds."""
 
 from datetime import datetime
 from typing import Annotated
@@ -16,7 +16,7 @@ from telegram_assistant.domain.watches.watch import MAX_NAME_LETTERS
 from telegram_assistant.features.watches import feeds, receivers
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedAddress, FeedKind
 
-area = Area("Receivers", "Where alerts go: signed webhooks, e-mail addresses, and secret addresses of RSS and Atom feeds.")
+area = Area("Receivers", "Where alerts and digests go: signed webhooks, e-mail addresses, and secret addresses of RSS and Atom feeds.")
 
 EXAMPLE = {
     "receiver_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12",
@@ -46,7 +46,7 @@ ReceiverName = Annotated[Storable, Field(min_length=1, max_length=MAX_NAME_LETTE
 
 
 class ReceiverResponse(ResponseModel):
-    """A receiver. `trouble` says why the last attempt failed, `waiting` how many alerts it has not got yet."""
+    """A receiver. `trouble` says why the last attempt failed, `waiting` how many alerts and digests it has not got yet."""
 
     receiver_id: UUID
     kind: ReceiverKind
@@ -126,7 +126,10 @@ class FeedAddressesResponse(ResponseModel):
 
 
 class FeedRequest(RequestModel):
-    """A feed of a watch, a folder, a saved search or a story. `subject` is its id; of a folder, its name."""
+    """A feed of a watch, a folder, a saved search, a story, all stories, or of your digests.
+
+    `subject` is its id; of a folder, its name; of a story, the id of one of its posts; of all stories, `all`; of digests, `me`.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"kind": "folder", "subject": "City"}]})
 
@@ -219,7 +222,14 @@ async def list_feed_addresses(context: Context) -> FeedAddressesResponse:
 async def create_feed_address(context: Context, body: FeedRequest) -> CreatedFeedResponse:
     """Make a secret address of a feed, which works without a login until it is revoked."""
     context.note(kind=body.kind, subject=body.subject)
-    created = await feeds.create_feed(body.kind, body.subject, stores=context.stores, created_by=context.caller.actor)
+    created = await feeds.create_feed(
+        body.kind,
+        body.subject,
+        stores=context.stores,
+        created_by=context.caller.actor,
+        user_id=context.caller.user_id,
+        language=context.language,
+    )
     return CreatedFeedResponse(feed=_feed_response(created.address), token=created.token)
 
 

@@ -22,7 +22,7 @@ def trends(
     hours: Annotated[int, typer.Option(min=1, max=168, help="How many hours back to look.")] = 24,
     as_json: AsJson = False,
 ) -> None:
-    """List stories that five or more channels told within a quarter of an hour."""
+    """List stories that five or more channels told within half an hour."""
     if as_json:
         print_endpoint(lambda context: list_trends(context, hours=hours), tenant=tenant)
         return
@@ -30,12 +30,12 @@ def trends(
     async def look(app: App) -> tuple[tuple[Trend, ...], ZoneInfo]:
         known = await tenant_named(app, tenant)
         now = datetime.now(UTC)
-        found = await trends_since(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id), now=now)
+        found = await trends_since(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id))
         return found, ZoneInfo(app.settings.telemetry.time_zone)
 
     found, zone = with_app(look, needs_redis=False)
     if not found:
-        console.print(f"No story was told by five channels within 15 minutes in the last {hours} hours.")
+        console.print(f"No story was told by five channels within 30 minutes in the last {hours} hours.")
         return
     table = Table("began", "channels", "posts", "story", pad_edge=False)
     for one in found:

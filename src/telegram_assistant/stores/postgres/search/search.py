@@ -10,6 +10,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.search.query import Has, bits_of
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, StoredPost, stored_post
+from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial, load_stories
 from telegram_assistant.stores.postgres.understanding.policies_in_force import PoliciesInForce, in_force
 
 BEGINS, ENDS = "\ue000", "\ue001"
@@ -120,10 +121,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The current state of posts, and the requested channels."""
+    """The current state of posts, the requested channels, and what the stories of the posts are made of."""
 
     posts: Mapping[PostId, StoredPost]
     channels: Mapping[ChannelId, Named]
+    stories: StoryMaterial | None = None
+    """None if no post is in a story, or stories were not asked for."""
 
 
 class WordSearch:
@@ -193,23 +196,32 @@ class WordSearch:
             meant: str | None = await connection.fetchval(SIMILAR, typed, BUDGET)
         return meant
 
-    async def scope(self) -> SearchScope:
-        """Loads the parts of the tenant's subscriptions that a search needs."""
+    async def scope(self, *, with_policies: bool = True) -> SearchScope:
+        """Loads the parts of the tenant's subscriptions that a search needs. Only a search by meaning needs the policies."""
         async with self._transactions.begin() as connection:
-            followed = await in_force(connection)
+            followed = await in_force(connection) if with_policies else PoliciesInForce({}, {})
             rows = await connection.fetch(TAG_NAMES)
         names = {row["tag"]: row["name"] for row in rows if row["tag"] is not None}
         return SearchScope(followed, names, vectors_are_complete=rows[0]["vectors_are_complete"])
 
-    async def load(self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "") -> Loaded:
-        """The posts that are not deleted and contain `strict_words`, with their channels and `channel_ids`."""
+    async def load(
+        self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "", stories_until: datetime | None = None
+    ) -> Loaded:
+        """The posts that are not deleted and contain `strict_words`, with their channels and `channel_ids`.
+
+        With `stories_until` also their stories, as far as they were told until then.
+        """
+        channels, messages = [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids], strict_words)
-            posts = [stored_post(row) for row in rows]
-            wanted = {*channel_ids, *(one.post.channel_id for one in posts)}
-            names = await connection.fetch("SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", list(wanted))
-        channels = {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names}
-        return Loaded({one.post.id: one for one in posts if one.post.channel_id in channels}, channels)
+            rows = await connection.fetch(LOAD, channels, messages, strict_words, stories_until is not None)
+            named = {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in rows}
+            if missing := [one for one in channel_ids if one not in named]:
+                names = await connection.fetch("SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", missing)
+                named |= {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names}
+            story_ids = {row["story_id"] for row in rows if row["story_id"] is not None}
+            stories = await load_stories(connection, story_ids, until=stories_until) if stories_until and story_ids else None
+        posts = [stored_post(row) for row in rows]
+        return Loaded({one.post.id: one for one in posts}, named, stories)
 
     async def marked(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
         """The texts with BEGINS and ENDS around the matched words, in any of their forms."""
@@ -234,9 +246,12 @@ FROM (VALUES (1)) AS one LEFT JOIN tenant_tags ON TRUE
 """
 
 LOAD = f"""
-SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+SELECT p.*, c.title, c.username, s.story_id FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
     SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) p
+CROSS JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = w.channel_id LIMIT 1) c
+LEFT JOIN LATERAL (
+    SELECT story_id FROM story_posts WHERE $4 AND channel_id = w.channel_id AND message_id = w.message_id AND link IS NOT NULL LIMIT 1) s ON true
 WHERE $3 = '' OR to_tsvector('russian', p.text) @@ websearch_to_tsquery('russian', $3)
 """
 

@@ -1,6 +1,7 @@
 """Links posts and groups them into stories: one batch at a time, whichever process does it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
@@ -9,34 +10,50 @@ import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.assignment import Assignment, assign
+from telegram_assistant.domain.stories.bursts import bursting_posts
 from telegram_assistant.domain.stories.partition import partition
 from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind, StoryChange, StoryId
-from telegram_assistant.domain.stories.terms import WeighedPost
+from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 from telegram_assistant.stores.postgres.stories.grouping_sql import (
     ARRIVED,
     COMPONENT,
+    FOUND,
+    FOUND_MORE,
     GROUPING,
-    HASHES,
     JOIN,
     KNOWN,
     LINK,
     LINKED,
     MERGE,
+    REVISIONS,
+    ROOM,
     STORED,
     TELL,
     UNLINK,
 )
+from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND, Neighbours, neighbours_of, put_terms, weighed_posts
 from telegram_assistant.stores.postgres.stories.stories import link_of
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A post with the links that it was found to have. `hashes` are those of the terms with which the other ends were compared."""
+    """A post with the links that it was found to have. If it is told, new or edited, its headers and its links to later posts are among them."""
 
     told: WeighedPost
     links: tuple[Link, ...]
-    hashes: Mapping[PostId, int]
+    found: int
+    """Earlier public posts that share enough terms with it."""
+    is_told: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What new posts are compared with."""
+
+    neighbours: Mapping[PostId, Neighbours]
+    again: tuple[WeighedPost, ...]
+    """Later posts that are compared again with the posts before them: there were too many for all to be compared, and now there is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +70,7 @@ class _Known:
     story_id: StoryId
     link: str | None
     terms_hash: int
+    is_bursting: bool
 
 
 class StoryGroups:
@@ -70,41 +88,57 @@ class StoryGroups:
             for post, one in known.items()
         }
 
-    async def regroup(self, compared: Sequence[Compared]) -> list[Grouped]:
-        """Stores the links of these posts and groups everything that they are connected with again.
-
-        A post that was edited meanwhile is left to whoever compares it again; so is a link to such a post.
-        """
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator["Grouping"]:
+        """One batch at a time is grouped, whichever process does it; a process that is killed leaves nothing behind."""
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT pg_advisory_xact_lock($1)", GROUPING)
-            compared = await _current(connection, compared)
-            if not compared:
-                return []
-            posts = [one.told.post for one in compared]
-            before = await _linked(connection, posts)
-            await _unlink(connection, compared, before)
-            await _link(connection, await _complete(connection, [link for one in compared for link in one.links]))
-            await connection.execute(ARRIVED, *_ids(posts), [one.told.posted_at for one in compared], [one.told.is_private for one in compared])
-            seeds = {*posts, *(end for link in before for end in (link.post, link.other))}
-            links = await _component(connection, seeds)
-            return await _write(connection, compared, seeds, links)
+            yield Grouping(connection)
 
 
-async def _current(connection: Connection, compared: Sequence[Compared]) -> list[Compared]:
-    """Without what was compared with terms that are stored no more."""
-    wanted = {one.told.post: one.told.terms_hash for one in compared} | {post: value for one in compared for post, value in one.hashes.items()}
-    rows = await connection.fetch(HASHES, *_ids(wanted))
-    stored = {_id(row): row["terms_hash"] for row in rows}
-    return [
-        Compared(one.told, tuple(link for link in one.links if _is_current(link, one, stored)), one.hashes)
-        for one in compared
-        if stored.get(one.told.post) == one.told.terms_hash
-    ]
+class Grouping:
+    """One batch that is being grouped."""
 
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
-def _is_current(link: Link, one: Compared, stored: Mapping[PostId, int]) -> bool:
-    other = link.other if link.post == one.told.post else link.post
-    return link.kind.is_certain or stored.get(other) == one.hashes.get(other)
+    async def unchanged(self, revisions: Mapping[PostId, int]) -> set[PostId]:
+        """Those of the posts that are still as they were read. An edited one is left to whoever groups it again."""
+        rows = await self._connection.fetch(REVISIONS, *_ids(revisions))
+        return {_id(row) for row in rows if revisions[_id(row)] == row["revision"]}
+
+    async def surround(self, told: Sequence[WeighedPost], weights: TermWeights) -> Surroundings:
+        """Stores what posts are compared by, and finds what they are compared with."""
+        connection, own = self._connection, {one.post for one in told}
+        await put_terms(connection, told, weights)
+        neighbours = await neighbours_of(connection, told, weights)
+        new: dict[PostId, int] = {}
+        for one in told:
+            for later in neighbours[one.post].later:
+                new[later.post] = new.get(later.post, 0) + (not one.is_private)
+        rows = await connection.fetch(ROOM, *_ids(new))
+        crowded = {_id(row) for row in rows if row["found"] + new[_id(row)] > MAX_FOUND}
+        linked = {link.post for link in await _linked(connection, list(own)) if not link.kind.is_certain}
+        again = (crowded | linked) - own
+        more = {post: count for post, count in new.items() if count and post not in own}
+        await connection.execute(FOUND_MORE, *_ids(more), list(more.values()))
+        known = await weighed_posts(connection, again, weights)
+        repeated = tuple(known[post] for post in sorted(known))
+        return Surroundings({**neighbours, **(await neighbours_of(connection, repeated, weights) if repeated else {})}, repeated)
+
+    async def regroup(self, compared: Sequence[Compared]) -> list[Grouped]:
+        """Stores the links of these posts and groups everything that they are connected with again."""
+        connection = self._connection
+        told = [one for one in compared if one.is_told]
+        before = await _linked(connection, [one.told.post for one in compared])
+        await _unlink(connection, compared, before)
+        await _link(connection, await _complete(connection, [link for one in compared for link in one.links]))
+        posts = [one.told.post for one in told]
+        await connection.execute(ARRIVED, *_ids(posts), [one.told.posted_at for one in told], [one.told.is_private for one in told])
+        await connection.execute(FOUND, *_ids(one.told.post for one in compared), [one.found for one in compared])
+        seeds = {*(one.told.post for one in compared), *(end for link in before for end in (link.post, link.other))}
+        links = await _component(connection, seeds)
+        return await _write(connection, told, seeds, links)
 
 
 async def _linked(connection: Connection, posts: Sequence[PostId]) -> list[Link]:
@@ -112,16 +146,16 @@ async def _linked(connection: Connection, posts: Sequence[PostId]) -> list[Link]
 
 
 async def _unlink(connection: Connection, compared: Sequence[Compared], links: Sequence[Link]) -> None:
-    """Removes what these posts said of their headers, and the links to posts that they were compared with now."""
-    hashes = {one.told.post: one.hashes for one in compared}
-    gone = [one for one in links if _is_gone(one, hashes)]
+    """Removes what these posts said of their headers, and the links that were estimated again. Posts whose terms were forgotten keep theirs."""
+    known = {_id(row) for row in await connection.fetch(ROOM, *_ids({end for link in links for end in (link.post, link.other)}))}
+    told = {one.told.post for one in compared if one.is_told}
+    again = {one.told.post for one in compared}
+    gone = [
+        one
+        for one in links
+        if (one.post in told if one.kind.is_certain else {one.post, one.other} <= known and (one.post in again or one.other in told))
+    ]
     await connection.execute(UNLINK, *_ids(one.post for one in gone), *_ids(one.other for one in gone))
-
-
-def _is_gone(link: Link, hashes: Mapping[PostId, Mapping[PostId, int]]) -> bool:
-    if link.kind.is_certain:
-        return link.post in hashes
-    return link.other in hashes.get(link.post, ()) or link.post in hashes.get(link.other, ())
 
 
 async def _complete(connection: Connection, links: Sequence[Link]) -> list[Link]:
@@ -171,11 +205,11 @@ async def _write(connection: Connection, compared: Sequence[Compared], seeds: se
     groups = partition(times, links, private)
     present = [group for one in groups if (group := frozenset(post for post in one if post in stored or post in own))]
     assigned = assign(present, {post: one.story_id for post, one in known.items() if post in times}, lambda: StoryId(uuid4()))
-    kinds = _kinds(assigned, links)
+    kinds, bursting = _kinds(assigned, links), _bursting(assigned, times)
     changed = [
         post
         for post, story_id in sorted(assigned.stories.items())
-        if post in own or post not in known or known[post].story_id != story_id or known[post].link != kinds.get(post)
+        if post in own or post not in known or _row(known[post]) != (story_id, kinds.get(post), post in bursting)
     ]
     hashes = {post: own[post].terms_hash if post in own else known[post].terms_hash if post in known else 0 for post in changed}
     await connection.execute(
@@ -185,6 +219,7 @@ async def _write(connection: Connection, compared: Sequence[Compared], seeds: se
         [times[post] for post in changed],
         [kinds.get(post) for post in changed],
         [hashes[post] for post in changed],
+        [post in bursting for post in changed],
     )
     touched = sorted({assigned.stories[post] for post in changed} | {known[post].story_id for post in changed if post in known})
     await _tell_stories(connection, touched, assigned)
@@ -208,6 +243,17 @@ def _kinds(assigned: Assignment, links: Iterable[Link]) -> dict[PostId, str]:
             for post in (link.post, link.other):
                 surest[post] = min(surest.get(post, link.kind), link.kind, key=SUREST.__getitem__)
     return {post: kind.value for post, kind in surest.items()}
+
+
+def _bursting(assigned: Assignment, times: Mapping[PostId, datetime]) -> set[PostId]:
+    told: dict[StoryId, list[tuple[datetime, PostId]]] = {}
+    for post, story_id in assigned.stories.items():
+        told.setdefault(story_id, []).append((times[post], post))
+    return {post for posts in told.values() for post in bursting_posts(posts)}
+
+
+def _row(known: _Known) -> tuple[StoryId, str | None, bool]:
+    return known.story_id, known.link, known.is_bursting
 
 
 async def _tell_stories(connection: Connection, touched: Sequence[StoryId], assigned: Assignment) -> None:
@@ -235,7 +281,7 @@ def _changes(compared: Sequence[Compared], known: Mapping[PostId, _Known], assig
 
 async def _known(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, _Known]:
     rows = await connection.fetch(KNOWN, *_ids(set(posts)))
-    return {_id(row): _Known(StoryId(row["story_id"]), row["link"], row["terms_hash"]) for row in rows}
+    return {_id(row): _Known(StoryId(row["story_id"]), row["link"], row["terms_hash"], row["is_bursting"]) for row in rows}
 
 
 def _ids(posts: Iterable[PostId]) -> tuple[list[int], list[int]]:

@@ -5,9 +5,24 @@ _WANTED = "unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)"
 _OUT = "SELECT l.* FROM story_links l WHERE l.channel_id = w.channel_id AND l.message_id = w.message_id"
 _IN = "SELECT l.* FROM story_links l WHERE l.other_channel_id = w.channel_id AND l.other_message_id = w.message_id"
 
-HASHES = f"""
-SELECT t.channel_id, t.message_id, t.terms_hash FROM {_WANTED}
+REVISIONS = f"""
+SELECT p.channel_id, p.message_id, p.revision FROM {_WANTED}
+CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
+"""
+
+ROOM = f"""
+SELECT t.channel_id, t.message_id, t.found FROM {_WANTED}
 CROSS JOIN LATERAL (SELECT * FROM post_terms WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) t
+"""
+
+FOUND = """
+UPDATE post_terms t SET found = w.found FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(channel_id, message_id, found)
+WHERE t.channel_id = w.channel_id AND t.message_id = w.message_id AND t.found <> w.found
+"""
+
+FOUND_MORE = """
+UPDATE post_terms t SET found = t.found + w.found FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(channel_id, message_id, found)
+WHERE t.channel_id = w.channel_id AND t.message_id = w.message_id
 """
 
 LINKED = f"SELECT l.* FROM {_WANTED} CROSS JOIN LATERAL ({_OUT} UNION ALL {_IN}) l"
@@ -47,7 +62,7 @@ SELECT l.* FROM reached w CROSS JOIN LATERAL ({_OUT} UNION ALL {_IN}) l
 """
 
 KNOWN = f"""
-SELECT s.channel_id, s.message_id, s.story_id, s.link, s.terms_hash FROM {_WANTED}
+SELECT s.channel_id, s.message_id, s.story_id, s.link, s.terms_hash, s.is_bursting FROM {_WANTED}
 CROSS JOIN LATERAL (SELECT * FROM story_posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) s
 """
 
@@ -58,11 +73,12 @@ LEFT JOIN channels c ON c.channel_id = p.channel_id
 """
 
 JOIN = """
-INSERT INTO story_posts AS s (channel_id, message_id, story_id, posted_at, link, terms_hash)
-SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::bigint[])
+INSERT INTO story_posts AS s (channel_id, message_id, story_id, posted_at, link, terms_hash, is_bursting)
+SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::bigint[], $7::boolean[])
 ON CONFLICT (channel_id, message_id) DO UPDATE
 SET joined_at = CASE WHEN s.story_id = excluded.story_id THEN s.joined_at ELSE now() END,
-    story_id = excluded.story_id, link = excluded.link, terms_hash = excluded.terms_hash, posted_at = excluded.posted_at
+    story_id = excluded.story_id, link = excluded.link, terms_hash = excluded.terms_hash, posted_at = excluded.posted_at,
+    is_bursting = excluded.is_bursting
 """
 
 TELL = """

@@ -1,16 +1,18 @@
 """The stories of one tenant: its posts of them, and the links of which it sees both ends."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.bursts import MIN_CHANNELS, WINDOW
 from telegram_assistant.domain.stories.story import Link, LinkKind
 from telegram_assistant.domain.stories.visible import EarlierText, Grouping, StoryPicture, VisiblePost
-from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.database import Connection, TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_REVISION, OWN_STORED_AT
 
 MAX_RECENT = 20_000
@@ -20,6 +22,7 @@ MAX_CANDIDATES = 40
 MAX_POSTS = 300
 """Of one story, the newest."""
 MAX_EARLIER = 5
+MAX_BURSTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,21 @@ chosen AS MATERIALIZED (
 """
 """$1 since, $2 folder, $3 channels to leave out"""
 
+BURSTING = f"""
+WITH bursting AS MATERIALIZED (
+    SELECT m.* FROM subscriptions f CROSS JOIN LATERAL (
+        SELECT story_id, posted_at FROM story_posts WHERE channel_id = f.channel_id AND is_bursting AND posted_at >= $1
+    ) m WHERE f.active
+),
+chosen AS MATERIALIZED (
+    SELECT b.story_id FROM bursting b WHERE {MIN_CHANNELS} <= (
+        SELECT count(DISTINCT s.channel_id) FROM story_posts s
+        WHERE s.story_id = b.story_id AND s.posted_at BETWEEN b.posted_at - $2::interval AND b.posted_at AND s.channel_id <> ALL($3::bigint[]))
+    GROUP BY b.story_id ORDER BY max(b.posted_at) DESC, b.story_id LIMIT {MAX_BURSTS}
+),
+"""
+"""$1 since, $2 window, $3 channels to leave out. What is counted are visible posts, so nothing depends on those of others."""
+
 ONE = """
 WITH chosen AS MATERIALIZED (
     SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2
@@ -64,10 +82,17 @@ WITH chosen AS MATERIALIZED (
 """
 """$1 channel, $2 message, $3 channels to leave out"""
 
+CHOSEN = """
+WITH chosen AS MATERIALIZED (
+    SELECT unnest($1::uuid[]) AS story_id
+),
+"""
+"""$1 stories, $2 until, $3 channels to leave out"""
+
 MATERIAL = f"""
 members AS MATERIALIZED (
     SELECT s.story_id, p.channel_id, p.message_id FROM chosen s CROSS JOIN LATERAL (
-        SELECT channel_id, message_id FROM story_posts WHERE story_id = s.story_id AND channel_id <> ALL($3::bigint[])
+        SELECT channel_id, message_id FROM story_posts WHERE story_id = s.story_id AND channel_id <> ALL($3::bigint[]){{until}}
         ORDER BY posted_at DESC, channel_id, message_id LIMIT {MAX_POSTS}
     ) p
 ),
@@ -79,12 +104,7 @@ told AS MATERIALIZED (
 SELECT t.story_grouping, m.story_id, p.*, c.title, c.username, c.is_private, s.folder,
        ARRAY(SELECT ROW(l.other_channel_id, l.other_message_id, l.kind, l.score, l.is_leaf, l.posted_at, l.other_posted_at) FROM story_links l
              WHERE l.channel_id = m.channel_id AND l.message_id = m.message_id) AS links,
-       ARRAY(SELECT ROW(f.ordinal, encode(f.sha256, 'hex'), f.width, f.height) FROM post_media f
-             WHERE f.channel_id = m.channel_id AND f.message_id = m.message_id AND f.state = 'stored' AND f.kind = 'photo' AND f.sha256 IS NOT NULL
-             ORDER BY f.ordinal) AS pictures,
-       coalesce((SELECT bool_or((e.data ->> 'is_ad')::boolean) FROM post_enrichment e
-                 WHERE e.channel_id = m.channel_id AND e.message_id = m.message_id AND e.kind = 'tags'), false) AS is_ad,
-       {{earlier}} AS earlier
+       {{pictures}} AS pictures, {{is_ad}} AS is_ad, {{earlier}} AS earlier
 FROM tenants t LEFT JOIN (
     told m CROSS JOIN LATERAL (
         SELECT channel_id, message_id, posted_at, text, lang, grouped_id, deleted_at, (facts -> 'counts' ->> 'views')::bigint AS views,
@@ -95,14 +115,27 @@ FROM tenants t LEFT JOIN (
 ) ON true
 """
 
+PICTURES = """
+ARRAY(SELECT ROW(f.ordinal, encode(f.sha256, 'hex'), f.width, f.height) FROM post_media f
+      WHERE f.channel_id = m.channel_id AND f.message_id = m.message_id AND f.state = 'stored' AND f.kind = 'photo' AND f.sha256 IS NOT NULL
+      ORDER BY f.ordinal)
+"""
+
+IS_AD = """
+coalesce((SELECT bool_or((e.data ->> 'is_ad')::boolean) FROM post_enrichment e
+          WHERE e.channel_id = m.channel_id AND e.message_id = m.message_id AND e.kind = 'tags'), false)
+"""
+
 EARLIER = f"""
 ARRAY(SELECT ROW(v.text, v.replaced_at, v.difference) FROM (
     SELECT * FROM post_versions v WHERE v.channel_id = m.channel_id AND v.message_id = m.message_id ORDER BY revision DESC LIMIT {MAX_EARLIER}
 ) v ORDER BY v.revision)
 """
 
-RECENT_MATERIAL = RECENT + MATERIAL.format(min_channels=2, earlier="NULL")
-ONE_MATERIAL = ONE + MATERIAL.format(min_channels=1, earlier=EARLIER)
+RECENT_MATERIAL = RECENT + MATERIAL.format(min_channels=2, until="", pictures=PICTURES, is_ad=IS_AD, earlier="NULL")
+BURSTING_MATERIAL = BURSTING + MATERIAL.format(min_channels=MIN_CHANNELS, until="", pictures=PICTURES, is_ad=IS_AD, earlier="NULL")
+ONE_MATERIAL = ONE + MATERIAL.format(min_channels=1, until="", pictures=PICTURES, is_ad=IS_AD, earlier=EARLIER)
+CHOSEN_MATERIAL = CHOSEN + MATERIAL.format(min_channels=1, until=" AND posted_at <= $2", pictures="NULL", is_ad="false", earlier="NULL")
 
 HAS_ANY = """
 SELECT EXISTS (
@@ -124,6 +157,11 @@ class OwnStories:
         async with self._transactions.begin() as connection:
             return _material(await connection.fetch(RECENT_MATERIAL, since, folder, list(without)))
 
+    async def bursting(self, since: datetime) -> StoryMaterial:
+        """Stories that enough channels told within half an hour which ended since then, the newest of these, each with all its posts."""
+        async with self._transactions.begin() as connection:
+            return _material(await connection.fetch(BURSTING_MATERIAL, since, WINDOW, []))
+
     async def around(self, post_id: PostId) -> StoryMaterial:
         """The story of a post, with the earlier texts of its posts."""
         async with self._transactions.begin() as connection:
@@ -137,6 +175,11 @@ class OwnStories:
     async def choose_grouping(self, grouping: Grouping) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE tenants SET story_grouping = $1", grouping.value)
+
+
+async def load_stories(connection: Connection, story_ids: Iterable[UUID], *, until: datetime) -> StoryMaterial:
+    """These stories inside a tenant's transaction, as far as they were told until then; without pictures and without what is advertising."""
+    return _material(await connection.fetch(CHOSEN_MATERIAL, list(story_ids), until, []))
 
 
 def _material(rows: Sequence[asyncpg.Record]) -> StoryMaterial:
@@ -165,7 +208,7 @@ def _post(row: asyncpg.Record) -> VisiblePost:
         views=row["views"],
         is_ad=row["is_ad"],
         grouped_id=row["grouped_id"],
-        pictures=() if row["is_covered"] else tuple(StoryPicture(*one) for one in row["pictures"]),
+        pictures=() if row["is_covered"] else tuple(StoryPicture(*one) for one in row["pictures"] or ()),
         earlier=tuple(EarlierText(*one) for one in row["earlier"] or ()),
     )
 

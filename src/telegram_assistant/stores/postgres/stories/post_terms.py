@@ -1,10 +1,8 @@
 """The terms of posts, the index in which posts with the same rare terms are found, and how rare terms are."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from heapq import nlargest
-from operator import itemgetter
 
 import asyncpg
 
@@ -12,23 +10,27 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.stories.terms import (
     MENTION_WEIGHT,
+    MIN_VOTES,
     PERIOD_SECONDS,
     StoryTerms,
     TermWeights,
     WeighedPost,
     keys_of,
-    own_key,
+    mentioned_by,
+    mentioning_key,
+    own_keys,
     period_of,
     posting_key,
+    sure_keys_of,
     weigh,
 )
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 
-NEWEST = 60
-"""So many posts of a term are looked at, the newest ones: a burst is found through those."""
+NEWEST = 200
+"""So many earlier posts of a term are looked at, the newest ones: a burst is found through those."""
 MAX_FOUND = 30
-PRIVATE_KEYS = 8
-"""Posts of private channels are few, and are looked up by fewer terms."""
+"""With so many earlier posts a post is compared: those with the rarest common terms."""
+MAX_PRIVATE = 100
 COUNTED_TEXTS = 50_000
 MAX_COUNTED_TERMS = 100_000
 MIN_COUNT = 3
@@ -37,6 +39,18 @@ LOOK_AGAIN = timedelta(seconds=30)
 KEPT = timedelta(days=7)
 _WINDOW = timedelta(seconds=PERIOD_SECONDS)
 _COARSE_BYTES, _FINE_BYTES = 8, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The posts of the 72 hours before and after with which a post is compared."""
+
+    earlier: tuple[WeighedPost, ...]
+    """Those with the rarest common terms, the best first; private ones after them."""
+    found: int
+    """How many public ones share enough terms."""
+    later: tuple[WeighedPost, ...]
+    """All of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +73,6 @@ class PostTerms:
             async with self._transactions.begin() as connection:
                 self._counted = await _counted(connection, now)
         return self._counted.weights
-
-    async def put(self, posts: Sequence[WeighedPost], weights: TermWeights) -> None:
-        """Stores what posts are compared by. Other processes find them from now on."""
-        async with self._transactions.begin() as connection:
-            await _put(connection, sorted(posts, key=lambda one: one.post), weights)
-
-    async def candidates(self, posts: Sequence[WeighedPost], weights: TermWeights) -> Mapping[PostId, list[WeighedPost]]:
-        """For each post the others with the rarest common terms, best first, within 72 hours before and after; and those it is linked with."""
-        async with self._transactions.begin() as connection:
-            found = await connection.fetch(FIND, *_questions(posts, weights), [one.posted_at for one in posts], _WINDOW, NEWEST, MAX_FOUND)
-            linked = await connection.fetch(LINKED, [one.post.channel_id for one in posts], [one.post.message_id for one in posts])
-            wanted = sorted({(row["channel_id"], row["message_id"]) for row in (*found, *linked)})
-            rows = await connection.fetch(TERMS, [one for one, _ in wanted], [one for _, one in wanted])
-        known = {one.post: one for one in (_weighed(row, weights) for row in rows)}
-        by_post: dict[PostId, dict[PostId, None]] = {one.post: {} for one in posts}
-        for row in found:
-            by_post[posts[row["place"] // 2].post][_id(row)] = None
-        for row in linked:
-            by_post[PostId(ChannelId(row["of_channel"]), MessageId(row["of_message"]))][_id(row)] = None
-        return {post: [known[one] for one in others if one in known and one != post] for post, others in by_post.items()}
 
     async def forget(self, now: datetime) -> int:
         """Deletes the terms of posts that were compared a week ago. Returns of how many."""
@@ -106,11 +100,13 @@ async def _count(connection: Connection, now: datetime) -> _Counted:
     return _Counted(TermWeights.counted(texts, counts), now, now)
 
 
-async def _put(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> None:
+async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> None:
+    """Stores what posts are compared by."""
+    posts = sorted(posts, key=lambda one: one.post)
     channels, messages = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
     await connection.execute(UNPUT, channels, messages)
     keyed = [
-        [posting_key(term, period_of(one.posted_at), is_private=one.is_private) for term in (*keys_of(one, weights), *own_key(one))] for one in posts
+        [posting_key(term, period_of(one.posted_at), is_private=one.is_private) for term in (*keys_of(one, weights), *own_keys(one))] for one in posts
     ]
     columns = [_columns(one, keys) for one, keys in zip(posts, keyed, strict=True)]
     await connection.executemany(PUT, columns)
@@ -149,19 +145,47 @@ def _weighed(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
     return weigh(_id(row), row["posted_at"], terms, weights, is_private=row["is_private"], username=row["username"], terms_hash=row["terms_hash"])
 
 
-def _questions(posts: Sequence[WeighedPost], weights: TermWeights) -> tuple[str, str, str]:
-    """What is looked up, column by column: who asks (twice its place, one more about private channels), the key, its weight."""
-    places, keys, given = list[int](), list[int](), list[float]()
+async def neighbours_of(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> dict[PostId, Neighbours]:
+    """Which earlier posts a post is compared with depends on the earlier posts alone, not on when any of them came."""
+    moments = ([one.posted_at for one in posts], [one.post.channel_id for one in posts], [one.post.message_id for one in posts])
+    rows = await connection.fetch(FIND, *_questions(posts, weights), *moments, _WINDOW, NEWEST, MAX_FOUND, MAX_PRIVATE, MIN_VOTES)
+    known = await weighed_posts(connection, {_id(row) for row in rows}, weights)
+    earlier: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
+    later: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
+    found = dict.fromkeys(earlier, 0)
+    for row in rows:
+        post = posts[row["place"] // 2].post
+        if _id(row) in known:
+            (later if row["is_later"] else earlier)[post].append(known[_id(row)])
+        if not row["is_later"] and row["place"] % 2 == 0:
+            found[post] = row["found"]
+    return {post: Neighbours(tuple(earlier[post]), found[post], tuple(later[post])) for post in earlier}
+
+
+async def weighed_posts(connection: Connection, posts: Iterable[PostId], weights: TermWeights) -> dict[PostId, WeighedPost]:
+    """Those whose terms are still stored."""
+    wanted = sorted(posts)
+    rows = await connection.fetch(TERMS, [one.channel_id for one in wanted], [one.message_id for one in wanted])
+    return {one.post: one for one in (_weighed(row, weights) for row in rows)}
+
+
+def _questions(posts: Sequence[WeighedPost], weights: TermWeights) -> tuple[str, str, str, str, str]:
+    """What is looked up, column by column: who asks (twice its place, one more about private channels), the key, its weight, votes, and side."""
+    rows = list[tuple[int, int, float, int, int]]()
     for place, one in enumerate(posts):
-        terms = keys_of(one, weights) | dict.fromkeys(one.terms.mentions, MENTION_WEIGHT)
-        period = period_of(one.posted_at)
+        period, sure = period_of(one.posted_at), sure_keys_of(one)
+        asked = [(term, weight, MIN_VOTES if term in sure else 1, BOTH) for term, weight in keys_of(one, weights).items()]
+        asked += [(term, MENTION_WEIGHT, 1, EARLIER) for term in mentioned_by(one)]
+        asked += [(term, MENTION_WEIGHT, 1, LATER) for term in mentioning_key(one)]
         for is_private in (False,) if one.is_private else (False, True):
-            asked = dict(nlargest(PRIVATE_KEYS, terms.items(), key=itemgetter(1))) if is_private else terms
-            for near in (period - 1, period, period + 1):
-                keys += [posting_key(term, near, is_private=is_private) for term in asked]
-                given += asked.values()
-                places += [2 * place + is_private] * len(asked)
-    return written(places), written(keys), written(given)
+            for near, side in ((period - 1, EARLIER), (period, BOTH), (period + 1, LATER)):
+                rows += [
+                    (2 * place + is_private, posting_key(term, near, is_private=is_private), weight, votes, side & wanted)
+                    for term, weight, votes, wanted in asked
+                    if side & wanted
+                ]
+    places, keys, given, votes_given, sides = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    return written(places), written(keys), written(given), written(votes_given), written(sides)
 
 
 def written(numbers: Iterable[float]) -> str:
@@ -174,6 +198,8 @@ def _id(row: asyncpg.Record) -> PostId:
 
 
 COUNTING = 41_002
+EARLIER, LATER = 1, 2
+BOTH = EARLIER | LATER
 
 UNPUT = """
 WITH old AS (
@@ -199,30 +225,26 @@ ON CONFLICT DO NOTHING
 """
 
 FIND = """
--- $1 who asks, $2 keys, $3 their weights, $4 times of the posts, $5 window, $6 posts per key, $7 posts per question
-SELECT place, channel_id, message_id FROM (
-    SELECT w.place, p.channel_id, p.message_id,
-           row_number() OVER (PARTITION BY w.place ORDER BY sum(w.weight) DESC, p.channel_id, p.message_id) AS rank
-    FROM unnest($1::text::int[], $2::text::bigint[], $3::text::float8[]) AS w(place, key, weight)
+-- $1 who asks, $2 keys, $3 weights, $4 votes, $5 sides, $6-$8 when and where the posts are, $9 window, $10 posts per key,
+-- $11 and $12 the most public and private ones, $13 the least votes
+SELECT place, channel_id, message_id, is_later, found FROM (
+    SELECT w.place, p.channel_id, p.message_id, p.is_later, count(*) OVER (PARTITION BY w.place, p.is_later) AS found,
+           row_number() OVER (PARTITION BY w.place, p.is_later ORDER BY sum(w.weight) DESC, p.channel_id, p.message_id) AS rank
+    FROM unnest($1::text::int[], $2::text::bigint[], $3::text::float8[], $4::text::int[], $5::text::int[]) AS w(place, key, weight, votes, side)
     CROSS JOIN LATERAL (
-        SELECT t.channel_id, t.message_id FROM term_postings t
-        WHERE t.key = w.key AND t.posted_at >= ($4::timestamptz[])[w.place / 2 + 1] - $5::interval
-          AND t.posted_at <= ($4::timestamptz[])[w.place / 2 + 1] + $5::interval
-        ORDER BY t.posted_at DESC LIMIT $6
+        (SELECT t.channel_id, t.message_id, false AS is_later FROM term_postings t
+         WHERE t.key = w.key AND w.side & 1 > 0 AND t.posted_at >= ($6::timestamptz[])[w.place / 2 + 1] - $9::interval
+           AND (t.posted_at, t.channel_id, t.message_id)
+               < (($6::timestamptz[])[w.place / 2 + 1], ($7::bigint[])[w.place / 2 + 1], ($8::bigint[])[w.place / 2 + 1])
+         ORDER BY t.posted_at DESC, t.channel_id DESC, t.message_id DESC LIMIT $10)
+        UNION ALL
+        (SELECT t.channel_id, t.message_id, true AS is_later FROM term_postings t
+         WHERE t.key = w.key AND w.side & 2 > 0 AND t.posted_at <= ($6::timestamptz[])[w.place / 2 + 1] + $9::interval
+           AND (t.posted_at, t.channel_id, t.message_id)
+               > (($6::timestamptz[])[w.place / 2 + 1], ($7::bigint[])[w.place / 2 + 1], ($8::bigint[])[w.place / 2 + 1]))
     ) p
-    GROUP BY w.place, p.channel_id, p.message_id
-) f WHERE rank <= $7 ORDER BY place, rank
-"""
-
-LINKED = """
-SELECT w.channel_id AS of_channel, w.message_id AS of_message, l.channel_id, l.message_id
-FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
-CROSS JOIN LATERAL (
-    SELECT other_channel_id AS channel_id, other_message_id AS message_id
-    FROM story_links WHERE channel_id = w.channel_id AND message_id = w.message_id
-    UNION ALL
-    SELECT channel_id, message_id FROM story_links WHERE other_channel_id = w.channel_id AND other_message_id = w.message_id
-) l
+    GROUP BY w.place, p.channel_id, p.message_id, p.is_later HAVING sum(w.votes) >= $13::int
+) f WHERE is_later OR rank <= CASE place % 2 WHEN 0 THEN $11::int ELSE $12::int END ORDER BY place, rank
 """
 
 TERMS = """

@@ -42,6 +42,16 @@ class Users:
         assert row is not None  # inserted or updated just above
         return Member(UserId(user_id), name, MemberRole(row["role"]))
 
+    async def find(self, tenant_id: TenantId, name: str) -> Member | None:
+        """The member of that name; of any name if it is empty and the tenant has one member only."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT user_id, name, role FROM memberships JOIN users USING (user_id) WHERE tenant_id = $1 AND (name = $2 OR $2 = '') LIMIT 2",
+                tenant_id,
+                name,
+            )
+        return Member(UserId(rows[0]["user_id"]), rows[0]["name"], MemberRole(rows[0]["role"])) if len(rows) == 1 else None
+
     async def make_login_link(self, user_id: UserId, token: str, *, created_by: str, lasts: timedelta) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(

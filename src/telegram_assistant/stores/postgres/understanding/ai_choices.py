@@ -6,7 +6,7 @@ from datetime import datetime
 
 import asyncpg
 
-from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
@@ -49,6 +49,11 @@ WITH chosen AS (UPDATE subscriptions SET ai_policy = $2 WHERE channel_id = ANY($
 SELECT s.channel_id, coalesce(c.title, '') AS title, s.ai_policy, coalesce(c.ai_blocked, false) AS is_blocked
 FROM chosen s LEFT JOIN channels c ON c.channel_id = s.channel_id ORDER BY s.channel_id
 """
+SENDABLE = """
+WITH wanted AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS w (channel_id, message_id))
+SELECT p.channel_id, p.message_id FROM wanted w JOIN posts p USING (channel_id, message_id)
+WHERE p.channel_id IN (SELECT channels_for_provider($1)) AND NOT coalesce((p.facts->>'noforwards')::boolean, false)
+"""
 
 
 def _policy(row: asyncpg.Record) -> ChannelPolicy:
@@ -82,6 +87,12 @@ class AiChoices:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CHOOSE, list(channel_ids), policy.value)
         return tuple(_policy(row) for row in rows)
+
+    async def sendable(self, posts: Sequence[PostId]) -> frozenset[PostId]:
+        """Those of the posts that may be sent to a provider: neither they nor their channels are protected, and the policy is `provider`."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(SENDABLE, [one.channel_id for one in posts], [one.message_id for one in posts])
+        return frozenset(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows)
 
     async def choose_default(self, policy: AiPolicy) -> None:
         """Sets the policy of channels that are followed from now on without a policy of their own."""

@@ -37,12 +37,6 @@ class AiPolicies:
         followed = {ChannelId(channel_id): _allowed(list(found)) for channel_id, found in groupby(rows, key=itemgetter("channel_id"))}
         return {channel_id: followed.get(channel_id, Allowed(AiPolicy.OFF)) for channel_id in channel_ids}
 
-    async def of_tenant(self, tenant_id: TenantId) -> Allowed:
-        """The policy for a person's own question."""
-        async with self._transactions.begin() as connection:
-            agreed = await connection.fetchval("SELECT EXISTS (SELECT 1 FROM ai_consents WHERE tenant_id = $1)", tenant_id)
-        return Allowed(AiPolicy.PROVIDER, (tenant_id,)) if agreed else Allowed(AiPolicy.LOCAL)
-
     async def consent(self, tenant_id: TenantId, *, given_by: str) -> None:
         """Records the consent; the first record stays."""
         async with self._transactions.begin() as connection:

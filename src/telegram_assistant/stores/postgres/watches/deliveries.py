@@ -1,11 +1,13 @@
-"""The outbox of alerts: which receiver is due, what waits for it in order, and how an attempt ended."""
+"""The outbox of alerts and digests: which receiver is due, what waits for it in order, and how an attempt ended."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from telegram_assistant.domain.ids import TenantId
+import asyncpg
+
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.watches.delivery import PAUSED_AFTER, ReceiverKind, retry_after
 from telegram_assistant.reasons import Reason, dump_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -29,11 +31,20 @@ class DueReceiver:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An alert to deliver. The id is the same in every attempt."""
+    """An alert or a digest to deliver. The id is the same in every attempt."""
 
     delivery_id: UUID
     attempt: int
-    alert_id: UUID
+    alert_id: UUID | None
+    digest: "DeliveredDigest | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredDigest:
+    """Which digest of whom."""
+
+    user_id: UserId
+    digest_id: UUID
 
 
 class Deliveries:
@@ -52,9 +63,7 @@ class Deliveries:
         """What is due for the receiver, in order, and counts an attempt of each. Empty if there is nothing, or the lease was lost."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(WAITING, receiver.tenant_id, receiver.receiver_id, owner, now + lease, now, limit)
-        return tuple(
-            Delivery(row["delivery_id"], row["attempts"], row["alert_id"]) for row in sorted(rows, key=lambda row: (row["due_at"], row["number"]))
-        )
+        return tuple(map(_delivery, sorted(rows, key=lambda row: (row["due_at"], row["number"]))))
 
     async def delivered(self, receiver: DueReceiver, deliveries: Sequence[Delivery], *, now: datetime) -> None:
         async with self._transactions.begin() as connection:
@@ -73,6 +82,11 @@ class Deliveries:
     async def release(self, receiver: DueReceiver, *, owner: str) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(RELEASE, receiver.tenant_id, receiver.receiver_id, owner)
+
+
+def _delivery(row: asyncpg.Record) -> Delivery:
+    digest = DeliveredDigest(UserId(row["user_id"]), row["digest_id"]) if row["digest_id"] else None
+    return Delivery(row["delivery_id"], row["attempts"], row["alert_id"], digest)
 
 
 CLAIM = """
@@ -96,7 +110,7 @@ due AS (
     WHERE d.tenant_id = $1 AND d.delivered_at IS NULL AND d.due_at <= $5 ORDER BY d.due_at, d.number LIMIT $6
 )
 UPDATE deliveries d SET attempts = attempts + 1 FROM due WHERE d.tenant_id = $1 AND d.delivery_id = due.delivery_id
-RETURNING d.delivery_id, d.attempts, d.alert_id, d.due_at, d.number
+RETURNING d.delivery_id, d.attempts, d.alert_id, d.digest_id, d.user_id, d.due_at, d.number
 """
 
 DELIVERED = "UPDATE deliveries SET delivered_at = $3 WHERE tenant_id = $1 AND delivery_id = ANY ($2::uuid[])"

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import hash_of
 from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
 
@@ -20,6 +20,8 @@ class FeedKind(StrEnum):
     FOLDER = "folder"
     SEARCH = "search"
     STORY = "story"
+    DIGEST = "digest"
+    """The digests of one person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class FeedAddress:
     name: str
     created_by: str
     created_at: datetime
+    user_id: UserId | None
+    """Whose digests it lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,13 @@ class FoundFeed:
     """What an address leads to."""
 
     tenant_id: TenantId
+    tenant: UUID
     kind: FeedKind
     subject: str
     name: str
+    user_id: UserId | None
+    language: str | None
+    """Of the person; None if they have chosen none, or it is nobody's."""
 
 
 class FeedAddresses:
@@ -54,23 +62,24 @@ class FeedAddresses:
     async def all(self) -> tuple[FeedAddress, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT address_id, kind, subject, name, created_by, created_at FROM feed_addresses ORDER BY created_at DESC, address_id"
+                "SELECT address_id, kind, subject, name, created_by, created_at, user_id FROM feed_addresses ORDER BY created_at DESC, address_id"
             )
         return tuple(FeedAddress(**{**dict(row), "kind": FeedKind(row["kind"])}) for row in rows)
 
-    async def create(self, token: str, kind: FeedKind, subject: str, name: str, *, created_by: str) -> UUID | None:
+    async def create(self, token: str, kind: FeedKind, subject: str, name: str, *, created_by: str, user_id: UserId | None = None) -> UUID | None:
         """Stores the hash of the token. Returns None if the tenant already has as many as it may have."""
         async with self._transactions.begin() as connection:
             created: UUID | None = await connection.fetchval(
                 f"""
-                INSERT INTO feed_addresses (hash, kind, subject, name, created_by)
-                SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM feed_addresses) < {MAX_ADDRESSES} RETURNING address_id
+                INSERT INTO feed_addresses (hash, kind, subject, name, created_by, user_id)
+                SELECT $1, $2, $3, $4, $5, $6 WHERE (SELECT count(*) FROM feed_addresses) < {MAX_ADDRESSES} RETURNING address_id
                 """,
                 hash_of(token),
                 kind.value,
                 subject,
                 name,
                 created_by,
+                user_id,
             )
         return created
 
@@ -89,4 +98,4 @@ class FeedDirectory:
         """Returns None for a revoked address, and for one of a suspended tenant."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_feed_address($1)", hash_of(token))
-        return None if row is None else FoundFeed(TenantId(row["tenant_id"]), FeedKind(row["kind"]), row["subject"], row["name"])
+        return None if row is None else FoundFeed(**{**dict(row), "kind": FeedKind(row["kind"])})

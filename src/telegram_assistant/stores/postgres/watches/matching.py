@@ -92,7 +92,7 @@ class WatchMatching:
         return raised
 
     async def forget(self, before: datetime) -> int:
-        """Deletes alerts from before this moment that are delivered everywhere, with their deliveries. Returns how many."""
+        """Deletes alerts from before this moment that are delivered everywhere, and deliveries of both. Returns how many alerts."""
         async with self._transactions.begin() as connection:
             return int((await connection.execute(FORGET, before)).rpartition(" ")[2])
 
@@ -250,6 +250,7 @@ WITH old AS (
     WHERE a.created_at < $1 AND NOT EXISTS (
         SELECT 1 FROM deliveries d WHERE d.tenant_id = a.tenant_id AND d.alert_id = a.alert_id AND d.delivered_at IS NULL)
 ),
-delivered AS (DELETE FROM deliveries d USING old o WHERE d.tenant_id = o.tenant_id AND d.alert_id = o.alert_id)
+delivered AS (DELETE FROM deliveries d USING old o WHERE d.tenant_id = o.tenant_id AND d.alert_id = o.alert_id),
+digests AS (DELETE FROM deliveries d WHERE d.digest_id IS NOT NULL AND d.delivered_at < $1)
 DELETE FROM alerts a USING old o WHERE a.tenant_id = o.tenant_id AND a.alert_id = o.alert_id
 """

@@ -1,4 +1,4 @@
-"""The receivers of a tenant's alerts, and what waits for them."""
+"""The receivers of a tenant's alerts and digests, and what waits for them."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,5 +1,6 @@
 """The watches of a tenant, each with the terms by which the watches of a post are found."""
 
+from datetime import datetime
 from uuid import UUID
 
 import asyncpg
@@ -40,10 +41,19 @@ class Watches:
             row = await connection.fetchrow(LIST, watch_id)
         return None if row is None else _watch(row)
 
-    async def create(self, name: str, target: WatchTarget, options: WatchOptions, conditions: WatchConditions, *, created_by: str) -> UUID | None:
+    async def create(
+        self,
+        name: str,
+        target: WatchTarget,
+        options: WatchOptions,
+        conditions: WatchConditions,
+        *,
+        created_by: str,
+        begins_at: datetime | None = None,
+    ) -> UUID | None:
         """Returns None if the name is taken, or the tenant already has as many as it may have. Raises Rejected if it would match everything."""
         async with self._transactions.begin() as connection:
-            watch_id: UUID | None = await connection.fetchval(CREATE, *_values(name, target, options, conditions), created_by)
+            watch_id: UUID | None = await connection.fetchval(CREATE, *_values(name, target, options, conditions), created_by, begins_at)
             if watch_id is not None:
                 await _index(connection, watch_id, target, conditions)
         return watch_id
@@ -134,7 +144,7 @@ WHERE $1::uuid IS NULL OR w.watch_id = $1 ORDER BY lower(w.name), w.watch_id
 """
 
 CREATE = f"""
-INSERT INTO watches ({COLUMNS}, created_by) SELECT {GIVEN}, $18 WHERE (SELECT count(*) FROM watches) < {MAX_WATCHES}
+INSERT INTO watches ({COLUMNS}, created_by, begins_at) SELECT {GIVEN}, $18, coalesce($19, now()) WHERE (SELECT count(*) FROM watches) < {MAX_WATCHES}
 ON CONFLICT (tenant_id, name) DO NOTHING RETURNING watch_id
 """
 

@@ -1,11 +1,9 @@
 """The audit log of a tenant: who changed what, when and how."""
 
-from datetime import datetime
-
-from telegram_assistant.errors import Missing
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.stores.postgres.tenants.audit import AuditCursor
-from telegram_assistant.web.views import NOTHING_HERE, Content, TenantView, uuid_of
+from telegram_assistant.web.cursors import read_moment_and_id
+from telegram_assistant.web.views import Content, TenantView
 
 SHOWN_CHANGES = 100
 
@@ -16,13 +14,5 @@ async def show(view: TenantView) -> Content:
 
 
 def _before(text: str) -> AuditCursor | None:
-    if not text:
-        return None
-    moment, _, entry = text.partition("_")
-    try:
-        at = datetime.fromisoformat(moment)
-    except ValueError as error:
-        raise Missing(NOTHING_HERE) from error
-    if at.tzinfo is None:
-        raise Missing(NOTHING_HERE)
-    return AuditCursor(at, uuid_of(entry))
+    cursor = read_moment_and_id(text)
+    return None if cursor is None else AuditCursor(*cursor)

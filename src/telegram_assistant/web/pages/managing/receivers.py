@@ -54,7 +54,7 @@ async def create_feed(view: TenantView) -> Content:
     kind, _, subject = view.text("feed").partition(":")
     if kind not in set(FeedKind):
         raise Rejected(DAMAGED)
-    created = await feeds.create_feed(FeedKind(kind), subject, stores=view.stores, created_by=view.person.name)
+    created = await feeds.create_feed(FeedKind(kind), subject, stores=view.stores, created_by=view.person.name, language=view.language.value)
     view.note(kind=kind, name=created.address.name)
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
     return {**await _content(view), "feed_address": f"{base}/feeds/{created.token}"}

@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from telegram_assistant.domain.watches.watch import AlertKind
 from telegram_assistant.features.watches.alerts import find_alert, link_of_alert, newest_alerts, see_alerts
 from telegram_assistant.features.watches.headlines import headline_of
 from telegram_assistant.stores.postgres.watches.alerts import AlertCursor
@@ -26,11 +27,12 @@ async def show(view: TenantView) -> Content:
 
 
 async def open_one(view: TenantView) -> Response:
-    """Marks the alert as seen and shows what it is about."""
+    """Marks the alert as seen and shows what it is about: a post, a story, or a silent channel."""
     alert = await find_alert(uuid_of(view.request.path_params["alert"]), stores=view.stores)
     await see_alerts([alert.alert_id], stores=view.stores, by=view.person.name, until=view.now)
-    post = alert.post_id
-    return go(view.url(f"/post/{post.channel_id}/{post.message_id}" if post else f"/channels/{alert.channel_id}"))
+    if alert.post_id is None:
+        return go(view.url(f"/channels/{alert.channel_id}"))
+    return go(view.url(f"/{'story' if alert.kind is AlertKind.GROWN else 'post'}/{alert.post_id}"))
 
 
 async def mark_seen(view: TenantView) -> Response:

@@ -16,5 +16,7 @@ async def show(view: View) -> Response:
         raise Missing(NO_FEED)
     write, media_type = FORMATS[kind]
     found = await find_feed(token, directory=view.app.api.feed_directory)
-    content = await read_feed(found, stores=view.app.tenant(found.tenant_id), now=view.now)
+    own = None if found.user_id is None else view.app.person(found.tenant_id, found.user_id)
+    base_url = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
+    content = await read_feed(found, stores=view.app.tenant(found.tenant_id), own=own, now=view.now, base_url=base_url)
     return Response(write(content, address=str(view.request.url)), media_type=media_type)

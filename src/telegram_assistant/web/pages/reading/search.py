@@ -10,12 +10,15 @@ from telegram_assistant.features.search.suggestions import suggest as suggest_en
 from telegram_assistant.web.views import Content, TenantView, go, uuid_of
 
 PAGE = 20
+EVERY_POST = "posts"
+"""How the address says that stories are not grouped."""
 
 
 async def show(view: TenantView) -> Content:
     typed = view.query("q").strip()
     searches = await view.stores.saved_searches.all()
-    content = {"query": typed, "searches": searches, "answer": None, "may_save": KeyScope.WRITE in view.membership.scopes}
+    by_story = view.query("show") != EVERY_POST
+    content = {"query": typed, "searches": searches, "answer": None, "by_story": by_story, "may_save": KeyScope.WRITE in view.membership.scopes}
     if not typed:
         return content
     try:
@@ -28,6 +31,7 @@ async def show(view: TenantView) -> Content:
             zone=view.zone,
             limit=PAGE,
             cursor=view.query("after") or None,
+            by_story=by_story,
         )
     except Rejected as error:
         return {**content, "problem": error.reason}

@@ -16,6 +16,8 @@ from telegram_assistant.web.charts.stories import SMALL_HEIGHT, SpreadChart, dra
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go
 
 PAGE = 20
+TOLD_IN_FULL = 8
+"""The first stories have sentences and pictures; the others follow in brief."""
 MAX_NEW_LINES = 3
 DAY = timedelta(days=1)
 
@@ -62,6 +64,7 @@ async def show(view: TenantView) -> Content:
     cards = [_card(one, visit.mutes.words) for one in found.stories]
     return {
         "cards": cards,
+        "told_in_full": TOLD_IN_FULL,
         "new_count": sum(bool(one.listed.new) for one in cards),
         "window": window.value,
         "windows": [one.value for one in Window],

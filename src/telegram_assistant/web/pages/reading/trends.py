@@ -11,4 +11,5 @@ PERIODS = (1, 3, 7)
 
 async def show(view: TenantView) -> Content:
     days = int(view.query("days")) if view.query("days") in map(str, PERIODS) else PERIODS[0]
-    return {"trends": await trends_since(view.now - timedelta(days=days), stores=view.stores, now=view.now), "days": days, "periods": PERIODS}
+    trends = await trends_since(view.now - timedelta(days=days), stores=view.stores, language=view.language.value)
+    return {"trends": trends, "days": days, "periods": PERIODS}

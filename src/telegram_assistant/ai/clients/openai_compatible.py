@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import openai
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from langsmith import tracing_context
 
-from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind
+from telegram_assistant.ai.clients.streaming import gather_pieces
+from telegram_assistant.ai.protocols import Embedded, Hear, Instruction, Picture, Reply, TextKind
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.settings import OpenAiSettings
@@ -32,9 +33,9 @@ class OpenAiProvider:
         self._sdk = openai.AsyncOpenAI(base_url=self._base_url, api_key=self._key, http_client=self._http, max_retries=0)
         self._chats: dict[str, ChatOpenAI] = {}
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
+    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply:
         messages: list[BaseMessage] = [SystemMessage(instruction.system), HumanMessage(instruction.user)]
-        return await self._ask(messages, model=model, max_tokens=instruction.max_tokens, timeout_seconds=timeout_seconds)
+        return await self._ask(messages, model=model, max_tokens=instruction.max_tokens, timeout_seconds=timeout_seconds, hear=hear)
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
         if picture.mime not in TAKEN:
@@ -56,7 +57,7 @@ class OpenAiProvider:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _ask(self, messages: list[BaseMessage], *, model: str, max_tokens: int, timeout_seconds: float) -> Reply:
+    async def _ask(self, messages: list[BaseMessage], *, model: str, max_tokens: int, timeout_seconds: float, hear: Hear | None = None) -> Reply:
         if model not in self._chats:
             self._chats[model] = ChatOpenAI(
                 model=model, base_url=self._base_url, api_key=lambda: self._key, max_retries=0, temperature=0, http_async_client=self._http
@@ -65,7 +66,12 @@ class OpenAiProvider:
         limit = {"max_tokens": max_tokens} if self._base_url == OPENAI_ITSELF else {"extra_body": {"max_tokens": max_tokens}}
         with _translated(), tracing_context(enabled=False):
             async with asyncio.timeout(timeout_seconds):
-                answer = await self._chats[model].ainvoke(messages, timeout=timeout_seconds, **limit)
+                answer: AIMessage
+                if hear is None:
+                    answer = await self._chats[model].ainvoke(messages, timeout=timeout_seconds, **limit)
+                else:
+                    pieces = self._chats[model].astream(messages, timeout=timeout_seconds, stream_usage=True, **limit)
+                    answer = await gather_pieces(pieces, messages, hear)
         used = answer.usage_metadata
         tokens = Tokens(used["input_tokens"], used["output_tokens"]) if used else Tokens()
         return Reply(str(answer.text), tokens, is_blacklisted=answer.response_metadata.get("finish_reason") == "content_filter")

@@ -12,11 +12,12 @@ import httpx
 from gigachat import GigaChat as Sdk
 from gigachat.context import authorization_cvar, session_id_cvar
 from gigachat.exceptions import AuthenticationError, GigaChatException, RateLimitError, ResponseError
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_gigachat import GigaChat
 from langsmith import tracing_context
 
-from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, SharedToken, TextKind, Vector
+from telegram_assistant.ai.clients.streaming import gather_pieces
+from telegram_assistant.ai.protocols import Embedded, Hear, Instruction, Picture, Reply, SharedToken, TextKind, Vector
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.settings import GigaChatSettings
@@ -42,11 +43,12 @@ class GigaChatProvider:
         self._session = str(uuid4())
         self._tls = _certificates(settings)
         self._sdk = Sdk(**self._connection(), max_retries=0)
-        self._chats: dict[str, GigaChat] = {}
+        self._chats: dict[tuple[str, bool], GigaChat] = {}
+        """By model, and whether it streams: GigaChain lets no call choose."""
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
+    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply:
         messages = [SystemMessage(instruction.system), HumanMessage(instruction.user)]
-        return await self._spoken(lambda: self._ask(messages, model, instruction.max_tokens), timeout_seconds)
+        return await self._spoken(lambda: self._ask(messages, model, instruction.max_tokens, hear), timeout_seconds)
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
         """Uploads the picture, asks about it, and deletes the file in any case."""
@@ -85,10 +87,15 @@ class GigaChatProvider:
             await chat._client.aclose()  # noqa: SLF001 -- GigaChain offers no other way to close its connections
         self._chats.clear()
 
-    async def _ask(self, messages: list[BaseMessage], model: str, max_tokens: int) -> Reply:
-        if model not in self._chats:
-            self._chats[model] = GigaChat(**self._connection(), model=model, max_retries=0, temperature=TEMPERATURE)
-        answer = await self._chats[model].ainvoke(messages, max_tokens=max_tokens)
+    async def _ask(self, messages: list[BaseMessage], model: str, max_tokens: int, hear: Hear | None = None) -> Reply:
+        key = (model, hear is not None)
+        if key not in self._chats:
+            self._chats[key] = GigaChat(**self._connection(), model=model, max_retries=0, temperature=TEMPERATURE, streaming=hear is not None)
+        answer: AIMessage
+        if hear is None:
+            answer = await self._chats[key].ainvoke(messages, max_tokens=max_tokens)
+        else:
+            answer = await gather_pieces(self._chats[key].astream(messages, max_tokens=max_tokens), messages, hear)
         used = answer.usage_metadata
         tokens = Tokens()
         if used is not None:

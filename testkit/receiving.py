@@ -29,6 +29,8 @@ class Webhook:
 
     port: int = 0
     status: int = 200
+    answers_after_seconds: float = 0.0
+    """It has the request long before the sender knows: whoever is killed meanwhile sends it again."""
     taken: list[Request] = field(default_factory=list)
 
     @property
@@ -41,6 +43,7 @@ class Webhook:
         body = await reader.readexactly(int(headers["content-length"]))
         if self.status == 200:
             self.taken.append(Request(headers, body))
+        await asyncio.sleep(self.answers_after_seconds)
         writer.write(f"HTTP/1.1 {self.status} X\r\nContent-Length: 0\r\n\r\n".encode())
         await writer.drain()
         writer.close()

@@ -1,0 +1,155 @@
+"""Daily digests over thirty days of the measuring world: nothing twice, nothing of high interest missed, corrections told.
+
+A person follows all channels and cares for a few kinds of events, by their names. Every day the posts of the day are stored and grouped, and the
+first post of a story that was told is deleted. `repeated`: sentences or stories that an earlier digest told, without a change. `missed`:
+stories of at least two channels that touch an interest and are in no digest. `corrections_missed`: deletions that the next digest does not tell,
+or cites. Nothing was fitted to this.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+
+from bench.stories import BATCH, connected
+from bench.story_world import MEASURING_DAYS, ToldPost, land, world
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.documents.writing import write_plain
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.people.digest import Digest, DigestStory, Novelty
+from telegram_assistant.domain.people.digest_plan import DigestLength
+from telegram_assistant.domain.people.interests import MAX_WEIGHT, Interest, InterestSource
+from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.features.digests.document import digest_document
+from telegram_assistant.features.digests.interests import touched
+from telegram_assistant.features.stories.stories import recent_stories
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
+from testkit.harness import arguments, at_least, at_most, finish, own_cpu_seconds, own_database
+
+DAY, REMEMBERED = timedelta(days=1), timedelta(days=7)
+TOPICS = ("мост", "bridge", "пожар", "fire")
+LIMITS = (*at_most(0, "repeated", "missed", "corrections_missed"), *at_least(1, "interesting", "corrections"), *at_most(30, "seconds_per_digest"))
+
+
+@dataclass(slots=True)
+class Judged:
+    """What was told, and what is wrong with it."""
+
+    digests: list[Digest] = field(default_factory=list)
+    repeated: int = 0
+    missed: int = 0
+    interesting: int = 0
+    corrections: int = 0
+    corrections_missed: int = 0
+    cpu: float = 0.0
+    novelties: Counter[str] = field(default_factory=Counter)
+
+    def remembered(self, now: datetime) -> list[Digest]:
+        return [one for one in reversed(self.digests) if one.until > now - REMEMBERED]
+
+
+async def store(app: App, admin: "asyncpg.Connection[asyncpg.Record]", tenant_id: TenantId, posts: Sequence[ToldPost], known: set[ChannelId]) -> None:
+    """Stores and groups the posts as if it were their day."""
+    await land(app, posts)
+    for channel_id in {one.post.channel_id for one in posts} - known:
+        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
+        known.add(channel_id)
+    await admin.execute("UPDATE subscriptions SET created_at = '2020-01-01', visible_from = '2020-01-01'")
+    await admin.execute("UPDATE posts SET stored_at = posted_at + interval '1 minute' WHERE stored_at > now() - interval '1 day'")
+    for start in range(0, len(posts), BATCH):
+        batch = posts[start : start + BATCH]
+        await app.story_builder.group([one.post.id for one in batch], now=batch[-1].post.posted_at)
+
+
+def repeated(story: DigestStory, earlier: Sequence[Digest]) -> int:
+    """Sentences told before, and a story told as new that was told before. What was corrected is told again on purpose."""
+    if story.novelty is Novelty.CORRECTED:
+        return 0
+    posts = set(story.posts)
+    before = [other for digest in earlier for other in digest.stories if posts & set(other.posts)]
+    known = {sentence.text for other in before for sentence in other.sentences} | {other.headline for other in before}
+    return sum(one.text in known for one in story.sentences) + (story.novelty is Novelty.NEW and bool(before))
+
+
+async def judge(app: App, tenant_id: TenantId, since: datetime, now: datetime, gone: PostId | None, judged: Judged) -> Digest:
+    """Makes the digest of a day, and says what is wrong with it."""
+    stores, interests = app.tenant(tenant_id), [Interest(topic, MAX_WEIGHT, InterestSource.OWN, "", now) for topic in TOPICS]
+    earlier, began = judged.remembered(now), own_cpu_seconds()
+    digest = await compose(since, stores=stores, now=now, length=DigestLength.LONG, earlier=earlier, interests=interests)
+    judged.cpu += own_cpu_seconds() - began
+    judged.digests.append(digest)
+    judged.novelties.update(story.novelty.value for story in digest.stories)
+    judged.repeated += sum(repeated(story, earlier) for story in digest.stories)
+    told = {post for one in (*earlier, digest) for story in one.stories for post in story.posts}
+    found = await recent_stories(since, stores=stores, now=now, seen_at=since, limit=10_000)
+    for one in found.stories:
+        said = "\n".join((one.telling.headline, *(sentence.text for sentence in one.telling.sentences)))
+        if one.new and touched(said, interests).topics:
+            judged.interesting += 1
+            judged.missed += not told & {post.post_id for post in one.story.posts}
+    if gone is not None:
+        mended = [story for story in digest.stories if gone in story.posts and story.novelty is not Novelty.NEW]
+        cited = any(gone in sentence.posts for story in digest.stories for sentence in story.sentences)
+        judged.corrections += 1
+        judged.corrections_missed += not mended or cited
+    return digest
+
+
+async def delete_one(admin: "asyncpg.Connection[asyncpg.Record]", digest: Digest, *, at: datetime) -> PostId | None:
+    """Deletes the first post of the weightiest story that several posts tell."""
+    for story in digest.stories:
+        if len(story.channels) > 2:
+            gone = story.posts[0]
+            await admin.execute("UPDATE posts SET deleted_at = $3 WHERE channel_id = $1 AND message_id = $2", gone.channel_id, gone.message_id, at)
+            return gone
+    return None
+
+
+async def measured(days: int, *, shows: bool) -> dict[str, Any]:
+    posts = [one for one in world(days=MEASURING_DAYS) if not one.is_private]
+    until = posts[-1].post.posted_at
+    begin, judged, known = until - days * DAY, Judged(), set[ChannelId]()
+    async with own_database("tga_bench_digests") as settings, assemble(settings) as app:
+        admin, tenant = await connected(settings), await app.system.tenants.ensure("bench")
+        gone: PostId | None = None
+        for day in range(days):
+            since, now = begin + day * DAY, begin + (day + 1) * DAY
+            todays = [one for one in posts if since < one.post.posted_at <= now]
+            await store(app, admin, tenant.tenant_id, todays, known)
+            digest = await judge(app, tenant.tenant_id, since, now, gone, judged)
+            if shows:
+                print(write_plain(digest_document(digest, language="ru", zone=UTC, story_link=str, post_link=str)))
+            gone = await delete_one(admin, digest, at=now + timedelta(hours=1))
+        await admin.close()
+    stories = [len(one.stories) for one in judged.digests]
+    return {
+        "bench": "digests",
+        "days": days,
+        "digests": len(judged.digests),
+        "stories": sum(stories),
+        "stories_by_novelty": dict(judged.novelties),
+        "repeated": judged.repeated,
+        "interesting": judged.interesting,
+        "missed": judged.missed,
+        "corrections": judged.corrections,
+        "corrections_missed": judged.corrections_missed,
+        "seconds_per_digest": round(judged.cpu / len(judged.digests), 2),
+        "cpu": round(own_cpu_seconds(), 1),
+    }
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--quick", action="store_true", help="six days")
+    parser.add_argument("--show", action="store_true", help="print every digest")
+    options = parser.parse_args()
+    finish(asyncio.run(measured(6 if options.quick else options.days, shows=options.show)), options, *LIMITS)
+
+
+if __name__ == "__main__":
+    main()

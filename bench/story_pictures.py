@@ -1,0 +1,99 @@
+"""Pictures of the measuring world as the program sees them: drawn, changed and encoded as channels show them, hashed by our own code.
+
+Reading thousands of pictures takes an hour, so our own OCR reads a sample. Of the words of every other picture as large a share is lost as
+in one of the sample of the same scene.
+"""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import asyncpg
+
+from bench.story_world import PICTURES, ToldPost
+from telegram_assistant.ai.local.ocr import ocr_command, read_text
+from telegram_assistant.ai.pictures import SanitizedPicture, make
+from telegram_assistant.ai.protocols import Picture
+from telegram_assistant.domain.media.similarity import COARSE_BITS
+from telegram_assistant.language.lemmas import WORD
+from telegram_simulator.world.demo.drawn import file_of
+from telegram_simulator.world.demo.media import KINDS, drawing_of
+from telegram_simulator.world.files import make_file
+from telegram_simulator.world.post import Drawing, FileKind
+
+SAMPLE_PER_SCENE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPicture:
+    """A picture's perceptual hashes and the words that were read in it."""
+
+    coarse: int
+    fine: int
+    words: str
+
+
+async def seen_pictures(told: Sequence[ToldPost]) -> tuple[dict[tuple[Drawing, FileKind], SeenPicture], dict[str, float]]:
+    """Every picture of these posts, and how well words were read in the sample."""
+    shown = sorted({shown_by(one) for one in told if one.planned.shows in PICTURES}, key=repr)
+    made = {one: make(make_file(file_of(*one))) for one in shown}
+    lost = await _lost_words(made)
+    found = {}
+    for one, picture in made.items():
+        hand = random.Random(repr(one))
+        share = hand.choice(lost[one[0].scene])
+        words = [word for line in one[0].lines for word in line.split() if hand.random() >= share]
+        found[one] = SeenPicture(picture.coarse, picture.fine, " ".join(words))
+    read = [share for shares in lost.values() for share in shares]
+    return found, {"pictures": len(made), "pictures_read": len(read), "words_read": round(1 - sum(read) / max(len(read), 1), 4)}
+
+
+def shown_by(one: ToldPost) -> tuple[Drawing, FileKind]:
+    return drawing_of(one.planned), KINDS[one.planned.shows]
+
+
+async def _lost_words(made: Mapping[tuple[Drawing, FileKind], SanitizedPicture]) -> dict[str, list[float]]:
+    """The share of words that our OCR misses in each picture of the sample, by scene."""
+    command = ocr_command()
+    assert command is not None, "tesseract is not installed"
+    by_scene: dict[str, list[tuple[Drawing, SanitizedPicture]]] = defaultdict(list)
+    for (drawing, _), picture in made.items():
+        by_scene[drawing.scene].append((drawing, picture))
+    lost = {}
+    for scene, pictures in sorted(by_scene.items()):
+        sample = random.Random(scene).sample(pictures, min(SAMPLE_PER_SCENE, len(pictures)))
+        lost[scene] = [_lost(drawing, await read_text(Picture(one.data, one.mime), command=command, timeout_seconds=120)) for drawing, one in sample]
+    return lost
+
+
+def _lost(drawing: Drawing, read: str) -> float:
+    there = WORD.findall(" ".join(drawing.lines).casefold())
+    found = set(WORD.findall(read.casefold()))
+    return sum(word not in found for word in there) / max(len(there), 1)
+
+
+async def store_pictures(
+    admin: "asyncpg.Connection[asyncpg.Record]", told: Sequence[ToldPost], pictures: Mapping[tuple[Drawing, FileKind], SeenPicture]
+) -> None:
+    """As if each post's picture had been fetched and looked at."""
+    shown = [(one.post.id, shown_by(one)) for one in told if one.planned.shows in PICTURES]
+    hashes = {one: sha256(repr(one).encode()).digest() for _, one in shown}
+    await admin.executemany(
+        "INSERT INTO media_objects (sha256, size_bytes, phash, phash_fine) VALUES ($1, 1, $2, $3) ON CONFLICT DO NOTHING",
+        [(hashes[one], _signed(pictures[one].coarse), pictures[one].fine.to_bytes(32)) for one in hashes],
+    )
+    await admin.executemany(
+        "INSERT INTO media_results (sha256, tier, provider, model, prompt_version, data) VALUES ($1, 'local', '', '', '', $2) ON CONFLICT DO NOTHING",
+        [(hashes[one], json.dumps({"text": pictures[one].words})) for one in hashes],
+    )
+    await admin.executemany(
+        "INSERT INTO post_media (channel_id, message_id, media_id, kind, sha256) VALUES ($1, $2, $3, 'photo', $4)",
+        [(post.channel_id, post.message_id, int.from_bytes(hashes[one][:7]), hashes[one]) for post, one in shown],
+    )
+
+
+def _signed(coarse: int) -> int:
+    return coarse - 2**COARSE_BITS if coarse >= 2 ** (COARSE_BITS - 1) else coarse

@@ -1,0 +1,1 @@
+"""The clients of providers: GigaChat, and servers with the API of OpenAI."""

@@ -1,0 +1,65 @@
+"""A document: blocks of text with links. What it says does not depend on how it is written."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BlockKind(StrEnum):
+    """What a block is in its document."""
+
+    TITLE = "title"
+    HEADING = "heading"
+    """Begins an item, which writers keep together."""
+    TEXT = "text"
+    NOTE = "note"
+    """Small print."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text. With a link and without a text it is a reference, which writers number within its item."""
+
+    text: str
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph."""
+
+    kind: BlockKind
+    spans: tuple[Span, ...]
+
+
+type Document = tuple[Block, ...]
+
+
+def block(kind: BlockKind, *spans: Span | str) -> Block:
+    """Builds a block; a plain text is a span without a link."""
+    return Block(kind, tuple(Span(one) if isinstance(one, str) else one for one in spans))
+
+
+def items_of(document: Document) -> Iterator[tuple[Block, ...]]:
+    """The document in its items: each begins with a heading, the first one with the document."""
+    item: list[Block] = []
+    for one in document:
+        if one.kind is BlockKind.HEADING and item:
+            yield tuple(item)
+            item = []
+        item.append(one)
+    if item:
+        yield tuple(item)
+
+
+def numbered(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[str, ...]]:
+    """The item with its references written as [1], [2], …, and what they lead to. The same link has the same number."""
+    links: dict[str, int] = {}
+    for one in item:
+        for span in one.spans:
+            if span.link and not span.text:
+                links.setdefault(span.link, len(links) + 1)
+    written = tuple(
+        Block(one.kind, tuple(Span(span.text or f"[{links[span.link]}]", span.link) if span.link else span for span in one.spans)) for one in item
+    )
+    return written, tuple(links)

@@ -1,0 +1,89 @@
+"""Writes documents in the Markdown that Telegram reads (MarkdownV2), as messages that it accepts."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
+
+MAX_UNITS = 4096
+"""Of a message, in UTF-16 code units. Telegram counts without the marks; counting them too is simpler and never too much."""
+_MARKS = re.compile(r"[_*\[\]()~`>#+\-=|{}.!\\]")
+_MARKS_IN_LINK = re.compile(r"[)\\]")
+_PIECE = re.compile(r"\s*\S{1,200}|\s+")
+BETWEEN_ITEMS, BETWEEN_BLOCKS = "\n\n", "\n"
+
+
+def escape_markdown(text: str) -> str:
+    """The text so that Telegram shows it as it is."""
+    return _MARKS.sub(r"\\\g<0>", text)
+
+
+def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[str, ...]:
+    """The document as messages. An item is divided only if it is longer than a message, then between paragraphs, then between words."""
+    messages: list[str] = []
+    for item in items_of(document):
+        written, _ = numbered(item)
+        whole = BETWEEN_BLOCKS.join(map(_write_block, written))
+        parts = [whole] if _units(whole) <= max_units else list(_pack((part for one in written for part in _divide(one, max_units)), max_units))
+        if messages and _units(joined := messages[-1] + BETWEEN_ITEMS + parts[0]) <= max_units:
+            messages[-1] = joined
+            parts = parts[1:]
+        messages += parts
+    return tuple(messages)
+
+
+def _pack(parts: Iterator[str], max_units: int) -> Iterator[str]:
+    message = ""
+    for part in parts:
+        joined = message + BETWEEN_BLOCKS + part if message else part
+        if _units(joined) > max_units:
+            yield message
+            joined = part
+        message = joined
+    if message:
+        yield message
+
+
+def _divide(one: Block, max_units: int) -> Iterator[str]:
+    """The block as pieces that each fit into a message."""
+    if _units(whole := _write_block(one)) <= max_units:
+        yield whole
+        return
+    taken: list[Span] = []
+    for piece in _pieces(one.spans):
+        longer = _appended(taken, piece)
+        if taken and _units(_write_block(Block(one.kind, tuple(longer)))) > max_units:
+            yield _write_block(Block(one.kind, tuple(taken)))
+            longer = [Span(piece.text.lstrip(), piece.link)]
+        taken = longer
+    yield _write_block(Block(one.kind, tuple(taken)))
+
+
+def _appended(spans: list[Span], piece: Span) -> list[Span]:
+    if spans and spans[-1].link == piece.link:
+        return [*spans[:-1], Span(spans[-1].text + piece.text, piece.link)]
+    return [*spans, piece]
+
+
+def _pieces(spans: Sequence[Span]) -> Iterator[Span]:
+    for span in spans:
+        yield from (Span(piece, span.link) for piece in _PIECE.findall(span.text))
+
+
+def _write_block(one: Block) -> str:
+    return "".join(_write_span(span, is_bold=one.kind in {BlockKind.TITLE, BlockKind.HEADING}) for span in one.spans)
+
+
+def _write_span(span: Span, *, is_bold: bool) -> str:
+    text = escape_markdown(span.text)
+    if is_bold and text.strip():
+        text = f"*{text}*"
+    return f"[{text}]({_MARKS_IN_LINK.sub(_escape_mark, span.link)})" if span.link else text
+
+
+def _escape_mark(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,0 +1,53 @@
+"""Writes documents as plain text and as HTML for mails."""
+
+import re
+from html import escape
+
+from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
+
+_REFERENCE = re.compile(r"\[\d+\]")
+_TAGS = {
+    BlockKind.TITLE: ("h1", "font-size:22px;margin:0 0 4px"),
+    BlockKind.HEADING: ("h2", "font-size:18px;line-height:1.3;margin:28px 0 4px"),
+    BlockKind.TEXT: ("p", "margin:4px 0"),
+    BlockKind.NOTE: ("p", "margin:4px 0;font-size:13px;color:#667"),
+}
+_LINK = "color:#1f5fa8;text-decoration:none"
+
+
+def write_plain(document: Document) -> str:
+    """As plain text: what references lead to stands below their item."""
+    return "\n\n".join(map(_plain_item, items_of(document))) + "\n"
+
+
+def write_html(document: Document, *, language: str) -> str:
+    """As a page that mail programs show: styles stand in the tags, nothing is loaded, everything is escaped."""
+    body = "\n".join(_tag(one) for item in items_of(document) for one in numbered(item)[0])
+    frame = "margin:0 auto;max-width:640px;padding:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,sans-serif"
+    return (
+        f'<!doctype html>\n<html lang="{escape(language)}"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"></head>\n<body style="{frame}">\n{body}\n</body></html>\n'
+    )
+
+
+def _plain_item(item: tuple[Block, ...]) -> str:
+    written, links = numbered(item)
+    lines = ["".join(map(_plain_span, one.spans)) for one in written]
+    return "\n".join((*lines, *(f"[{number}] {link}" for number, link in enumerate(links, start=1))))
+
+
+def _plain_span(span: Span) -> str:
+    return span.text if not span.link or _REFERENCE.fullmatch(span.text) else f"{span.text} ({span.link})"
+
+
+def _tag(one: Block) -> str:
+    name, style = _TAGS[one.kind]
+    return f'<{name} dir="auto" style="{style}">{"".join(map(_html_span, one.spans))}</{name}>'
+
+
+def _html_span(span: Span) -> str:
+    text = escape(span.text)
+    if not span.link:
+        return text
+    link = f'<a href="{escape(span.link)}" style="{_LINK}">{text}</a>'
+    return f"<sup>{link}</sup>" if _REFERENCE.fullmatch(span.text) else link

@@ -1,0 +1,152 @@
+"""Lets a provider write the answer to a question from numbered posts, and shows only those of its sentences that the posts support."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from telegram_assistant.ai.answers import Understood
+from telegram_assistant.ai.outputs import Prose
+from telegram_assistant.ai.prompting import addresses_model, numbered, prompt
+from telegram_assistant.ai.tenant_questions import TenantQuestions, WritingOffer
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.understanding.policy import Tier, Urgency
+from telegram_assistant.errors import Busy
+from telegram_assistant.features.ask.answers import (
+    AWAY,
+    FALLBACKS,
+    NOT_SENT,
+    NOTHING_FOUND,
+    UNSUPPORTED,
+    Answer,
+    AnswerPrice,
+    AnswerSentence,
+    Outcome,
+    Passage,
+)
+from telegram_assistant.features.search.results import SearchResult
+from telegram_assistant.language.citations import CitedPost
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.summaries.written_sentences import WrittenSentence, WrittenText
+
+PROMPT = "answer"
+MAX_SENT = 8
+MAX_SENT_CHARACTERS = 1_200
+"""Of a post. Eight of them and the questions fit into one prompt."""
+MAX_QUESTIONS_CHARACTERS = 1_500
+MAX_TOKENS = 700
+MAX_CHARACTERS = MAX_SENT * (MAX_SENT_CHARACTERS + 100) + MAX_QUESTIONS_CHARACTERS
+
+
+async def offered(writer: TenantQuestions, *, tenant_id: TenantId) -> WritingOffer | None:
+    """The provider that would answer, and the most that a question can cost. None if no provider may be asked."""
+    return await writer.offer(len(prompt(PROMPT).text) + MAX_CHARACTERS, max_tokens=MAX_TOKENS, tenant_id=tenant_id)
+
+
+async def write_answer(
+    found: Answer,
+    thread: Sequence[str],
+    about: Sequence[tuple[Passage, SearchResult]],
+    *,
+    writer: TenantQuestions,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    patience_seconds: float | None,
+) -> AsyncIterator[Answer]:
+    """Yields what was found without a provider, then the answer with each further sentence. `thread` ends with the question.
+
+    Sends only posts whose channels may be sent, and none that speaks to a model. If nothing comes of it, what was found stands.
+    """
+    if not about or not writer.has_writers:
+        yield found
+        return
+    may = await stores.ai.sendable([result.post_id for _, result in about])
+    sent = [(passage, result) for passage, result in about if result.post_id in may and not addresses_model(result.text)]
+    data = _data(thread, sent)
+    offer = await writer.offer(len(prompt(PROMPT).text) + len(data), max_tokens=MAX_TOKENS, tenant_id=tenant_id)
+    if offer is None or not sent:
+        yield found if offer is None else replace(found, fallback=NOT_SENT)
+        return
+    price = AnswerPrice(offer.provider, offer.model, offer.unit, offer.highest_micro)
+    yield replace(found, price=price, is_final=False)
+    text = WrittenText([CitedPost(result.text, result.posted_at.date(), result.channel) for _, result in sent])
+    passages = tuple(passage for passage, _ in sent)
+    writing = _Writing(writer, data, tenant_id, patience_seconds)
+    async for piece in writing.pieces():
+        for sentences in await asyncio.to_thread(_grown, text, piece):
+            yield _answer(found, sentences, passages, text, price, is_final=False)
+    understood = writing.understood
+    if understood is None or understood.value is None:
+        reason = understood.reason if understood is not None else None
+        yield replace(found, price=price, fallback=FALLBACKS.get(reason, AWAY) if reason else AWAY)
+        return
+    await asyncio.to_thread(list, text.end(understood.value.text))
+    price = replace(price, model=understood.model, provider=understood.provider, spent_micro=understood.cost_micro)
+    if text.sentences:
+        yield _answer(found, text.sentences, passages, text, price, is_final=True)
+    else:
+        why = NOTHING_FOUND if text.says_nothing and not text.checks.left_out else UNSUPPORTED
+        yield replace(found, price=price, fallback=why, checks=text.checks)
+
+
+class _Writing:
+    """A call to a provider whose answer is heard while it is written."""
+
+    def __init__(self, writer: TenantQuestions, data: str, tenant_id: TenantId, patience_seconds: float | None) -> None:
+        self._writer, self._data, self._tenant_id, self._patience_seconds = writer, data, tenant_id, patience_seconds
+        self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        self.understood: Understood[Prose] | None = None
+        """None if nothing came in time, or our own stores are away."""
+
+    async def pieces(self) -> AsyncIterator[str]:
+        """The pieces as they come. Whoever stops listening ends the waiting, not the call: its answer is kept for the next time."""
+        call = asyncio.create_task(self._call())
+        try:
+            while (piece := await self._pieces.get()) is not None:
+                yield piece
+        finally:
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+
+    async def _call(self) -> None:
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                self.understood = await self._writer.write(
+                    prompt(PROMPT),
+                    self._data,
+                    tenant_id=self._tenant_id,
+                    urgency=Urgency.QUESTION,
+                    max_tokens=MAX_TOKENS,
+                    hear=self._pieces.put_nowait,
+                )
+        except (TimeoutError, Busy):
+            self.understood = None
+        finally:
+            self._pieces.put_nowait(None)
+
+
+def _data(thread: Sequence[str], sent: Sequence[tuple[Passage, SearchResult]]) -> str:
+    earlier = "".join(f"Asked before: {one}\n" for one in thread[:-1])[-MAX_QUESTIONS_CHARACTERS // 2 :]
+    passages = numbered(
+        [(f"{result.channel[:80]}, {result.posted_at:%Y-%m-%d}", result.text) for _, result in sent], max_characters=MAX_SENT_CHARACTERS
+    )
+    return f"{earlier}QUESTION: {thread[-1]}\n\nPASSAGES\n\n{passages}"
+
+
+def _grown(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
+    """What may be shown after each sentence that is complete with this piece."""
+    return [tuple(text.sentences) for _ in text.hear(piece)]
+
+
+def _answer(
+    found: Answer, sentences: Sequence[WrittenSentence], passages: tuple[Passage, ...], text: WrittenText, price: AnswerPrice, *, is_final: bool
+) -> Answer:
+    return Answer(
+        question=found.question,
+        outcome=Outcome.ANSWERED,
+        sentences=tuple(AnswerSentence(one.text, one.posts) for one in sentences),
+        passages=passages,
+        written_by=Tier.PROVIDER,
+        is_final=is_final,
+        price=price,
+        checks=text.checks,
+    )

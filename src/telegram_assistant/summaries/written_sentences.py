@@ -1,0 +1,125 @@
+"""Sentences that a model has written about numbered posts, checked against the posts that each of them cites.
+
+    kept = WrittenText(posts)
+    for piece in pieces:
+        for sentence in kept.hear(piece):
+            print(sentence.text, sentence.posts)
+    kept.end()
+
+The model writes a sentence on each line, with the numbers of the posts behind it: `The bridge is closed for 16 days. [2] [3]`. A sentence
+without such a number, or with something that the posts do not say, is left out; one that is doubtful is replaced by the sentence of its post.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
+from telegram_assistant.language.sentences import split_sentences
+from telegram_assistant.reasons import Reason
+
+MAX_SENTENCES = 8
+NOTHING = "NOTHING"
+"""What the model writes if the posts do not answer."""
+_CITED = re.compile(r"(?:\s*\[\d{1,3}(?:[,;\s]+\d{1,3})*\])+")
+_NUMBER = re.compile(r"\d+")
+_MARKS = re.compile(r"^\s*(?:[-*•–—>#]+\s+|\d{1,2}[.)]\s+)+|\*\*|__|`")
+_OTHER_WORDS = Reason("left_out_words", "it says something else than the posts that it cites")
+_LEFT_OUT = {
+    "citation_link": Reason("left_out_link", "a link that no cited post has"),
+    "citation_range": Reason("left_out_number", "a number that no cited post has"),
+    "citation_number": Reason("left_out_number", "a number that no cited post has"),
+    "citation_number_noun": Reason("left_out_number", "a number that no cited post has"),
+    "citation_name": Reason("left_out_name", "a name that no cited post has"),
+    "citation_date": Reason("left_out_date", "a date that no cited post has"),
+    "citation_quote": Reason("left_out_quote", "a quotation that no cited post has"),
+    "citation_speaker": Reason("left_out_speaker", "words that no cited post puts into this mouth"),
+    "citation_language": Reason("left_out_language", "it cites posts in another language"),
+}
+"""Without what was invented: readers are told that it was left out, and do not read it."""
+UNCITED = Reason("left_out_uncited", "it cites no post")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSentence:
+    """A sentence that may be shown, and the places of the posts that support it."""
+
+    text: str
+    posts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceChecks:
+    """How many sentences of a model were replaced by those of the posts, and why others were left out."""
+
+    left_out: tuple[Reason, ...] = ()
+    replaced: int = 0
+
+
+class WrittenText:
+    """The text of a model while it arrives, and what of it may be shown."""
+
+    def __init__(self, posts: Sequence[CitedPost]) -> None:
+        self._posts = posts
+        self._line = ""
+        self._heard = 0
+        self._left_out: list[Reason] = []
+        self._replaced = 0
+        self.sentences: list[WrittenSentence] = []
+        self.says_nothing = False
+
+    @property
+    def checks(self) -> SentenceChecks:
+        return SentenceChecks(tuple(self._left_out), self._replaced)
+
+    def hear(self, piece: str) -> Iterator[WrittenSentence]:
+        """Takes the next piece; returns the sentences that are complete with it and may be shown."""
+        self._heard += len(piece)
+        *lines, self._line = (self._line + piece).split("\n")
+        for line in lines:
+            yield from self._read(line)
+
+    def end(self, whole: str = "") -> Iterator[WrittenSentence]:
+        """The rest: the last line, and what of the whole text has not been heard."""
+        yield from self.hear(whole[self._heard :])
+        line, self._line = self._line, ""
+        yield from self._read(line)
+
+    def _read(self, line: str) -> Iterator[WrittenSentence]:
+        if line.strip(" .*\"'`") == NOTHING:
+            self.says_nothing = True
+            return
+        for text, cited in cited_sentences(line):
+            if len(self.sentences) < MAX_SENTENCES and (kept := self._check(text, cited)) is not None:
+                self.sentences.append(kept)
+                yield kept
+
+    def _check(self, text: str, cited: Sequence[int]) -> WrittenSentence | None:
+        places = [number - 1 for number in cited if 0 < number <= len(self._posts)]
+        if not places:
+            self._left_out.append(UNCITED)
+            return None
+        checked = check_sentence(text, [self._posts[place] for place in places])
+        if checked.verdict is Verdict.DROPPED:
+            self._left_out.append(_LEFT_OUT.get(checked.reason.code if checked.reason else "", _OTHER_WORDS))
+            return None
+        if any(one.text == checked.text for one in self.sentences):
+            return None
+        self._replaced += checked.verdict is Verdict.REPLACED
+        return WrittenSentence(checked.text, tuple(places[source] for source in checked.sources) or (places[0],))
+
+
+def cited_sentences(line: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The sentences of a line, each with the numbers behind it; several before one number share it. The rest of the line has none."""
+    at = 0
+    for found in _CITED.finditer(line):
+        text, at = line[at : found.start()], found.end()
+        numbers = tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(found.group())))
+        if at < len(line) and line[at] in ".!?…":
+            text, at = text + line[at], at + 1
+        yield from ((one, numbers) for one in _sentences(text))
+    yield from ((one, ()) for one in _sentences(line[at:]))
+
+
+def _sentences(text: str) -> list[str]:
+    return [one for sentence in split_sentences(_MARKS.sub("", text)) if any(map(str.isalpha, one := sentence.strip()))]

@@ -1,0 +1,52 @@
+"""Documents say the same however they are written, and Telegram accepts every message."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
+from telegram_assistant.documents.telegram_markdown import escape_markdown, write_messages
+from telegram_assistant.documents.writing import write_html, write_plain
+
+LETTERS = st.text(st.one_of(st.sampled_from("_*[]()~`>#+-=|{}.!\\ \nабв"), st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=400)
+LINKS = st.sampled_from(["", "https://t.me/a_b/1", "https://here.example/x(y)\\z"])
+SPANS = st.builds(Span, LETTERS, LINKS) | st.builds(Span, st.just(""), LINKS.filter(bool))
+BLOCKS = st.builds(Block, st.sampled_from(BlockKind), st.lists(SPANS, min_size=1, max_size=6).map(tuple))
+DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=12).map(tuple)
+_MARKED = re.compile(r"\\(.)|\]\((?:\\.|[^)\\])*\)|[*\[]", re.DOTALL)
+
+
+def shown(message: str) -> str:
+    """What Telegram shows of a message: escaped letters as they are, no marks, no addresses."""
+    return _MARKED.sub(lambda found: found[1] or "", message)
+
+
+def words_of(text: str) -> str:
+    return "".join(text.split())
+
+
+@given(DOCUMENTS)
+def test_messages_show_the_text_of_the_document_and_are_short_enough(document: Document) -> None:
+    messages = write_messages(document, max_units=1000)
+    assert all(len(one.encode("utf-16-le")) // 2 <= 1000 for one in messages)
+    text = "".join(span.text for item in items_of(document) for one in numbered(item)[0] for span in one.spans)
+    assert words_of("".join(map(shown, messages))) == words_of(text)
+
+
+@given(LETTERS)
+def test_escaped_text_is_shown_as_it_is(text: str) -> None:
+    assert shown(escape_markdown(text)) == text
+
+
+def test_an_item_stays_in_one_message_and_references_lead_to_posts_in_every_writing() -> None:
+    item = (
+        Block(BlockKind.HEADING, (Span("Мост <закрыт>", "https://here/story/1"),)),
+        Block(BlockKind.TEXT, (Span("Найдены 4 трещины. " * 20), Span("", "https://t.me/gorod/1"))),
+    )
+    messages = write_messages(item * 9)
+    assert [one.count("*Мост") for one in messages] == [8, 1]
+    assert r"[\[1\]](https://t.me/gorod/1)" in messages[0]
+    assert "[1] https://t.me/gorod/1" in write_plain(item)
+    assert '<sup><a href="https://t.me/gorod/1"' in write_html(item, language="ru")
+    assert "Мост &lt;закрыт&gt;" in write_html(item, language="ru")

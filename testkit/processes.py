@@ -8,9 +8,15 @@ MB = 1024
 
 def proportional_mb(pids: list[int]) -> float:
     """Of those that still live."""
-    found = (Path(f"/proc/{pid}/smaps_rollup") for pid in pids)
-    texts = [file.read_text(encoding="ascii") for file in found if file.exists()]
-    return sum(int(line.split()[1]) for text in texts for line in text.splitlines() if line.startswith("Pss:")) / MB
+    return sum(_proportional_kb(pid) for pid in pids) / MB
+
+
+def _proportional_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
 def with_children(pid: int) -> list[int]:

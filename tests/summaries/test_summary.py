@@ -120,3 +120,22 @@ def test_openings_and_closings_are_learnt_from_a_channels_posts() -> None:
     assert summary is not None
     assert summary.headline.text == "Мост в Элмстеде закрыли."
     assert not summary.added
+
+
+@pytest.mark.parametrize("dangling", ["В ней находят переписку с поддержкой за год.", "Они просят сменить пароли в других местах."])
+def test_a_sentence_that_speaks_of_something_named_before_it_is_not_quoted_alone(dangling: str) -> None:
+    text = f"Утечка у сервиса «Ольха»\n\nВ открытом доступе нашли базу сервиса «Ольха». {dangling} В этом году регулятор оштрафовал 12 компаний."
+    summary = summarise([post(1, text), post(2, text)])
+    assert summary is not None
+    quoted = [one.text for one in summary.established]
+    assert dangling not in quoted
+    assert "В этом году регулятор оштрафовал 12 компаний." in quoted
+
+
+def test_a_preposition_is_not_what_a_disputed_number_counts() -> None:
+    posts = [
+        post(number, f"Цены в Туманске\n\nБилет в Туманске будет стоить {price} вместо 47.") for number, price in enumerate((78, 78, 73), start=1)
+    ]
+    summary = summarise(posts)
+    assert summary is not None
+    assert not any("вместо" in claim.number for one in summary.disputed for claim in (one.stands, *one.others))

@@ -63,6 +63,7 @@ _LINKS = frozenset({"and", "a"})
 _FUNCTION_WORDS = """
 и в во на с со из от до за по для при о об у к ко или а но что как не за это его ее их был была были было же ли уже еще of in on at by to
 from for and or with as the a an is are was were be been has have had that which who than after before into over under near
+вместо против через около после перед между среди без кроме если когда instead against versus until while when if
 """
 _FUNCTION = frozenset(_FUNCTION_WORDS.split())
 _RUSSIAN = re.compile(r"[а-яё]", re.IGNORECASE)

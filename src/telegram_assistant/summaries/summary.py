@@ -17,7 +17,7 @@ from telegram_assistant.language.citations import CitedPost, Verdict, check_sent
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import ParsedText, parse_text, readings_of
 from telegram_assistant.language.quantities import quantities_in
-from telegram_assistant.summaries.cleaning import PRONOUNS, CleanPost, Habits, clean_post
+from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post, goes_on
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
 from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryCorrection, StoryPost, StorySummary
 
@@ -122,7 +122,7 @@ def _candidates(story: _Story) -> Iterator[_Candidate]:
 
 def _is_quotable(sentence: ParsedText) -> bool:
     words = sentence.words
-    return MIN_WORDS <= len(words) <= MAX_WORDS and words[0].folded not in PRONOUNS and not sentence.text.endswith(("?", ":", "…"))
+    return MIN_WORDS <= len(words) <= MAX_WORDS and not goes_on(sentence) and not sentence.text.endswith(("?", ":", "…"))
 
 
 def _is_doubtful(sentence: ParsedText, story: _Story) -> bool:

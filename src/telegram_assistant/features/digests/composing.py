@@ -1,6 +1,7 @@
 """Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected; nothing twice."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -24,7 +25,7 @@ CONSIDERED = 150
 LATE = timedelta(days=2)
 """A post that was published before the last digest may be stored after it."""
 MAX_CHANNELS = 6
-"""Channels that a digest names per story."""
+"""Channels that a digest names per story, and whose posts say whether it interests."""
 
 
 async def compose(
@@ -44,7 +45,7 @@ async def compose(
     found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED, language=language)
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
     heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
-    liked = [(one, touched(_said(one), interests)) for one in heard]
+    liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]
     liked.sort(key=lambda pair: (-pair[1].factor * weight_of(pair[0].story, now=now, is_new=True), pair[0].story.story_id))
     told: list[DigestStory] = []
     unchanged = beyond = 0
@@ -76,7 +77,8 @@ def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language
 def _sentences(summary: StorySummary) -> tuple[CitedSentence, ...]:
     """What several channels say first, then what one adds; a disputed number stands in the sentence of most channels."""
     said = (*(one.sentence for one in summary.disputed), *summary.established, *(one.sentence for one in summary.added))
-    return tuple(one for place, one in enumerate(said) if one != summary.headline and one not in said[:place])
+    different = {one.text: one for one in reversed(said) if one.text != summary.headline.text}
+    return tuple(one for one in said if different.get(one.text) is one)
 
 
 def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
@@ -103,11 +105,13 @@ def _said(one: ListedStory) -> str:
 
 
 def _entry(story: VisibleStory, novelty: Novelty, summary: StorySummary, sentences: Sequence[CitedSentence]) -> DigestStory:
-    others = {one.sentence.text: tuple(claim.number for claim in one.others) for one in summary.disputed}
+    others: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    for one in summary.disputed:
+        others[one.sentence.text] += tuple(claim.number for claim in one.others)
     return DigestStory(
         novelty,
         summary.headline.text.removesuffix("."),
-        tuple(DigestSentence(one.text, one.posts, others.get(one.text, ())) for one in sentences),
+        tuple(DigestSentence(one.text, one.posts, others[one.text]) for one in sentences),
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),

@@ -26,9 +26,10 @@ MAX_LEARNT = 3
 """Names that are learnt from one headline."""
 
 
-def touched(text: str, interests: Sequence[Interest]) -> Touched:
-    """Returns which interests a text touches."""
-    return touched_by([one for one in interests if touches(text, one.topic)])
+def touched(texts: Sequence[str], interests: Sequence[Interest]) -> Touched:
+    """Returns which interests a story touches that is told in these texts: two of them, or its only one, are about the topic."""
+    enough = min(2, len(texts))
+    return touched_by([one for one in interests if sum(touches(text, one.topic) for text in texts) >= enough])
 
 
 async def write_down(topic: str, *, interests: PersonInterests, weight: float = OWN_WEIGHT) -> None:

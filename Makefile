@@ -146,6 +146,7 @@ bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite bench-graph $(BIN)/python -m bench.graph --posts 6000 --json
 	$(SERVERS_ENV) && scripts/suite bench-search $(BIN)/python -m bench.search --posts 20000 --recall-posts 1500 --questions 200 --json
 	$(SERVERS_ENV) && scripts/suite bench-watches $(BIN)/python -m bench.watches --quick --json
+	scripts/suite bench-meaning-watches $(BIN)/python -m bench.meaning_watches --days 7 --json
 	$(SERVERS_ENV) && scripts/suite bench-due-queue $(BIN)/python -m bench.due_queue --channels 200000 --seconds 45 --json
 	$(SERVERS_ENV) && scripts/suite bench-ingest $(BIN)/python -m bench.ingest --rounds 3 --json
 	$(SERVERS_ENV) && scripts/suite bench-media $(BIN)/python -m bench.media --files 60 --s3-down 5 --json

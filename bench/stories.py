@@ -26,8 +26,9 @@ WEEK = 7
 COPIED_IDS = 1_000_000
 COPIES = (
     """
-    INSERT INTO posts (channel_id, message_id, posted_at, kind, text, content_hash, revision)
-    SELECT channel_id, message_id + $1::int, posted_at - $2::interval, kind, text, content_hash, revision FROM posts WHERE message_id < 1000000
+    INSERT INTO posts (channel_id, message_id, posted_at, stored_at, kind, text, content_hash, revision)
+    SELECT channel_id, message_id + $1::int, posted_at - $2::interval, stored_at - $2::interval, kind, text, content_hash, revision FROM posts
+    WHERE message_id < 1000000
     """,
     """
     INSERT INTO stories (story_id, first_posted_at, last_posted_at, posts)
@@ -136,6 +137,7 @@ def main() -> None:
     parser.add_argument("--archive", type=int, default=1_000_000, help="posts of the larger archive")
     options = parser.parse_args()
     result = asyncio.run(measured(options.days))
+    print(result, flush=True)
     result |= asyncio.run(growth(options.archive))
     finish({"bench": "stories", **result}, options, *LIMITS)
 

@@ -10,8 +10,6 @@ from telegram_assistant.language.quantities import quantities_in
 
 MIN_COVERAGE = 0.6
 """The share of a question's other words that one post must have."""
-POSSIBLE_COVERAGE = 0.4
-"""The share that a post must have to be worth a model's reading."""
 MIN_COVERAGE_WITHOUT_NAMES = 0.75
 MIN_WORDS_WITHOUT_NAMES = 3
 NAME_BONUS = 0.5
@@ -77,12 +75,6 @@ class PostMatch:
         if not question.names:
             return len(question.words) >= MIN_WORDS_WITHOUT_NAMES and self.coverage >= MIN_COVERAGE_WITHOUT_NAMES
         return self.has_all_names and self.coverage >= MIN_COVERAGE
-
-    def may_answer(self, question: ParsedQuestion) -> bool:
-        """Whether a reader of the post could find the answer in it: all names, and less of the other words than `answers` needs."""
-        if not question.names:
-            return len(question.words) >= MIN_WORDS_WITHOUT_NAMES and self.coverage >= MIN_COVERAGE
-        return self.has_all_names and self.coverage >= POSSIBLE_COVERAGE
 
 
 @lru_cache(maxsize=1_000)

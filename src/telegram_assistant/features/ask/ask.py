@@ -111,11 +111,10 @@ async def ask_live(  # noqa: PLR0913 -- like `ask`
 
 
 def posts_about(question: ParsedQuestion, results: Sequence[SearchResult]) -> list[tuple[Passage, SearchResult]]:
-    """What a provider may be asked about: posts that answer, one of those that say the same; without any, posts with all names and fewer words."""
-    matches = _matches(question, results)
-    exact = [pair for pair in matches if pair[0].answers(question)]
-    near = [pair for pair in exact if pair[0].coverage >= ALMOST * exact[0][0].coverage] or [pair for pair in matches if pair[0].may_answer(question)]
-    return [(_passage(match, result), result) for match, result in _different(near, most=MAX_SENT)]
+    """What a provider is asked about: posts that answer, one of those that say the same. Without any it is not asked: it would answer beside it."""
+    exact = [pair for pair in _matches(question, results) if pair[0].answers(question)]
+    best = [pair for pair in exact if pair[0].coverage >= ALMOST * exact[0][0].coverage]
+    return [(_passage(match, result), result) for match, result in _different(best, most=MAX_SENT)]
 
 
 def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> Answer:

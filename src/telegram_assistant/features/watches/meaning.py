@@ -14,8 +14,8 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.vectors.index import MeaningSearch
 
-OF_WATCH = Nearness(100, 0.5)
-"""A search shows the nearest posts, however far they are. An alert interrupts somebody, so its post must be near."""
+OF_WATCH = Nearness(100, 0.39)
+"""A search shows the nearest posts, however far they are. An alert interrupts somebody, so its post must be nearer (bench.meaning_watches)."""
 SECONDS = 5.0
 LOOKING_BACK = timedelta(hours=3)
 """Vectors may come late; what was found before raises nothing again."""

@@ -1,8 +1,8 @@
 """Which names and tags trend: laws of the score, and what is counted as one trend."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import approx
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.keywords import (
@@ -69,7 +69,7 @@ def test_a_trend_has_enough_channels_and_far_more_mentions_than_usual(found: lis
 
 def test_a_probability_is_right() -> None:
     """Never mentioned in four weeks: with half a mention as the prior, five or more come once in 11,600 times."""
-    assert 10 ** surprise_of(5, (0, 0, 0, 0), 4) == approx(11_630, rel=0.01)
+    assert 10 ** surprise_of(5, (0, 0, 0, 0), 4) == pytest.approx(11_630, rel=0.01)
 
 
 def test_a_name_never_heard_trends_with_five_channels_and_one_of_every_day_does_not() -> None:

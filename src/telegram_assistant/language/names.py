@@ -68,7 +68,7 @@ def key_of(name: str) -> str:
 def written_name(key: str, texts: Iterable[str]) -> str:
     """The name of this key as most texts write it, in the nominative if any does; empty if none has it."""
     written = Counter(word for text in texts for found in _CAPITALISED.findall(text[:MAX_CHARACTERS]) if key_of(word := found.rstrip("-’'")) == key)
-    return min(written, key=lambda word: (not _is_nominative(word.casefold()), -written[word], word), default="")
+    return min(written, key=lambda word: (not _is_nominative(word.casefold()), -written[word], len(word), word), default="")
 
 
 def _is_nominative(word: str) -> bool:

@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.stories.keywords import HOUR, KeywordKind
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
@@ -47,7 +48,7 @@ class News:
         await self.system.landing.land(make_page(made), Claim(channel_id, 0))
         await self.system.posts.save_derived([derived_of(one) for one in await self.system.posts.load([made.id])])
         if tags or is_ad:
-            data = {"tags": list(tags), "is_ad": is_ad}
+            data: dict[str, Json] = {"tags": list(tags), "is_ad": is_ad}
             await self.system.enrichments.save([Enrichment(made.id, 1, Kind.TAGS, Tier.LOCAL, data)])
         return made.id
 

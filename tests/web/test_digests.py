@@ -167,12 +167,12 @@ async def test_a_name_that_is_mentioned_more_than_usual_is_a_trend_and_its_day_i
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
     channels, now = await channels_of(tenant_id, 5, system=system, admin=admin), datetime.now(UTC)
+    yesterday = now.replace(hour=12, minute=0) - timedelta(days=1)
     for week in range(5):
-        at = now - timedelta(weeks=week, minutes=5)
-        await mention(channels, "Сегодня солнечно.", at, 10 * week + 101, system=system)
-        await mention(channels, "Вчера было солнечно.", at - timedelta(days=1), 10 * week + 102, system=system)
+        await mention(channels, "Сегодня солнечно.", now - timedelta(weeks=week, minutes=5), 10 * week + 101, system=system)
+        await mention(channels, "Вчера было солнечно.", yesterday - timedelta(weeks=week), 10 * week + 102, system=system)
     await mention(channels, "Сейчас в Порошино горит <склад>.", now - timedelta(minutes=3), 201, system=system)
-    await mention(channels, "Вчера в Краснолесье выпал снег.", now - timedelta(days=1, minutes=3), 202, system=system)
+    await mention(channels, "Вчера в Краснолесье выпал снег.", yesterday, 202, system=system)
     await find_trends(app, now)
     async with member_browser(app, tenant_id) as reader:
         page = (await reader.open("./trends")).text

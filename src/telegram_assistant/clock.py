@@ -19,6 +19,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests.digests import due_moment, make_digest
 from telegram_assistant.features.digests.interests import learn
 from telegram_assistant.features.operations import media
+from telegram_assistant.features.stories.keyword_trends import keep_day
 from telegram_assistant.features.watches.meaning import raise_meanings
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
@@ -31,6 +32,9 @@ from telegram_assistant.telemetry.scrubbing import scrub_text
 log = get_logger()
 
 INTEREST_HALF_LIFE = timedelta(days=60)
+TREND_DAYS = 90
+TREND_DAYS_MADE_UP = 7
+"""Days that are looked at again if nothing was running when they ended."""
 LEARNT_LETTERS = 300
 """The beginning of a post says what it is about."""
 
@@ -126,6 +130,17 @@ async def make_digests(app: App, now: datetime) -> str:
     return f"made {len(due)}"
 
 
+async def find_trends(app: App, now: datetime) -> str:
+    """Keep the names and tags that the day before, and days that were missed, were about; delete those of older days."""
+    today = now.astimezone(UTC).date()
+    missing = await app.system.trend_days.missing([today - timedelta(days=ago) for ago in range(1, TREND_DAYS_MADE_UP + 1)])
+    found = 0
+    for tenant_id, day in missing:
+        found += await keep_day(day, stores=app.tenant(tenant_id))
+    forgotten = await app.system.trend_days.forget(today - timedelta(days=TREND_DAYS))
+    return f"found {found} trends of {len(missing)} days, forgot {forgotten} days"
+
+
 async def sync_interests(app: App, _now: datetime) -> str:
     """Learn from the posts that people saved, and let what was learnt fade."""
     saved = await app.system.interest_upkeep.newly_saved()
@@ -157,6 +172,7 @@ async def forget_alerts(app: App, now: datetime) -> str:
 
 PERIODIC = (
     Job("digests", timedelta(minutes=15), make_digests, lease=timedelta(hours=1)),
+    Job("trends", timedelta(days=1), find_trends, lease=timedelta(hours=1)),
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
     Job("storage_usage", timedelta(hours=6), storage_usage),

@@ -4,10 +4,11 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
-from telegram_assistant.clock import make_digests, sync_interests
+from telegram_assistant.clock import find_trends, make_digests, sync_interests
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import follow_long_ago, make_channel, make_page, make_post
 from testkit.stories import store_story
@@ -153,3 +154,30 @@ async def test_a_story_that_five_channels_tell_within_half_an_hour_is_a_trend(
         await tell({channels[4]: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=2, like=first)
         assert "5 channels within 30 minutes" in (await reader.open("./trends")).text
         assert f"/story/{first}" in reader.page
+
+
+async def mention(channels: list[ChannelId], text: str, at: datetime, message_id: int, *, system: SystemStores) -> None:
+    for channel_id in channels:
+        post = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)
+        await system.landing.land(make_page(post), Claim(channel_id, 0))
+        await system.posts.save_derived([derived_of(one) for one in await system.posts.load([post.id])])
+
+
+async def test_a_name_that_is_mentioned_more_than_usual_is_a_trend_and_its_day_is_kept(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels, now = await channels_of(tenant_id, 5, system=system, admin=admin), datetime.now(UTC)
+    yesterday = now.replace(hour=12, minute=0) - timedelta(days=1)
+    for week in range(5):
+        await mention(channels, "Сегодня солнечно.", now - timedelta(weeks=week, minutes=5), 10 * week + 101, system=system)
+        await mention(channels, "Вчера было солнечно.", yesterday - timedelta(weeks=week), 10 * week + 102, system=system)
+    await mention(channels, "Сейчас в Порошино горит <склад>.", now - timedelta(minutes=3), 201, system=system)
+    await mention(channels, "Вчера в Краснолесье выпал снег.", yesterday, 202, system=system)
+    await find_trends(app, now)
+    async with member_browser(app, tenant_id) as reader:
+        page = (await reader.open("./trends")).text
+    assert "Names and tags of the last hour" in page
+    assert re.search(r"search\?q=%D0%9F%D0%BE%D1%80%D0%BE%D1%88%D0%B8%D0%BD%D0%BE\">Порошино</a>", page)
+    assert "горит &lt;склад&gt;" in page
+    assert "channels per hour, at most 5; usually at most 0" in page
+    assert "Краснолесье</a>" in page.split("Names and tags of", 2)[2]

@@ -4,6 +4,8 @@ Found by capital letters: within a sentence, in quotation marks, and at the begi
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 
 from telegram_assistant.language.lemmas import CACHED_WORDS, MAX_WORD_CHARACTERS, content_lemma, lemma
@@ -61,6 +63,16 @@ def key_of(name: str) -> str:
     latin = _REPEATED.sub(r"\1", latin.replace("c", "k").replace("kh", "ch")).replace("-", "").replace("'", "")
     stem = latin.rstrip("aeiou")
     return stem if len(stem) >= _MIN_KEY else latin if len(latin) >= _MIN_KEY else ""
+
+
+def written_name(key: str, texts: Iterable[str]) -> str:
+    """The name of this key as most texts write it, in the nominative if any does; empty if none has it."""
+    written = Counter(word for text in texts for found in _CAPITALISED.findall(text[:MAX_CHARACTERS]) if key_of(word := found.rstrip("-’'")) == key)
+    return min(written, key=lambda word: (not _is_nominative(word.casefold()), -written[word], len(word), word), default="")
+
+
+def _is_nominative(word: str) -> bool:
+    return not word.endswith(("'s", "’s")) if word.isascii() else "-".join(_nominative(part) for part in word.split("-")) == word
 
 
 def _nominative(word: str) -> str:

@@ -103,7 +103,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/digest/feed/{address}/revoke", digests.revoke_feed, needs=KeyScope.READ, audited="revoke_digest_feed"),
     Action("/digest/make", digests.make, needs=KeyScope.READ),
     Page("/digest/{digest}", digests.show_one, "digest.html", queries=3, needs=KeyScope.READ),
-    Page("/trends", trends.show, "trends.html", queries=2, needs=KeyScope.READ),
+    Page("/trends", trends.show, "trends.html", queries=6, needs=KeyScope.READ),
     Page("/interests", interests.show, "interests.html", queries=2, needs=KeyScope.READ),
     Action("/interests", interests.write_down, needs=KeyScope.READ),
     Action("/interests/remove", interests.remove, needs=KeyScope.READ),

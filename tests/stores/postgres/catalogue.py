@@ -27,6 +27,8 @@ DEFINER_FUNCTIONS = {
     "vocabulary_tags": "tenant",
     "posts_with_tags": "tenant",
     "tags_in_use": "tenant",
+    "keyword_counts": "tenant",
+    "keyword_posts": "tenant",
     "poll_followed_channel": "tenant",
     "own_accounts_of_channel": "tenant",
     "accounts_for_requests": "tenant",

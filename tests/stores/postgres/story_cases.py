@@ -1,8 +1,9 @@
 """What a tenant may know of stories, method by method."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.keywords import Keyword, KeywordKind, KeywordTrend, ShownKeyword, TrendDay
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -41,6 +42,41 @@ async def _stories_choose_grouping(stores: TenantStores, _world: World) -> set[C
     return followed
 
 
+async def _keyword_trends_counts(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Six channels mention the same name, but each tenant sees four of them."""
+    now = datetime.now(UTC)
+    counts, _ = await stores.keyword_trends.counts(now - timedelta(days=3), now + timedelta(hours=1))
+    assert counts.counts == ()
+    return await _keyword_trends_mentions(stores, world)
+
+
+async def _keyword_trends_mentions(stores: TenantStores, world: World) -> set[ChannelId]:
+    """All channels mention the name, and each has its own id for a tag."""
+    now, snow = datetime.now(UTC), Keyword(KeywordKind.NAME, "sneg")
+    tags = [Keyword(KeywordKind.TAG, str(channel_id)) for channel_id in world.channels]
+    found = await stores.keyword_trends.mentions([snow, *tags], now - timedelta(days=3), now + timedelta(hours=1))
+    told = {keyword: {post.channel_id for posts in found[keyword].posts.values() for post in posts} for keyword in found}
+    assert {ChannelId(int(tag.key)) for tag in tags if told[tag]} == told[snow]
+    return told[snow]
+
+
+async def _keyword_trends_posts(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = await stores.keyword_trends.posts([PostId(channel_id, MessageId(1)) for channel_id in world.channels])
+    return {post.channel_id for post in found}
+
+
+async def _keyword_trends_days(stores: TenantStores, world: World) -> set[ChannelId]:
+    """What it keeps, it sees with its own posts alone, and nobody else sees the day."""
+    posts = tuple(PostId(channel_id, MessageId(1)) for channel_id in world.channels)
+    assert (await stores.keyword_trends.days(date(2026, 1, 1))).days == ()
+    snow = ShownKeyword(Keyword(KeywordKind.TAG, "снег"), "снег")
+    day = TrendDay(date(2026, 1, 1), (KeywordTrend((snow,), 5, 5, 0.1, (5,), (0.1,), posts),))
+    await stores.keyword_trends.save_day(day)
+    found = await stores.keyword_trends.days(date(2026, 1, 1))
+    assert found.days == (day,)
+    return {post.channel_id for post in found.posts}
+
+
 def channels_of(material: StoryMaterial) -> set[ChannelId]:
     posts = {post.post_id for group in material.groups for post in group.posts}
     assert all({link.post, link.other} <= posts for group in material.groups for link in group.links)
@@ -53,6 +89,11 @@ STORY_METHODS: dict[str, Case] = {
     "stories.around": _stories_around,
     "stories.has_any": _stories_has_any,
     "stories.choose_grouping": _stories_choose_grouping,
+    "keyword_trends.counts": _keyword_trends_counts,
+    "keyword_trends.mentions": _keyword_trends_mentions,
+    "keyword_trends.posts": _keyword_trends_posts,
+    "keyword_trends.days": _keyword_trends_days,
+    "keyword_trends.save_day": _keyword_trends_days,
 }
 
 
@@ -62,3 +103,10 @@ async def tell_story(admin: Admin, world: World) -> None:
     links = [(one, other, LinkKind.REWRITE, 3.0, False) for number, one in enumerate(posts) for other in posts[:number]]
     story_id = await store_story(admin, posts, links)
     await admin.execute("UPDATE story_posts SET posted_at = now(), is_bursting = true WHERE story_id = $1", story_id)
+    await admin.execute(
+        """
+        INSERT INTO post_search (channel_id, message_id, posted_at, words)
+        SELECT channel_id, message_id, posted_at, array_to_tsvector('{~sneg}') FROM posts WHERE channel_id = ANY($1) AND message_id = 7
+        """,
+        list(world.channels),
+    )

@@ -78,8 +78,13 @@ def _shortened(sentence: str) -> str:
 
 def words_of(post: VisiblePost) -> str:
     """The first sentence of a post, for a line of a list."""
-    sentences = _sentences(post.text[:MAX_LETTERS])
-    return sentences[0] if sentences else " ".join(post.text.split())
+    return first_sentence(post.text)
+
+
+def first_sentence(text: str) -> str:
+    """Without openings and signatures; the whole text if nothing else is left."""
+    sentences = _sentences(text[:MAX_LETTERS])
+    return sentences[0] if sentences else " ".join(text.split())
 
 
 @lru_cache(MAX_CACHED_TEXTS)

@@ -1,11 +1,14 @@
-"""Trends: stories that many of a tenant's channels told within half an hour, with the posts that explain them."""
+"""Trends: stories that many of a tenant's channels told within half an hour, and names and tags that they mention more than usual."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from telegram_assistant.domain.stories.bursts import Burst, burst_of, pace_of
+from telegram_assistant.domain.stories.keywords import ShownKeyword, is_about
 from telegram_assistant.domain.stories.ranking import is_news
 from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
+from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend, trend_days, trends_now
 from telegram_assistant.features.stories.telling import StoryTelling, tell
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -18,6 +21,39 @@ class Trend:
     telling: StoryTelling
     burst: Burst
     pace: tuple[int, ...]
+    keywords: tuple[ShownKeyword, ...] = ()
+    """Names and tags that trend because of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """All trends of a time. `keywords` are those of the last hour that no story explains."""
+
+    stories: tuple[Trend, ...]
+    keywords: tuple[ExplainedTrend, ...]
+    days: tuple[ExplainedDay, ...]
+
+
+async def all_trends(since: datetime, *, stores: TenantStores, now: datetime, language: str | None = None) -> Trends:
+    """Returns the bursts of stories that were found since then, the trends of the last hour, and those of the days that ended since."""
+    told = await trends_since(since, stores=stores, language=language)
+    found = await trends_now(now, stores=stores, language=language)
+    kept = await trend_days(since, stores=stores, language=language)
+    return Trends(*_attach(told, found), kept)
+
+
+def _attach(stories: Sequence[Trend], found: Sequence[ExplainedTrend]) -> tuple[tuple[Trend, ...], tuple[ExplainedTrend, ...]]:
+    """Keywords of which most posts tell a story that is shown belong to that story."""
+    posts = [frozenset(post.post_id for post in one.story.posts) for one in stories]
+    keywords: list[tuple[ShownKeyword, ...]] = [()] * len(stories)
+    left = []
+    for one in found:
+        place = next((place for place, its in enumerate(posts) if is_about(frozenset(one.trend.posts), its)), None)
+        if place is None:
+            left.append(one)
+        else:
+            keywords[place] += one.keywords
+    return tuple(replace(one, keywords=its) for one, its in zip(stories, keywords, strict=True)), tuple(left)
 
 
 async def trends_since(since: datetime, *, stores: TenantStores, language: str | None = None) -> tuple[Trend, ...]:

@@ -73,6 +73,7 @@ from telegram_assistant.stores.postgres.search.saved_searches import SavedSearch
 from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
 from telegram_assistant.stores.postgres.stories.grouping import StoryGroups
+from telegram_assistant.stores.postgres.stories.keyword_trends import KeywordTrends, TrendDays
 from telegram_assistant.stores.postgres.stories.own_stories import OwnStories
 from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySources
@@ -187,6 +188,7 @@ class SystemStores:
     story_sources: StorySources
     post_terms: PostTerms
     story_groups: StoryGroups
+    trend_days: TrendDays
     watch_matching: WatchMatching
     deliveries: Deliveries
 
@@ -224,6 +226,7 @@ class TenantStores:
     idempotency: Idempotency
     forwards: Forwards
     stories: OwnStories
+    keyword_trends: KeywordTrends
     watches: Watches
     watch_previews: WatchPreviews
     alerts: Alerts
@@ -320,6 +323,7 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         story_sources=StorySources(repeatable),
         post_terms=PostTerms(repeatable),
         story_groups=StoryGroups(repeatable),
+        trend_days=TrendDays(transactions),
         watch_matching=WatchMatching(transactions),
         deliveries=Deliveries(transactions),
     )
@@ -357,6 +361,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         idempotency=Idempotency(transactions),
         forwards=Forwards(transactions),
         stories=OwnStories(transactions),
+        keyword_trends=KeywordTrends(transactions),
         watches=Watches(transactions),
         watch_previews=WatchPreviews(transactions),
         alerts=Alerts(transactions),

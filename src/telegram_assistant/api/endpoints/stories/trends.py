@@ -1,6 +1,6 @@
-"""Trends: stories that many channels told at once."""
+"""Trends: stories that many channels told at once, and names and tags that they mention more than usual."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated
 
 from fastapi import Query
@@ -8,23 +8,56 @@ from fastapi import Query
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
+from telegram_assistant.domain.stories.keywords import KeywordKind, ShownKeyword
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.stories.trends import Trend, trends_since
+from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend
+from telegram_assistant.features.stories.trends import Trend, all_trends
 
-area = Area("Trends", "Stories that five or more channels of a tenant told within half an hour.")
+area = Area(
+    "Trends",
+    "Stories that five or more channels of a tenant told within half an hour; names and tags that five or more mention, far more often than in the "
+    "same hours of the four weeks before.",
+)
 
-EXAMPLE = {
-    "headline": "The bridge is open again",
-    "began_at": "2026-11-16T06:10:00Z",
-    "found_at": "2026-11-16T06:19:00Z",
-    "channels": 7,
-    "pace": [5, 3, 1],
+KEYWORDS = [{"kind": "name", "text": "Nortwick"}]
+KEYWORD_EXAMPLE = {
+    "keywords": KEYWORDS,
+    "channels": 6,
+    "mentions": 6,
+    "usual": 0.13,
+    "pace": [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 6],
+    "usual_pace": [0, 0, 0, 0.25, 0, 0, 0, 0, 0, 0, 0, 0],
     "post_ids": ["1234567890/42", "1234567891/7"],
+}
+EXAMPLE = {
+    "items": [
+        {
+            "headline": "The bridge is open again",
+            "began_at": "2026-11-16T06:10:00Z",
+            "found_at": "2026-11-16T06:19:00Z",
+            "channels": 7,
+            "pace": [5, 3, 1],
+            "post_ids": ["1234567890/42", "1234567891/7"],
+            "keywords": KEYWORDS,
+        }
+    ],
+    "keywords": [KEYWORD_EXAMPLE],
+    "days": [{"day": "2026-11-15", "trends": [KEYWORD_EXAMPLE]}],
 }
 
 
+class KeywordResponse(ResponseModel):
+    """A name, in all scripts and grammatical cases, or a tag."""
+
+    kind: KeywordKind
+    text: str
+
+
 class TrendResponse(ResponseModel):
-    """A burst of a story. `channels`: the most within 30 minutes. `pace`: posts per ten minutes since the first one."""
+    """A burst of a story. `channels`: the most within 30 minutes. `pace`: posts per ten minutes since the first one.
+
+    `keywords`: names and tags that trend now because of it.
+    """
 
     headline: str
     began_at: datetime
@@ -32,24 +65,54 @@ class TrendResponse(ResponseModel):
     channels: int
     pace: list[int]
     post_ids: list[str]
+    keywords: list[KeywordResponse]
+
+
+class KeywordTrendResponse(ResponseModel):
+    """Names and tags of the same posts; the figures are those of the first. A channel's posts within an hour are one mention.
+
+    `usual`: mentions in the same hours of a usual week. `pace` and `usual_pace`: channels per hour, now and in a usual week.
+    """
+
+    keywords: list[KeywordResponse]
+    channels: int
+    mentions: int
+    usual: float
+    pace: list[int]
+    usual_pace: list[float]
+    post_ids: list[str]
+
+
+class TrendDayResponse(ResponseModel):
+    """The names and tags of a day in UTC that has ended."""
+
+    day: date
+    trends: list[KeywordTrendResponse]
 
 
 class TrendsResponse(ResponseModel):
-    """Bursts, the newest first."""
+    """`items`: bursts of stories, the newest first. `keywords`: names and tags of the last hour that none of these stories explains.
+
+    `days`: those of the days that ended within the asked hours, the newest first.
+    """
 
     items: list[TrendResponse]
+    keywords: list[KeywordTrendResponse]
+    days: list[TrendDayResponse]
 
 
-@area.get("/trends", scope=KeyScope.READ, example={"items": [EXAMPLE]})
+@area.get("/trends", scope=KeyScope.READ, example=EXAMPLE)
 async def list_trends(
     context: Context, hours: Annotated[int, Query(ge=1, le=168, description="How many hours back to look.")] = 24
 ) -> TrendsResponse:
-    """List the bursts of the last hours. They are counted from the posts at this moment."""
-    found = await trends_since(context.now - timedelta(hours=hours), stores=context.stores)
-    return TrendsResponse(items=[_response(one) for one in found])
+    """List the bursts of the last hours, and the names and tags that trend. They are counted from the posts at this moment; days at 00:00 UTC."""
+    found = await all_trends(context.now - timedelta(hours=hours), stores=context.stores, now=context.now)
+    return TrendsResponse(
+        items=[_story(one) for one in found.stories], keywords=[_trend(one) for one in found.keywords], days=[_day(one) for one in found.days]
+    )
 
 
-def _response(one: Trend) -> TrendResponse:
+def _story(one: Trend) -> TrendResponse:
     return TrendResponse(
         headline=one.telling.headline,
         began_at=one.burst.began_at,
@@ -57,4 +120,25 @@ def _response(one: Trend) -> TrendResponse:
         channels=one.burst.channels,
         pace=list(one.pace),
         post_ids=[str(post.post_id) for post in one.story.posts],
+        keywords=[_keyword(keyword) for keyword in one.keywords],
     )
+
+
+def _trend(one: ExplainedTrend) -> KeywordTrendResponse:
+    return KeywordTrendResponse(
+        keywords=[_keyword(keyword) for keyword in one.keywords],
+        channels=one.trend.channels,
+        mentions=one.trend.mentions,
+        usual=one.trend.usual,
+        pace=list(one.trend.pace),
+        usual_pace=list(one.trend.usual_pace),
+        post_ids=[str(post) for post in one.visible],
+    )
+
+
+def _day(one: ExplainedDay) -> TrendDayResponse:
+    return TrendDayResponse(day=one.day, trends=[_trend(trend) for trend in one.trends])
+
+
+def _keyword(one: ShownKeyword) -> KeywordResponse:
+    return KeywordResponse(kind=one.keyword.kind, text=one.text)

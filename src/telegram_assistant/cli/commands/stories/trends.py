@@ -1,5 +1,6 @@
-"""`tga trends`: stories that many channels told at once."""
+"""`tga trends`: stories that many channels told at once, and names and tags that they mention more than usual."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -14,7 +15,8 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.features.stories.trends import Trend, trends_since
+from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
+from telegram_assistant.features.stories.trends import Trend, Trends, all_trends
 
 
 def trends(
@@ -22,23 +24,39 @@ def trends(
     hours: Annotated[int, typer.Option(min=1, max=168, help="How many hours back to look.")] = 24,
     as_json: AsJson = False,
 ) -> None:
-    """List stories that five or more channels told within half an hour."""
+    """List stories that five or more channels told within half an hour, and names and tags that they mention more than usual."""
     if as_json:
         print_endpoint(lambda context: list_trends(context, hours=hours), tenant=tenant)
         return
 
-    async def look(app: App) -> tuple[tuple[Trend, ...], ZoneInfo]:
+    async def look(app: App) -> tuple[Trends, ZoneInfo]:
         known = await tenant_named(app, tenant)
         now = datetime.now(UTC)
-        found = await trends_since(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id))
+        found = await all_trends(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id), now=now)
         return found, ZoneInfo(app.settings.telemetry.time_zone)
 
     found, zone = with_app(look, needs_redis=False)
-    if not found:
+    if found.stories:
+        console.print(_stories(found.stories, zone))
+    else:
         console.print(f"No story was told by five channels within 30 minutes in the last {hours} hours.")
-        return
+    if found.keywords:
+        console.print(_keywords("last hour", found.keywords))
+    for day in found.days:
+        console.print(_keywords(f"{day.day} UTC", day.trends))
+
+
+def _stories(found: Sequence[Trend], zone: ZoneInfo) -> Table:
     table = Table("began", "channels", "posts", "story", pad_edge=False)
     for one in found:
         began = f"{one.burst.began_at.astimezone(zone):%m-%d %H:%M}"
         table.add_row(began, str(one.burst.channels), str(len(one.story.posts)), Text(one.telling.headline))
-    console.print(table)
+    return table
+
+
+def _keywords(title: str, found: Sequence[ExplainedTrend]) -> Table:
+    table = Table(title, "channels", "mentions", "usual", "first post", pad_edge=False)
+    for one in found:
+        names = ", ".join(keyword.text for keyword in one.keywords)
+        table.add_row(Text(names), str(one.trend.channels), str(one.trend.mentions), f"{one.trend.usual:.1f}", Text(one.posts[0].sentence))
+    return table

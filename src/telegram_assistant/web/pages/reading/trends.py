@@ -1,8 +1,8 @@
-"""Trends: what many channels told at once."""
+"""Trends: what many channels told at once, and what they mention more than usual."""
 
 from datetime import timedelta
 
-from telegram_assistant.features.stories.trends import trends_since
+from telegram_assistant.features.stories.trends import all_trends
 from telegram_assistant.web.views import Content, TenantView
 
 PERIODS = (1, 3, 7)
@@ -11,5 +11,5 @@ PERIODS = (1, 3, 7)
 
 async def show(view: TenantView) -> Content:
     days = int(view.query("days")) if view.query("days") in map(str, PERIODS) else PERIODS[0]
-    trends = await trends_since(view.now - timedelta(days=days), stores=view.stores, language=view.language.value)
+    trends = await all_trends(view.now - timedelta(days=days), stores=view.stores, now=view.now, language=view.language.value)
     return {"trends": trends, "days": days, "periods": PERIODS}

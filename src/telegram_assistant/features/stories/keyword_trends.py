@@ -1,0 +1,171 @@
+"""Trends of names and tags: what a tenant's channels mention far more often than at this hour of the week, with the posts that explain it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+
+from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.stories.keywords import (
+    CHART,
+    DAY,
+    HOUR,
+    MAX_POSTS,
+    Keyword,
+    KeywordCount,
+    KeywordCounts,
+    KeywordKind,
+    KeywordTrend,
+    ShownKeyword,
+    TrendDay,
+    gather,
+    trending,
+    usual_of,
+)
+from telegram_assistant.features.stories.telling import first_sentence
+from telegram_assistant.language.names import names_in, written_name
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stories.keyword_trends import KeywordMentions, MentioningPost, TagNames
+
+MAX_TRIED = 40
+"""Keywords of which the posts are read."""
+MAX_READ = 8
+"""Posts of a keyword, to see whether it is a name."""
+MAX_TRENDS = 10
+MAX_TOLD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPost:
+    """A post that explains a trend, with its first sentence."""
+
+    post_id: PostId
+    channel: str
+    posted_at: datetime
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedTrend:
+    """A trend with the names of its keywords, the posts that the tenant sees, and as many of these as a person reads."""
+
+    trend: KeywordTrend
+    keywords: tuple[ShownKeyword, ...]
+    visible: tuple[PostId, ...]
+    posts: tuple[TrendPost, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedDay:
+    """A day in UTC that has ended."""
+
+    day: date
+    trends: tuple[ExplainedTrend, ...]
+
+
+async def trends_now(now: datetime, *, stores: TenantStores, language: str | None = None) -> tuple[ExplainedTrend, ...]:
+    """The trends of the last hour, the most surprising first, explained in this language where a post is in it."""
+    return await _trends(now - HOUR, now, chart=CHART, stores=stores, language=language)
+
+
+async def keep_day(day: date, *, stores: TenantStores) -> int:
+    """Finds the trends of a day that has ended, and keeps them. Returns how many. Doing it again changes nothing."""
+    since = datetime.combine(day, time(), UTC)
+    found = await _trends(since, since + DAY, chart=DAY, stores=stores)
+    await stores.keyword_trends.save_day(TrendDay(day, tuple(one.trend for one in found)))
+    return len(found)
+
+
+async def trend_days(since: datetime, *, stores: TenantStores, language: str | None = None) -> tuple[ExplainedDay, ...]:
+    """The days that ended after `since`, the newest first. A trend without a visible post is left out, and so are hidden tags."""
+    found = await stores.keyword_trends.days(since.astimezone(UTC).date())
+    days = [ExplainedDay(day.day, _explained(day.trends, found.posts, found.tags, language)) for day in found.days]
+    return tuple(day for day in days if day.trends)
+
+
+async def _trends(
+    since: datetime, until: datetime, *, chart: timedelta, stores: TenantStores, language: str | None = None
+) -> tuple[ExplainedTrend, ...]:
+    counts, tags = await stores.keyword_trends.counts(since, until)
+    found = trending(counts)[:MAX_TRIED]
+    if not found:
+        return ()
+    mentions = await stores.keyword_trends.mentions([one.keyword for one in found], until - chart, until)
+    hours = chart // HOUR
+    recent = {one.keyword: _posts_since(mentions[one.keyword], (since - (until - chart)) // HOUR, hours) for one in found}
+    firsts = {keyword: _first_of_channels(posts) for keyword, posts in recent.items()}
+    posts = await stores.keyword_trends.posts({post for its in firsts.values() for post in its})
+    known = [one for one in found if _is_keyword(one.keyword, firsts[one.keyword], posts)]
+    by_keyword = {one.keyword: one for one in known}
+    groups = gather([(one.keyword, frozenset(recent[one.keyword])) for one in known])
+    trends = [_trend([by_keyword[one] for one in group], counts, mentions[group[0]], hours, firsts, posts) for group in groups[:MAX_TRENDS]]
+    return _explained(trends, posts, tags, language)
+
+
+def _posts_since(mentions: KeywordMentions, first: int, last: int) -> list[PostId]:
+    return [post for hour in range(first, last) for post in mentions.posts.get(hour, ())]
+
+
+def _first_of_channels(posts: Sequence[PostId]) -> list[PostId]:
+    first: dict[ChannelId, PostId] = {}
+    for post in posts:
+        first.setdefault(post.channel_id, post)
+    return list(first.values())[:MAX_POSTS]
+
+
+def _is_keyword(keyword: Keyword, posts: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> bool:
+    """Words are indexed as names also where they only begin a sentence, so most posts have to use one as a name."""
+    read = [texts[post].text for post in posts if post in texts][:MAX_READ]
+    if keyword.kind is KeywordKind.TAG:
+        return bool(read)
+    return bool(read) and 2 * sum(keyword.key in names_in(text) for text in read) >= len(read)
+
+
+def _trend(
+    group: Sequence[KeywordCount],
+    counts: KeywordCounts,
+    mentions: KeywordMentions,
+    hours: int,
+    firsts: Mapping[Keyword, Sequence[PostId]],
+    texts: Mapping[PostId, MentioningPost],
+) -> KeywordTrend:
+    lead = group[0]
+    written = {one.keyword: [texts[post].text for post in firsts[one.keyword] if post in texts] for one in group}
+    return KeywordTrend(
+        keywords=tuple(ShownKeyword(keyword, _text_of(keyword, its)) for keyword, its in written.items()),
+        channels=lead.channels,
+        mentions=lead.mentions,
+        usual=round(usual_of(lead.before, counts.weeks), 2),
+        pace=tuple(mentions.pace.get(hour, 0) for hour in range(hours)),
+        usual_pace=tuple(round(mentions.before.get(hour, 0) / counts.weeks, 2) for hour in range(hours)),
+        posts=tuple(firsts[lead.keyword]),
+    )
+
+
+def _text_of(keyword: Keyword, texts: Sequence[str]) -> str:
+    return keyword.key if keyword.kind is KeywordKind.TAG else written_name(keyword.key, texts)
+
+
+def _explained(
+    trends: Sequence[KeywordTrend], posts: Mapping[PostId, MentioningPost], tags: TagNames, language: str | None
+) -> tuple[ExplainedTrend, ...]:
+    found = []
+    for trend in trends:
+        visible = [posts[post] for post in trend.posts if post in posts]
+        shown = [one for keyword in trend.keywords if (one := _shown(keyword, visible, tags, language))]
+        if visible and shown:
+            found.append(ExplainedTrend(trend, tuple(shown), tuple(post.post_id for post in visible), _told(visible, language)))
+    return tuple(found)
+
+
+def _shown(keyword: ShownKeyword, posts: Sequence[MentioningPost], tags: TagNames, language: str | None) -> ShownKeyword | None:
+    """A name as posts in this language write it; a tag under the tenant's name for it."""
+    if keyword.keyword.kind is KeywordKind.TAG:
+        text = tags.shown(keyword.text)
+        return replace(keyword, text=text) if text else None
+    own = written_name(keyword.keyword.key, (post.text for post in posts if post.language == language)) if language else ""
+    return replace(keyword, text=own or keyword.text)
+
+
+def _told(posts: Sequence[MentioningPost], language: str | None) -> tuple[TrendPost, ...]:
+    ordered = sorted(posts, key=lambda post: (bool(language) and post.language != language, post.posted_at))
+    return tuple(TrendPost(one.post_id, one.channel, one.posted_at, first_sentence(one.text)) for one in ordered[:MAX_TOLD])

@@ -85,7 +85,7 @@ async def read_first_stories(app: App) -> None:
     told = await _wait_for_stories(stores)
     await own.choices.save([one.story.first.post_id for one in told[:SAVED_STORIES]])
     for one in told[:1]:
-        await interests.learn(one.telling.headline, Feedback.MORE, interests=own.interests)
+        await interests.say(one.story.story_id, Feedback.MORE, stores=stores, interests=own.interests)
     tenant, owner, now = await demo_tenant(app), await demo_owner(app), datetime.now(UTC)
     await make_digest(tenant.tenant_id, owner, now, stores=stores, own=own, now=now, language=terminal_language(os.environ))
 

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.differences import Piece, pieces_of
-from telegram_assistant.domain.stories.ranking import is_news, weight_of
+from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping, StoryPicture, VisiblePost, VisibleStory, stories_of
 from telegram_assistant.errors import Missing
+from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
@@ -61,7 +62,10 @@ async def recent_stories(
         (story, story.stored_since(seen_at) if seen_at else ())
         for group in material.groups
         for story in stories_of(group.posts, group.links, material.grouping)
-        if is_news(story) and story.newest.posted_at >= since and (folder is None or folder in story.folders) and not story.has_any(left_out.stories)
+        if tells_news(story)
+        and story.newest.posted_at >= since
+        and (folder is None or folder in story.folders)
+        and not story.has_any(left_out.stories)
     ]
     found.sort(key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id))
     return StoryList(material.grouping, tuple(ListedStory(story, tell(story, language=language), new) for story, new in found[:limit]))

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.bursts import Burst, burst_of, pace_of
-from telegram_assistant.domain.stories.ranking import is_news
 from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
+from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, tell
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -28,7 +28,7 @@ async def trends_since(since: datetime, *, stores: TenantStores, muted: Collecti
     Stories with a post of `muted` are left out. Posts are counted as they arrive, so none is late.
     """
     material = await stores.stories.bursting(since)
-    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping) if is_news(story))
+    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping) if tells_news(story))
     found = [
         Trend(story, tell(story, language=language), burst, pace_of(story))
         for story in stories

@@ -85,7 +85,7 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
                     print(sort, *(f"\n   {post.channel}: {post.text[:150]!r}" for post in one.posts))
             events = events_of(todays)
             told += len(events)
-            shown = {truth[post.post_id].planned.story.story_id for one in listed for post in one.posts if truth[post.post_id].planned.story}
+            shown = {event.story_id for one in listed for post in one.posts if (event := truth[post.post_id].planned.story)}
             missed += len(events - shown)
         await admin.close()
     listed_count = sorts.total()

@@ -115,8 +115,8 @@ async def test_what_has_faded_is_not_taken_back_twice(app: App, owner: Browser, 
 
 
 async def test_a_form_that_names_no_story_or_says_something_else_is_refused(owner: Browser) -> None:
-    for fields in ({"story": "mine", "feedback": "more"}, {"story": "1/1", "feedback": "loud"}, {"story": "1/1", "feedback": "saved"}):
+    for story, feedback in (("mine", "more"), ("1/1", "loud"), ("1/1", "saved")):
         await owner.open("./interests")
-        assert (await owner.submit("./interests/say", **fields)).status_code == 422
+        assert (await owner.submit("./interests/say", story=story, feedback=feedback)).status_code == 422
     await owner.open("./interests")
     assert (await owner.submit("./interests/say", story="1/1", feedback="more")).status_code == 404

@@ -51,10 +51,11 @@ class ToldPost:
         return replace(self, post=moved)
 
 
-def world(*, seed: int = 1, days: int = MEASURING_DAYS) -> list[ToldPost]:
-    """All posts in the order of time, without advertising, which repeats itself, and service messages."""
+def world(*, seed: int = 1, days: int = MEASURING_DAYS, with_advertising: bool = False) -> list[ToldPost]:
+    """All posts in the order of time, without service messages; advertising repeats itself."""
+    left_out = {Kind.SERVICE} if with_advertising else {Kind.SERVICE, Kind.ADVERTISING}
     demo = Demo(seed=seed, present=NOW, clock=lambda: NOW, days=days)
-    told = [_read(demo, past, one) for past in demo.pasts for one in past.posts[1:] if one.kind not in {Kind.SERVICE, Kind.ADVERTISING}]
+    told = [_read(demo, past, one) for past in demo.pasts for one in past.posts[1:] if one.kind not in left_out]
     return _with_truth(sorted(told, key=lambda one: (one.post.posted_at, one.post.id)))
 
 

@@ -34,6 +34,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "digest_plans",
         "digests",
         "interests",
+        "feedback",
         "mutes",
         "saved_searches",
     ),

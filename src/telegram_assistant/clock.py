@@ -14,10 +14,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
-from telegram_assistant.domain.people.interests import Feedback
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests.digests import due_moment, make_digest
-from telegram_assistant.features.digests.interests import learn
+from telegram_assistant.features.digests.interests import learn_from_saved
 from telegram_assistant.features.operations import media
 from telegram_assistant.features.stories.keyword_trends import keep_day
 from telegram_assistant.features.watches.meaning import raise_meanings
@@ -31,7 +30,6 @@ from telegram_assistant.telemetry.scrubbing import scrub_text
 
 log = get_logger()
 
-INTEREST_HALF_LIFE = timedelta(days=60)
 TREND_DAYS = 90
 TREND_DAYS_MADE_UP = 7
 """Days that are looked at again if nothing was running when they ended."""
@@ -145,8 +143,8 @@ async def sync_interests(app: App, _now: datetime) -> str:
     """Learn from the posts that people saved, and let what was learnt fade."""
     saved = await app.system.interest_upkeep.newly_saved()
     for one in saved:
-        await learn(one.text[:LEARNT_LETTERS], Feedback.SAVED, interests=app.person(one.tenant_id, one.user_id).interests)
-    kept = await app.system.interest_upkeep.fade(half_life=INTEREST_HALF_LIFE, period=timedelta(minutes=app.settings.web.interests_minutes))
+        await learn_from_saved(one.post_id, one.text[:LEARNT_LETTERS], interests=app.person(one.tenant_id, one.user_id).interests)
+    kept = await app.system.interest_upkeep.fade(period=timedelta(minutes=app.settings.web.interests_minutes))
     return f"learnt from {len(saved)} saved posts, {kept} topics kept"
 
 

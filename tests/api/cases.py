@@ -137,6 +137,8 @@ CASES: dict[str, Case] = {
     "put_interest": Case(body={"topic": "snow"}, status=204),
     "remove_interest": Case(query={"topic": "what B likes"}, status=404),
     "reset_interests": Case(status=204),
+    "say_about_story": Case(path=own_story, foreign=post_of_b, body={"feedback": "more"}),
+    "take_back_feedback": Case(path=own_story, foreign=post_of_b, query={"feedback": "muted"}, status=404),
     "get_digest_plan": Case(),
     "set_digest_plan": Case(body={"times": ["08:00"], "receivers": []}),
     "get_digest": Case(query={"since": "2026-11-10T00:00:00Z"}),

@@ -22,12 +22,13 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunne
     async def live(assembled: App) -> None:
         admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
         known = await assembled.system.tenants.ensure(tenant)
+        await assembled.system.users.join(known.tenant_id, f"anna of {tenant}")
         for number, title in enumerate(("Городские новости", "Harbour Lines")):
             channel_id = await make_channel(assembled.system, title=title)
             await follow_long_ago(assembled.system, admin, known.tenant_id, channel_id)
             post = make_post(
                 channel_id=channel_id,
-                text="Мост через Охту закрыли для грузовиков до апреля. Осмотр опор у Охты нашёл 12 трещин.",
+                text="Мост в Самаре закрыли для грузовиков до апреля. Осмотр опор нашёл 12 трещин.",
                 posted_at=now - timedelta(minutes=9 - number),
             )
             await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
@@ -38,10 +39,25 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunne
     assert "No two of your channels" in runner.invoke(app, ["stories", "--tenant", tenant]).stdout
     connected(database, live)
     listed = runner.invoke(app, ["stories", "--tenant", tenant]).stdout
-    assert "Мост через Охту закрыли для грузовиков до апреля" in listed
+    assert "Мост в Самаре закрыли для грузовиков до апреля" in listed
     assert "Городские новости, Harbour Lines" in listed
     assert listed.count("tga stories") == 1
     shown = runner.invoke(app, ["stories", str(posts[1]), "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"}).stdout
-    assert "Осмотр опор у Охты нашёл 12 трещин." in shown
+    assert "Осмотр опор нашёл 12 трещин." in shown
     assert f"copy of {posts[0]}" in shown
     assert runner.invoke(app, ["stories", "1/1", "--tenant", tenant]).exit_code != 0
+
+    def interests(*words: str) -> str:
+        done = runner.invoke(app, ["interests", *words, "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"})
+        return " ".join((done.stdout + done.stderr).split())
+
+    assert "Learnt from it: Самара." in interests("more", str(posts[1]))
+    assert "Самара +0.5 more “Мост в Самаре" in interests("list")
+    assert "muted" in interests("mute", str(posts[0]))
+    assert f"tga interests undo {posts[0]}" in interests("list")
+    assert "Taken back: more, muted." in interests("undo", str(posts[0]))
+    assert "There are no interests" in interests("list")
+    assert "said nothing" in interests("undo", str(posts[0]))
+    assert "Learnt from it: Самара." in interests("less", str(posts[0]))
+    assert "no story" in interests("less", "1/1")
+    assert "CHANNEL/MESSAGE" in interests("less", "--help")

@@ -66,7 +66,7 @@ CASES: dict[str, PageCase] = {
     "digests.make": PageCase(lambda _: "/digest/make", status=303),
     "interests.show": PageCase(lambda _: "/interests"),
     "interests.write_down": PageCase(lambda _: "/interests", status=303, form=lambda _: {"topic": "snow"}),
-    "interests.say": PageCase(lambda _: "/interests/say", status=303, form=lambda _: {"feedback": "more", "headline": "Snow in Paris"}),
+    "interests.say": PageCase(lambda _: "/interests/say", status=404, form=lambda _: {"feedback": "muted", "story": f"{ONLY_B[0]}/102"}),
     "interests.remove": PageCase(lambda _: "/interests/remove", status=404, form=lambda _: {"topic": "what B likes"}),
     "interests.reset": PageCase(lambda _: "/interests/reset", status=303),
     "alerts.show": PageCase(lambda _: "/alerts?show=all", lambda one: f"/alerts?show=all&watch={UUID(int=one.b)}", foreign_status=200),

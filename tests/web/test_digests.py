@@ -122,17 +122,19 @@ async def test_what_interests_comes_first_with_its_reason_and_muted_words_are_le
 async def test_interests_are_learnt_from_feedback_and_saved_posts_and_can_be_forgotten(
     app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    (one,) = await channels_of(tenant_id, 1, system=system, admin=admin)
+    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    fire = await tell({one: "Пожар в Самаре потушен.", other: "В Самаре потушили пожар."}, 2, system=system, admin=admin, minutes_ago=30)
     text = "Мэр Москвы приехал в Казань"
     await system.landing.land(make_page(make_post(channel_id=one, message_id=1, text=text)), Claim(one, 0))
     await owner.open("./interests")
-    await owner.submit("./interests/say", feedback="less", headline="Пожар в Самаре")
+    await owner.submit("./interests/say", feedback="less", story=str(fire))
     await owner.open("./interests")
     await owner.submit("./save", post=f"{one}/1")
     for _ in range(2):
         await sync_interests(app, datetime.now(UTC))
     page = (await owner.open("./interests")).text
-    assert "learnt from “Пожар в Самаре”" in page
+    assert "you asked for less like" in page
+    assert "you saved" in page
     assert re.findall(r'<b dir="auto">(\w+)</b>.*?chip \w+">([^<]+)<', page, re.DOTALL) == [
         ("Казань", "+0.2"),
         ("Москва", "+0.2"),

@@ -55,7 +55,7 @@ COMMANDS = {
     "stories": Lazy("commands.stories.stories:stories", "List what several channels tell of the same event, or show one story."),
     "changes": Lazy("commands.changes:changes", "List posts that channels edited or deleted after publishing them."),
     "digest": Lazy("commands.stories.digest:app", "Print what changed in the channels of a tenant; say when digests come, and where."),
-    "interests": Lazy("commands.stories.interests:app", "Interests of a person: list, add, remove, reset."),
+    "interests": Lazy("commands.stories.interests:app", "Interests of a person: topics, and what they said of stories."),
     "trends": Lazy("commands.stories.trends:trends", "List stories that many channels told at once."),
     "watches": Lazy("commands.watches:app", "Watches: add, list, preview, pause, and their alerts."),
     "graph": Lazy("commands.graph:app", "Who forwards whom, how a post spread, similar channels, links to a page."),

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
 from telegram_assistant.assembly import App
+from telegram_assistant.demo.stopping import DemoStopped
 from telegram_assistant.demo.tenant import LOOK_SECONDS, OWNER_NAME, demo_owner, demo_tenant
 from telegram_assistant.domain.people.digest_plan import DigestPlan
 from telegram_assistant.domain.people.interests import OWN_WEIGHT, Feedback
@@ -18,7 +20,10 @@ from telegram_assistant.features.watches.feeds import create_feed
 from telegram_assistant.features.watches.watches import create_watch
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.translation import terminal_language
+
+log = get_logger()
 
 WATCHED = timedelta(days=1)
 """Watches look this far back, so that their alerts are there at once."""
@@ -85,9 +90,19 @@ async def read_first_stories(app: App) -> None:
     told = await _wait_for_stories(stores)
     await own.choices.save([one.story.first.post_id for one in told[:SAVED_STORIES]])
     for one in told[:1]:
-        await interests.learn(one.telling.headline, Feedback.MORE, interests=own.interests)
+        await interests.say(one.story.story_id, Feedback.MORE, stores=stores, interests=own.interests)
     tenant, owner, now = await demo_tenant(app), await demo_owner(app), datetime.now(UTC)
     await make_digest(tenant.tenant_id, owner, now, stores=stores, own=own, now=now, language=terminal_language(os.environ))
+
+
+async def go_on_after(reading: Awaitable[None]) -> None:
+    """What the owner reads is an ornament: if it fails, the log says so, and the demo goes on. DemoStopped still ends it."""
+    try:
+        await reading
+    except DemoStopped:
+        raise
+    except Exception:
+        log.exception("demo_owner_failed")
 
 
 async def _wait_for_stories(stores: TenantStores) -> tuple[ListedStory, ...]:

@@ -5,7 +5,7 @@ import json
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.demo.environment import DemoEnvironment, OpenDemo
-from telegram_assistant.demo.owner import read_first_stories, write_down_wishes
+from telegram_assistant.demo.owner import go_on_after, read_first_stories, write_down_wishes
 from telegram_assistant.demo.progress import DemoStep, report
 from telegram_assistant.demo.servers import LOOPBACK, free_port
 from telegram_assistant.demo.stopping import DemoStopped
@@ -35,7 +35,7 @@ async def run_program(environment: DemoEnvironment) -> None:
             api.add_done_callback(lambda _: stopping.stop())
             try:
                 environment.announce(await stopping.unless_stopped(_wait_until_open(environment, app, key)))
-                await stopping.unless_stopped(read_first_stories(app))
+                await go_on_after(stopping.unless_stopped(read_first_stories(app)))
             except DemoStopped:
                 pass
             except BaseException:

@@ -65,7 +65,7 @@ OPEN: tuple[OpenRoute, ...] = (
 )
 """Everybody may open them."""
 
-TODAY: Page[TenantView] = Page("/today", today.show, "today.html", queries=4, needs=KeyScope.READ)
+TODAY: Page[TenantView] = Page("/today", today.show, "today.html", queries=5, needs=KeyScope.READ)
 FEED: Page[TenantView] = Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ)
 
 OF_PERSON: tuple[PersonRoute, ...] = (
@@ -83,7 +83,7 @@ OF_PERSON: tuple[PersonRoute, ...] = (
 OF_TENANT: tuple[TenantRoute, ...] = (
     TODAY,
     Action("/today/grouping", today.choose_grouping, needs=KeyScope.WRITE, audited="choose_story_grouping"),
-    Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=4, needs=KeyScope.READ),
+    Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=5, needs=KeyScope.READ),
     FEED,
     Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
     Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),
@@ -103,8 +103,8 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/digest/feed/{address}/revoke", digests.revoke_feed, needs=KeyScope.READ, audited="revoke_digest_feed"),
     Action("/digest/make", digests.make, needs=KeyScope.READ),
     Page("/digest/{digest}", digests.show_one, "digest.html", queries=3, needs=KeyScope.READ),
-    Page("/trends", trends.show, "trends.html", queries=6, needs=KeyScope.READ),
-    Page("/interests", interests.show, "interests.html", queries=2, needs=KeyScope.READ),
+    Page("/trends", trends.show, "trends.html", queries=7, needs=KeyScope.READ),
+    Page("/interests", interests.show, "interests.html", queries=3, needs=KeyScope.READ),
     Action("/interests", interests.write_down, needs=KeyScope.READ),
     Action("/interests/remove", interests.remove, needs=KeyScope.READ),
     Action("/interests/reset", interests.reset, needs=KeyScope.READ),

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+
+from telegram_assistant.domain.ids import PostId
 
 MAX_TOPIC_LETTERS = 60
 MAX_INTERESTS = 200
@@ -12,6 +14,8 @@ OWN_WEIGHT = 1.0
 """What a topic weighs that a person writes down; it doubles the weight of a story."""
 MIN_LEARNT = 0.05
 """Learnt topics fade, and are forgotten below this."""
+HALF_LIFE = timedelta(days=60)
+"""Of what is learnt; what a person writes down does not fade."""
 
 
 class InterestSource(StrEnum):
@@ -22,15 +26,38 @@ class InterestSource(StrEnum):
 
 
 class Feedback(StrEnum):
-    """What a person says about a story."""
+    """What a person says about a story, or about a post that they save."""
 
     MORE = "more"
     LESS = "less"
+    MUTED = "muted"
+    """The story leaves the person's lists. Nothing is learnt from it."""
     SAVED = "saved"
 
     @property
     def step(self) -> float:
-        return {Feedback.MORE: 0.5, Feedback.LESS: -0.5, Feedback.SAVED: 0.25}[self]
+        """What it adds to the weight of each name that is learnt from it."""
+        return {Feedback.MORE: 0.5, Feedback.LESS: -0.5, Feedback.MUTED: 0.0, Feedback.SAVED: 0.25}[self]
+
+    @property
+    def opposite(self) -> "Feedback | None":
+        """What it replaces."""
+        return {Feedback.MORE: Feedback.LESS, Feedback.LESS: Feedback.MORE}.get(self)
+
+
+ABOUT_STORIES = (Feedback.MORE, Feedback.LESS, Feedback.MUTED)
+"""What a person says about a story itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryFeedback:
+    """What a person said about a story, and which topics were learnt from it. Any post of the story may name it."""
+
+    post_id: PostId
+    feedback: Feedback
+    headline: str
+    topics: tuple[str, ...]
+    said_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +70,8 @@ class Interest:
     why: str
     """The headline from which it was learnt; empty for a person's own words."""
     changed_at: datetime
+    reasons: tuple[StoryFeedback, ...] = ()
+    """What the person said that it was learnt from, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What one tenant sees of stories: its own posts, joined by links of which it sees both ends."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -149,6 +149,9 @@ class VisibleStory:
         """Whether it forwards or copies an earlier post of the story."""
         link = self.follows.get(post.post_id)
         return link is not None and link.kind in REPEATING
+
+    def has_any(self, posts: Collection[PostId]) -> bool:
+        return any(post.post_id in posts for post in self.posts)
 
     def stored_since(self, moment: datetime) -> tuple[VisiblePost, ...]:
         return tuple(post for post in self.posts if post.stored_at > moment)

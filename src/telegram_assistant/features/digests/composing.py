@@ -41,8 +41,7 @@ async def compose(
 ) -> Digest:
     """Returns what happened since then, what interests most first. `earlier` are the digests of the last week: what they told is not told again."""
     muted = mutes or Mutes()
-    without = [one.channel_id for one in muted.channels]
-    found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED, language=language)
+    found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, mutes=muted, limit=CONSIDERED, language=language)
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
     heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
     liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]

@@ -5,25 +5,32 @@ from functools import cache
 
 from telegram_assistant.ai.local.morphology import dictionary
 from telegram_assistant.ai.local.names import NO_DICTIONARY, NameDictionary, names_in
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.people.interests import (
     MAX_INTERESTS,
     MAX_TOPIC_LETTERS,
     OWN_WEIGHT,
     Feedback,
     Interest,
+    StoryFeedback,
     Touched,
     clamped,
     touched_by,
 )
+from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.errors import Conflicting, Missing, Rejected
+from telegram_assistant.features.stories.stories import visible_story
+from telegram_assistant.features.stories.telling import tell
 from telegram_assistant.language.lemmas import lemmas_in
 from telegram_assistant.language.russian import analyser
 from telegram_assistant.language.topics import touches
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.people.interests import PersonInterests
+from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_LEARNT = 3
-"""Names that are learnt from one headline."""
+"""Names that are learnt from one story."""
+MAX_HEADLINE = 200
 
 
 def touched(texts: Sequence[str], interests: Sequence[Interest]) -> Touched:
@@ -47,11 +54,46 @@ async def remove(topic: str, *, interests: PersonInterests) -> None:
         raise Missing(Reason("topic_unknown", "your list has no such topic"))
 
 
-async def learn(text: str, feedback: Feedback, *, interests: PersonInterests) -> tuple[str, ...]:
-    """Learns from what a person said about a story with this headline. Returns the topics that changed."""
-    topics = tuple(one.text for one in names_in(text, _names())[:MAX_LEARNT])
-    await interests.learn(topics, feedback.step, why=" ".join(text.split())[:200])
-    return topics
+async def all_of(interests: PersonInterests) -> tuple[tuple[Interest, ...], tuple[StoryFeedback, ...]]:
+    """Everything that is known of a person's interests: the list, and what they said about stories."""
+    return await interests.all(), await interests.said()
+
+
+async def say(post_id: PostId, feedback: Feedback, *, stores: TenantStores, interests: PersonInterests) -> tuple[str, ...]:
+    """What the person says about the story of this post. Returns the topics that were learnt from it.
+
+    More replaces less, and the other way round. Raises Missing if the post is not visible, or is in no story.
+    """
+    story = await visible_story(post_id, stores=stores)
+    telling = tell(story)
+    said = "\n".join((telling.headline, *(one.text for one in telling.sentences)))
+    topics = _topics(said) if feedback.step else ()
+    return await interests.say([one.post_id for one in story.posts], feedback, headline=telling.headline, topics=topics)
+
+
+async def take_back(post_id: PostId, feedback: Feedback, *, stores: TenantStores, interests: PersonInterests) -> None:
+    """Undoes what the person said about the story of this post. Raises Missing if they have not said it."""
+    try:
+        posts = [one.post_id for one in (await visible_story(post_id, stores=stores)).posts]
+    except Missing:
+        posts = [post_id]
+    if not await interests.take_back(posts, feedback):
+        raise Missing(Reason("feedback_unknown", "you have not said that about this story"))
+
+
+async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInterests) -> tuple[str, ...]:
+    """Learns from a post that the person saved. Returns the topics that were learnt."""
+    return await interests.say([post_id], Feedback.SAVED, headline=" ".join(text.split())[:MAX_HEADLINE], topics=_topics(text))
+
+
+def said_about(story: VisibleStory, said: Sequence[StoryFeedback]) -> frozenset[Feedback]:
+    """What the person has said about a story."""
+    posts = {one.post_id for one in story.posts}
+    return frozenset(one.feedback for one in said if one.post_id in posts)
+
+
+def _topics(text: str) -> tuple[str, ...]:
+    return tuple(one.text for one in names_in(text, _names())[:MAX_LEARNT])
 
 
 @cache

@@ -1,20 +1,21 @@
 """The stories of a tenant: what several of its channels tell, the weightiest first, and one story in full."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.differences import Piece, pieces_of
-from telegram_assistant.domain.stories.ranking import is_news, weight_of
+from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping, StoryPicture, VisiblePost, VisibleStory, stories_of
 from telegram_assistant.errors import Missing
+from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
+from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.values import StorySummary
 
@@ -46,20 +47,25 @@ async def recent_stories(
     now: datetime,
     seen_at: datetime | None = None,
     folder: str | None = None,
-    without: Sequence[ChannelId] = (),
+    mutes: Mutes | None = None,
     language: str | None = None,
     limit: int = 30,
 ) -> StoryList:
     """Stories with a post since then, at most a week ago, told in this language where a post is in it.
 
-    `seen_at` is when the reader was here; what was stored later is new.
+    `seen_at` is when the reader was here; what was stored later is new. Muted channels tell nothing, and muted stories are left out.
     """
+    left_out = mutes or Mutes()
+    without = [one.channel_id for one in left_out.channels]
     material = await stores.stories.recent(max(since, now - MAX_AGE), folder=folder, without=without)
     found = [
         (story, story.stored_since(seen_at) if seen_at else ())
         for group in material.groups
         for story in stories_of(group.posts, group.links, material.grouping)
-        if is_news(story) and story.newest.posted_at >= since and (folder is None or folder in story.folders)
+        if tells_news(story)
+        and story.newest.posted_at >= since
+        and (folder is None or folder in story.folders)
+        and not story.has_any(left_out.stories)
     ]
     found.sort(key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id))
     return StoryList(material.grouping, tuple(ListedStory(story, tell(story, language=language), new) for story, new in found[:limit]))

@@ -1,14 +1,15 @@
 """Trends: stories that many of a tenant's channels told within half an hour, and names and tags that they mention more than usual."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.bursts import Burst, burst_of, pace_of
 from telegram_assistant.domain.stories.keywords import ShownKeyword, is_about
-from telegram_assistant.domain.stories.ranking import is_news
 from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
 from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend, trend_days, trends_now
+from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, tell
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -34,9 +35,9 @@ class Trends:
     days: tuple[ExplainedDay, ...]
 
 
-async def all_trends(since: datetime, *, stores: TenantStores, now: datetime, language: str | None = None) -> Trends:
+async def all_trends(since: datetime, *, stores: TenantStores, now: datetime, muted: Collection[PostId] = (), language: str | None = None) -> Trends:
     """Returns the bursts of stories that were found since then, the trends of the last hour, and those of the days that ended since."""
-    told = await trends_since(since, stores=stores, language=language)
+    told = await trends_since(since, stores=stores, muted=muted, language=language)
     found = await trends_now(now, stores=stores, language=language)
     kept = await trend_days(since, stores=stores, language=language)
     return Trends(*_attach(told, found), kept)
@@ -56,16 +57,16 @@ def _attach(stories: Sequence[Trend], found: Sequence[ExplainedTrend]) -> tuple[
     return tuple(replace(one, keywords=its) for one, its in zip(stories, keywords, strict=True)), tuple(left)
 
 
-async def trends_since(since: datetime, *, stores: TenantStores, language: str | None = None) -> tuple[Trend, ...]:
+async def trends_since(since: datetime, *, stores: TenantStores, muted: Collection[PostId] = (), language: str | None = None) -> tuple[Trend, ...]:
     """Returns the bursts that were found since then, the newest first, told in this language where a post is in it.
 
-    Posts are counted as they arrive, so none is late.
+    Stories with a post of `muted` are left out. Posts are counted as they arrive, so none is late.
     """
     material = await stores.stories.bursting(since)
-    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping) if is_news(story))
+    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping) if tells_news(story))
     found = [
         Trend(story, tell(story, language=language), burst, pace_of(story))
         for story in stories
-        if (burst := burst_of(story)) and burst.found_at >= since
+        if (burst := burst_of(story)) and burst.found_at >= since and not story.has_any(muted)
     ]
     return tuple(sorted(found, key=lambda one: (one.burst.found_at, one.story.story_id), reverse=True))

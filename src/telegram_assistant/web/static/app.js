@@ -21,7 +21,7 @@ function go(step) {
   next.scrollIntoView({ block: here === -1 ? "nearest" : "start" });
 }
 
-const press = (name) => (current() ?? document.querySelector("main article[data-post]"))?.querySelector(`[data-act=${name}]`)?.click();
+const press = (name) => (current() ?? document.querySelector("main article[data-post]") ?? document.querySelector("main"))?.querySelector(`[data-act=${name}]`)?.click();
 
 const keys = {
   j: () => go(1),

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.stores.postgres.database import PersonTransactions
 
 SAME_VISIT = timedelta(minutes=30)
@@ -23,10 +23,12 @@ class MutedChannel:
 
 @dataclass(frozen=True, slots=True)
 class Mutes:
-    """Words and channels that the person does not want in the feed."""
+    """Words and channels that the person does not want in the feed, and stories that they do not want to see again."""
 
     words: tuple[str, ...] = ()
     channels: tuple[MutedChannel, ...] = ()
+    stories: frozenset[PostId] = frozenset()
+    """A post of each story."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Visit:
 
 MUTED = """
 ARRAY(SELECT word FROM mutes WHERE word <> '' ORDER BY word) AS words,
-ARRAY(SELECT ROW(c.channel_id, c.title) FROM mutes m JOIN channels c ON c.channel_id = m.channel_id ORDER BY c.title) AS channels
+ARRAY(SELECT ROW(c.channel_id, c.title) FROM mutes m JOIN channels c ON c.channel_id = m.channel_id ORDER BY c.title) AS channels,
+ARRAY(SELECT ROW(channel_id, message_id) FROM feedback WHERE feedback = 'muted') AS stories
 """
 
 
@@ -128,4 +131,8 @@ class PersonChoices:
 
 
 def _mutes(row: asyncpg.Record) -> Mutes:
-    return Mutes(tuple(row["words"]), tuple(MutedChannel(ChannelId(channel_id), title) for channel_id, title in row["channels"]))
+    return Mutes(
+        tuple(row["words"]),
+        tuple(MutedChannel(ChannelId(channel_id), title) for channel_id, title in row["channels"]),
+        frozenset(PostId(ChannelId(channel_id), MessageId(message_id)) for channel_id, message_id in row["stories"]),
+    )

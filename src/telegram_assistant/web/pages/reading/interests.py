@@ -2,18 +2,25 @@
 
 from starlette.responses import Response
 
-from telegram_assistant.domain.people.interests import MAX_WEIGHT, OWN_WEIGHT, Feedback
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.people.interests import ABOUT_STORIES, MAX_WEIGHT, OWN_WEIGHT, Feedback
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests import interests
 from telegram_assistant.reasons import Reason
-from telegram_assistant.web.views import Content, TenantView, go, own_path
+from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, own_path
 
 WEIGHTS = (-MAX_WEIGHT, -OWN_WEIGHT, 0.5, OWN_WEIGHT, 2.0, MAX_WEIGHT)
 """What the page offers: never, less, a little, more, much more, always first."""
 
 
 async def show(view: TenantView) -> Content:
-    return {"interests": await view.own.interests.all(), "weights": WEIGHTS, "most": MAX_WEIGHT}
+    known, said = await interests.all_of(view.own.interests)
+    return {
+        "interests": known,
+        "opinions": [one for one in said if one.feedback is not Feedback.MUTED],
+        "muted": [one for one in said if one.feedback is Feedback.MUTED],
+        "weights": WEIGHTS,
+    }
 
 
 async def write_down(view: TenantView) -> Response:
@@ -32,12 +39,15 @@ async def reset(view: TenantView) -> Response:
 
 
 async def say(view: TenantView) -> Response:
-    """More or less of stories like this one, then back to it."""
+    """What a person says about a story, or takes back; then where they were."""
     try:
-        feedback = Feedback(view.text("feedback"))
+        feedback, post_id = Feedback(view.text("feedback")), PostId.parse(view.text("story"))
     except ValueError as error:
-        raise Rejected(Reason("choice_unknown", "choose one of the values that the page offers")) from error
-    await interests.learn(view.text("headline"), feedback, interests=view.own.interests)
+        raise Rejected(DAMAGED) from error
+    if feedback not in ABOUT_STORIES:
+        raise Rejected(DAMAGED)
+    change = interests.take_back if view.text("do") == "undo" else interests.say
+    await change(post_id, feedback, stores=view.stores, interests=view.own.interests)
     return go(own_path(view.text("back"), view.url("/interests")))
 
 

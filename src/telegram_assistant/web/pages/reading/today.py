@@ -1,13 +1,17 @@
 """Today: the stories of the reader's channels, with what is new since the last visit."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 
 from starlette.responses import Response
 
+from telegram_assistant.domain.people.interests import Feedback, StoryFeedback
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.errors import Rejected
+from telegram_assistant.features.digests.interests import said_about
 from telegram_assistant.features.reading import muted_word_in
 from telegram_assistant.features.stories.stories import ListedStory, OncePicture, pictures_of, recent_stories
 from telegram_assistant.features.stories.telling import words_of
@@ -20,6 +24,8 @@ TOLD_IN_FULL = 8
 """The first stories have sentences and pictures; the others follow in brief."""
 MAX_NEW_LINES = 3
 DAY = timedelta(days=1)
+UNDO_OFFERED = timedelta(minutes=10)
+"""How long the page offers to take back the last mute; the page of interests does so always."""
 
 
 class Window(StrEnum):
@@ -41,6 +47,7 @@ class StoryCard:
     new_lines: tuple[tuple[str, str, datetime], ...]
     """Channel, words and time of the newest posts, where the story itself is not new."""
     muted_word: str | None
+    said: frozenset[Feedback]
 
     @property
     def is_all_new(self) -> bool:
@@ -48,7 +55,7 @@ class StoryCard:
 
 
 async def show(view: TenantView) -> Content:
-    visit = await view.own.choices.visit(view.now)
+    visit, said = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said())
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
     found = await recent_stories(
@@ -57,11 +64,11 @@ async def show(view: TenantView) -> Content:
         now=view.now,
         seen_at=visit.before_at,
         folder=folder,
-        without=[one.channel_id for one in visit.mutes.channels],
+        mutes=visit.mutes,
         language=view.language.value,
         limit=PAGE,
     )
-    cards = [_card(one, visit.mutes.words) for one in found.stories]
+    cards = [_card(one, visit.mutes.words, said) for one in found.stories]
     return {
         "cards": cards,
         "told_in_full": TOLD_IN_FULL,
@@ -72,6 +79,7 @@ async def show(view: TenantView) -> Content:
         "before_at": visit.before_at,
         "grouping": found.grouping.value,
         "groupings": [one.value for one in Grouping],
+        "just_muted": next((one for one in said if one.feedback is Feedback.MUTED and view.now - one.said_at < UNDO_OFFERED), None),
         "around": await view.own.reading.surroundings(),
     }
 
@@ -99,7 +107,7 @@ def _since(view: TenantView, window: Window, visit: Visit) -> datetime:
             return min(visit.before_at, view.now - DAY) if visit.before_at else view.now - 3 * DAY
 
 
-def _card(listed: ListedStory, muted_words: tuple[str, ...]) -> StoryCard:
+def _card(listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback]) -> StoryCard:
     pictures = pictures_of(listed.story)
     newest = sorted(listed.new, key=lambda post: post.place)[-MAX_NEW_LINES:]
     said = " ".join((listed.telling.headline, *(one.text for one in listed.telling.sentences)))
@@ -109,4 +117,5 @@ def _card(listed: ListedStory, muted_words: tuple[str, ...]) -> StoryCard:
         draw_spread(listed.story, height=SMALL_HEIGHT),
         tuple((post.channel, words_of(post), post.posted_at) for post in newest) if len(listed.new) < len(listed.story.posts) else (),
         muted_word_in(said, muted_words),
+        said_about(listed.story, feedback),
     )

@@ -11,5 +11,6 @@ PERIODS = (1, 3, 7)
 
 async def show(view: TenantView) -> Content:
     days = int(view.query("days")) if view.query("days") in map(str, PERIODS) else PERIODS[0]
-    trends = await all_trends(view.now - timedelta(days=days), stores=view.stores, now=view.now, language=view.language.value)
+    muted = (await view.own.choices.mutes()).stories
+    trends = await all_trends(view.now - timedelta(days=days), stores=view.stores, now=view.now, muted=muted, language=view.language.value)
     return {"trends": trends, "days": days, "periods": PERIODS}

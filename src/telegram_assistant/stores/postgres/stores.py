@@ -77,6 +77,7 @@ from telegram_assistant.stores.postgres.stories.own_stories import OwnStories
 from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySources
 from telegram_assistant.stores.postgres.stories.stories import Stories
+from telegram_assistant.stores.postgres.stories.written_summaries import SummaryUpkeep, WrittenSummaries
 from telegram_assistant.stores.postgres.tenants.audit import AuditLog
 from telegram_assistant.stores.postgres.tenants.idempotency import Idempotency, IdempotencyUpkeep
 from telegram_assistant.stores.postgres.tenants.keys import KeyDirectory, Keys
@@ -187,6 +188,7 @@ class SystemStores:
     story_sources: StorySources
     post_terms: PostTerms
     story_groups: StoryGroups
+    summary_upkeep: SummaryUpkeep
     watch_matching: WatchMatching
     deliveries: Deliveries
 
@@ -224,6 +226,7 @@ class TenantStores:
     idempotency: Idempotency
     forwards: Forwards
     stories: OwnStories
+    written_summaries: WrittenSummaries
     watches: Watches
     watch_previews: WatchPreviews
     alerts: Alerts
@@ -320,6 +323,7 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         story_sources=StorySources(repeatable),
         post_terms=PostTerms(repeatable),
         story_groups=StoryGroups(repeatable),
+        summary_upkeep=SummaryUpkeep(transactions),
         watch_matching=WatchMatching(transactions),
         deliveries=Deliveries(transactions),
     )
@@ -357,6 +361,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         idempotency=Idempotency(transactions),
         forwards=Forwards(transactions),
         stories=OwnStories(transactions),
+        written_summaries=WrittenSummaries(transactions),
         watches=Watches(transactions),
         watch_previews=WatchPreviews(transactions),
         alerts=Alerts(transactions),

@@ -39,7 +39,7 @@ def check_line(one: Case) -> CheckedSentence:
     text = WrittenText(one.posts)
     shown = list(text.end(f"{one.sentence} {' '.join(f'[{place}]' for place in range(1, len(one.posts) + 1))}"))
     if not shown:
-        return CheckedSentence("", Verdict.DROPPED, next(iter(text.checks.left_out), None))
+        return CheckedSentence("", Verdict.DROPPED, next(iter(text.checks.reasons), None))
     is_written = " ".join(sentence.text for sentence in shown).strip(" .") == one.sentence.strip(" .")
     return CheckedSentence(shown[0].text, Verdict.SUPPORTED if is_written else Verdict.REPLACED)
 

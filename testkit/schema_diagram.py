@@ -77,7 +77,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "post_search",
         "search_vocabulary",
     ),
-    "Stories": ("stories", "story_posts", "story_links", "post_terms", "term_postings", "term_counts", "trend_days"),
+    "Stories": ("stories", "story_posts", "story_links", "written_summaries", "post_terms", "term_postings", "term_counts", "trend_days"),
     "Files": ("post_media", "media_jobs", "media_objects", "media_sources", "media_results"),
     "Understanding": ("post_enrichment", "pages", "near_texts", "vocabulary", "tag_proposals", "tenant_tags", "provider_wanted", "ai_results"),
     "Spending": ("ai_consents", "budgets", "budget_reservations", "usage"),

@@ -19,6 +19,7 @@ from telegram_assistant.features.digests.digests import due_moment, make_digest
 from telegram_assistant.features.digests.interests import learn_from_saved
 from telegram_assistant.features.operations import media
 from telegram_assistant.features.stories.keyword_trends import keep_day
+from telegram_assistant.features.stories.writing import SummaryWriter
 from telegram_assistant.features.watches.meaning import raise_meanings
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
@@ -90,6 +91,11 @@ async def forget_terms(app: App, now: datetime) -> str:
     return f"forgot the terms of {await app.system.post_terms.forget(now)} posts"
 
 
+async def forget_summaries(app: App, now: datetime) -> str:
+    """Delete texts about stories that a provider wrote a month ago."""
+    return f"forgot {await app.system.summary_upkeep.forget(now - timedelta(days=30))}"
+
+
 async def settle_lost_calls(app: App, _now: datetime) -> str:
     """Count calls to providers as spent if their process died before settling them."""
     return f"{await app.system.spending.expire()} calls written off as spent"
@@ -123,7 +129,15 @@ async def make_digests(app: App, now: datetime) -> str:
     for one, moment in due:
         own = app.person(one.tenant_id, one.user_id)
         await make_digest(
-            one.tenant_id, one.user_id, moment, stores=app.tenant(one.tenant_id), own=own, now=now, language=one.language, is_planned=True
+            one.tenant_id,
+            one.user_id,
+            moment,
+            stores=app.tenant(one.tenant_id),
+            own=own,
+            now=now,
+            language=one.language,
+            is_planned=True,
+            writer=SummaryWriter(app.questions, one.tenant_id),
         )
     return f"made {len(due)}"
 
@@ -178,6 +192,7 @@ PERIODIC = (
     Job("forget_pages", timedelta(days=1), forget_pages),
     Job("forget_tagging", timedelta(days=1), forget_tagging),
     Job("forget_terms", timedelta(days=1), forget_terms),
+    Job("forget_summaries", timedelta(days=1), forget_summaries),
     Job("forget_answers", timedelta(hours=1), forget_answers),
     Job("forget_requests", timedelta(days=1), forget_requests),
     Job("forget_operations", timedelta(hours=1), forget_operations),

@@ -15,8 +15,9 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
-from telegram_assistant.features.ask.answers import AWAY, NO_BUDGET, NOT_SENT, NOTHING_FOUND, UNSUPPORTED, Answer, Outcome
+from telegram_assistant.features.ask.answers import NOTHING_FOUND, Answer, Outcome
 from telegram_assistant.features.ask.ask import ask, ask_live
+from telegram_assistant.features.provider_texts import AWAY, NO_BUDGET, NOT_SENT, UNSUPPORTED
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
@@ -113,7 +114,7 @@ async def test_supported_sentences_appear_while_they_are_written_and_the_others_
         ("Дорожники обещают: Каменный мост в Солнцеборе закрыли на 18 дней.", (1,)),
     ]
     assert (final.written_by, final.is_final, final.checks.replaced) == (Tier.PROVIDER, True, 1)
-    assert [one.code for one in final.checks.left_out] == ["left_out_number", "left_out_name", "left_out_uncited", "left_out_link"]
+    assert [one.code for one in final.checks.reasons] == ["left_out_number", "left_out_name", "left_out_uncited", "left_out_link"]
     assert final.price is not None
     assert final.price.spent_micro == 20
     assert server.asked[0].user.count("[1]") == server.asked[0].user.count("[2]") == 1
@@ -162,7 +163,7 @@ async def test_what_the_posts_say_stands_where_a_provider_fails(newsroom, server
     assert [one.fallback for one in (nothing, invented, away, poor)] == [NOTHING_FOUND, UNSUPPORTED, AWAY, NO_BUDGET]
     assert {one.outcome for one in (nothing, invented, away, poor)} == {Outcome.ANSWERED}
     assert {one.written_by for one in (nothing, invented, away, poor)} == {Tier.LOCAL}
-    assert [one.code for one in invented.checks.left_out] == ["left_out_number", "left_out_uncited"]
+    assert [one.code for one in invented.checks.reasons] == ["left_out_number", "left_out_uncited"]
     assert (elsewhere.outcome, elsewhere.fallback, server.calls) == (Outcome.NOTHING, None, 3)
 
 
@@ -196,7 +197,7 @@ async def test_a_provider_that_obeys_hostile_posts_changes_nothing_but_their_own
                         assert sentence.text in text
                     else:
                         assert sentence.text in honest, text
-                assert not any("evil" in str(reason) for reason in answer.checks.left_out)
+                assert not any("evil" in str(reason) for reason in answer.checks.reasons)
             if addresses_model(text):
                 assert text[:40] not in server.asked[-1].user
     assert sum(map(addresses_model, HOSTILE)) >= 50

@@ -146,6 +146,8 @@ CASES: dict[str, Case] = {
     "list_changes": Case(),
     "list_stories": Case(query={"since": "2026-01-01T00:00:00Z"}),
     "get_story": Case(path=own_story, foreign=post_of_b),
+    "get_summary_price": Case(path=own_story, foreign=post_of_b, may_be_empty=True),
+    "write_story_summary": Case(path=own_story, foreign=post_of_b, may_be_empty=True),
     "choose_story_grouping": Case(body={"grouping": "strict"}),
     "list_watches": Case(),
     "create_watch": Case(body={"name": "snow", "query": "снег"}, status=201),

@@ -63,6 +63,7 @@ def test_an_invented_fact_drops_the_sentence_and_says_why(sentence: str, code: s
         ("Из-за тумана не столкнулись 11 машин.", "citation_negation", "Из-за тумана столкнулись 11 машин, 7 человек ранены.", CRASH),
         ("Трасса у Кроссхейвена открыта.", "citation_opposite", "Трасса у Кроссхейвена стоит после аварии", CRASH),
         ("Cargo Meridian buys Nordwood.", "citation_roles", DEAL[0].text, DEAL),
+        ("Nordwood Nordwood Nordwood buys Cargo Meridian Cargo Meridian", "citation_repeated", DEAL[0].text, DEAL),
     ],
 )
 def test_a_turned_claim_is_replaced_by_the_source_word_for_word(sentence: str, code: str, instead: str, posts: tuple[CitedPost, ...]) -> None:
@@ -74,3 +75,10 @@ def test_a_turned_claim_is_replaced_by_the_source_word_for_word(sentence: str, c
 
 def test_a_sentence_may_name_the_channel_that_says_it() -> None:
     assert check_sentence("Северный вестник сообщает, что трасса у Кроссхейвена стоит.", CRASH).verdict is not Verdict.DROPPED
+
+
+def test_a_post_with_another_number_is_no_source_of_a_sentence_that_cites_it_too() -> None:
+    posts = [CitedPost(f"Каменный мост в Солнцеборе закрыли на {days} дней.", DAY) for days in (16, 13, 13)]
+    assert set(check_sentence("Каменный мост закрыли на 13 дней.", posts).sources) == {1, 2}
+    apart = [CitedPost("Каменный мост закрыли на 16 дней.", DAY), CitedPost("Каменный мост в Солнцеборе осмотрели и закрыли.", DAY)]
+    assert set(check_sentence("Каменный мост закрыли в Солнцеборе на 16 дней.", apart).sources) == {0, 1}

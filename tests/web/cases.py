@@ -39,6 +39,7 @@ CASES: dict[str, PageCase] = {
     "today.show": PageCase(lambda _: "/today?window=week", lambda _: f"/today?window=week&folder={MARK}", foreign_status=200),
     "today.choose_grouping": PageCase(lambda _: "/today/grouping", status=303, form=lambda _: {"grouping": "strict"}),
     "story.show": PageCase(lambda one: f"/story/{one.shared[0]}/102", lambda _: f"/story/{ONLY_B[0]}/102"),
+    "story.write": PageCase(lambda one: f"/story/{one.shared[0]}/102/summary", lambda _: f"/story/{ONLY_B[0]}/102/summary"),
     "feed.show": PageCase(lambda _: "/feed", lambda _: f"/feed?channel={ONLY_B[0]}", foreign_status=200),
     "feed.show_saved": PageCase(lambda _: "/saved"),
     "feed.mark_read": PageCase(lambda _: "/read", status=303, form=lambda one: {"post": _post(one)}),

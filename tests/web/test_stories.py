@@ -6,9 +6,12 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.domain.understanding.sentence_checks import LeftOut, SentenceChecks
+from telegram_assistant.features.stories.stories import story_around
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.summaries.values import CitedSentence, WrittenSummary
 from testkit.factories import follow_long_ago, make_channel, make_page, make_post
 from testkit.stories import StoryLink, store_story
 from testkit.web_clients import Browser, member_browser
@@ -141,3 +144,25 @@ async def test_a_story_shows_who_was_first_what_changed_and_each_picture_once(
     assert page.count("<figure>") == 2, "of four pictures three are equal"
     assert "3 channels" in page
     assert f"/post/{PostId(reading_world.city, MessageId(2))}" in page
+
+
+async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
+    app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    await system.ai_policies.consent(tenant_id, given_by="owner")
+    await admin.execute("UPDATE subscriptions SET ai_policy = 'provider' WHERE tenant_id = $1", tenant_id)
+    assert "In short" not in (await owner.open(f"./story/{first}")).text
+    stores = app.tenant(tenant_id)
+    material = (await story_around(first, stores=stores)).material
+    assert material is not None
+    said = CitedSentence("Мост через Охту закрыли для грузовиков.", (first, second))
+    checks = SentenceChecks((LeftOut.NUMBER, LeftOut.NUMBER), 1)
+    written = WrittenSummary(sentences=(said,), provider="gigachat", model="GigaChat-2", unit="RUB", cost_micro=84_100, checks=checks)
+    await stores.written_summaries.keep(material.key, written)
+    page = (await owner.open(f"./story/{first}")).text
+    assert "In short" in page
+    assert said.text in page
+    assert "Written by GigaChat-2" in page
+    assert "2 sentences were left out: A number that no cited post has." in page
+    assert "1 doubtful sentence is shown" in page

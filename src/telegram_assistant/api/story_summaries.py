@@ -1,7 +1,12 @@
 """The summary of a story in responses."""
 
+from collections.abc import Callable
+
+from pydantic import Field
+
 from telegram_assistant.api.schemas import ResponseModel
-from telegram_assistant.summaries.values import ChangeSort, CitedSentence, NumberClaim, StorySummary
+from telegram_assistant.reasons import Reason
+from telegram_assistant.summaries.values import ChangeSort, CitedSentence, NumberClaim, StorySummary, WrittenSummary
 
 
 class CitedSentenceResponse(ResponseModel):
@@ -52,6 +57,27 @@ class StorySummaryResponse(ResponseModel):
     corrections: list[CorrectionResponse]
 
 
+class WrittenSummaryResponse(ResponseModel):
+    """What a provider wrote about the story, each sentence compared with the posts that it cites. `cost_micro` is in millionths of `unit`."""
+
+    sentences: list[CitedSentenceResponse] = Field(description="Empty if the posts support nothing of it.")
+    provider: str
+    model: str
+    unit: str
+    cost_micro: int
+    replaced: int = Field(description="Doubtful sentences of the provider, shown as the sentence of the post.")
+    left_out: list[str] = Field(description="Why sentences of the provider are not shown, one reason each.")
+
+
+WRITTEN_EXAMPLE = {
+    "sentences": [{"text": "The bridge is closed to trucks until April.", "post_ids": ["1234567890/42", "1234567891/7"]}],
+    "provider": "gigachat",
+    "model": "GigaChat-2",
+    "unit": "RUB",
+    "cost_micro": 84100,
+    "replaced": 0,
+    "left_out": ["a number that no cited post has"],
+}
 SUMMARY_EXAMPLE = {
     "language": "en",
     "established": [{"text": "The bridge is closed to trucks until April.", "post_ids": ["1234567890/42", "1234567891/7"]}],
@@ -79,4 +105,16 @@ def summary_response(summary: StorySummary) -> StorySummaryResponse:
         ],
         added=[AdditionResponse(channel=one.channel, sentence=cited_response(one.sentence)) for one in summary.added],
         corrections=[CorrectionResponse(kind=one.kind, channel=one.channel, text=one.text, post_id=str(one.post_id)) for one in summary.changes],
+    )
+
+
+def written_response(written: WrittenSummary, say: Callable[[Reason], str]) -> WrittenSummaryResponse:
+    return WrittenSummaryResponse(
+        sentences=[cited_response(one) for one in written.sentences],
+        provider=written.provider,
+        model=written.model,
+        unit=written.unit,
+        cost_micro=written.cost_micro,
+        replaced=written.checks.replaced,
+        left_out=[say(one) for one in written.checks.reasons],
     )

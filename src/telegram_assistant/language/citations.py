@@ -41,7 +41,7 @@ class CheckedSentence:
     verdict: Verdict
     reason: Reason | None = None
     sources: tuple[int, ...] = ()
-    """Places of the cited posts that support what is shown, best first."""
+    """Places of the cited posts that support what is shown, best first: those with all its facts, or else those that have them together."""
 
 
 def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence:
@@ -63,4 +63,6 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
             if ranked and ranked[0][1] >= MIN_NEAREST:
                 return CheckedSentence(ranked[0][2].text, Verdict.REPLACED, reason, places[:1])
             return CheckedSentence("", Verdict.DROPPED, reason)
-    return CheckedSentence(sentence, Verdict.SUPPORTED, None, tuple(dict.fromkeys(places[: count_supporting(ranked)])))
+    supporting = list(dict.fromkeys(places[: count_supporting(ranked)]))
+    alone = [place for place in supporting if not any(veto(said, Evidence((posts[place],))) for veto in FACT_RULES)] if len(supporting) > 1 else []
+    return CheckedSentence(sentence, Verdict.SUPPORTED, None, tuple(alone or supporting))

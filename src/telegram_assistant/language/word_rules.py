@@ -1,4 +1,4 @@
-"""Words of a sentence that make cited posts doubtful support: too few in common, negations, opposites, names in another order.
+"""Words that make cited posts doubtful support of a sentence: too few in common, negations, opposites, names in another order, repetitions.
 
 Each rule returns why the source sentence is shown instead, or None.
 """
@@ -22,6 +22,7 @@ NEARLY_COPIED = 0.6
 """A sentence that shares so many words with a source sentence and has a word that no post has may say something else with it."""
 NEGATED_WORDS = 2
 NEAR_CHARACTERS = 60
+MANY_TIMES = 3
 _COMMON_ENDING = re.compile(r"(?:s|ing|er|ed|ly|tion|ment|ness|al|ic|ous|ive|ship|ity)$")
 """Endings that English names seldom have."""
 
@@ -128,4 +129,16 @@ def _counted(said: ParsedText, evidence: Evidence) -> Reason | None:
     return None
 
 
-WORD_RULES: tuple[Rule, ...] = (_coverage, _first_word, _negations, _opposites, _substitutions, _roles, _counted)
+def _repetitions(said: ParsedText, evidence: Evidence) -> Reason | None:
+    """A list of search words is no sentence, although a post has each of them."""
+    for word in said.content:
+        if _times(word, said) >= MANY_TIMES and not any(_times(word, sentence) >= MANY_TIMES for sentence in evidence.sentences):
+            return Reason("citation_repeated", "it repeats {word!r} as no cited post does", word=word.text)
+    return None
+
+
+def _times(word: ParsedWord, sentence: ParsedText) -> int:
+    return sum(bool(word.readings & other.readings) for other in sentence.content)
+
+
+WORD_RULES: tuple[Rule, ...] = (_coverage, _first_word, _negations, _opposites, _substitutions, _roles, _counted, _repetitions)

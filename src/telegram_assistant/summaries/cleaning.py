@@ -85,6 +85,11 @@ def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
     }
 
 
+def language_in(text: str, known: str | None) -> str:
+    """The language of a post: what is known of it, or else what its words and letters say."""
+    return known or language_of(text) or ("ru" if is_cyrillic(text) else "en")
+
+
 def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     usual = habits.get(post.post_id.channel_id, frozenset())
     kept: list[str] = []
@@ -103,8 +108,7 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     if not changes and kept and _DENIES.search(kept[0]):
         changes.append((ChangeSort.DENIAL, kept[0]))
     headline = kept[0] if len(kept) > 1 and is_headline(kept[0]) else ""
-    language = post.language or language_of(post.text) or ("ru" if is_cyrillic(post.text) else "en")
-    return CleanPost(post, language, headline, tuple(kept[1:] if headline else kept), tuple(changes))
+    return CleanPost(post, language_in(post.text, post.language), headline, tuple(kept[1:] if headline else kept), tuple(changes))
 
 
 def _marked(sentence: str) -> tuple[ChangeSort | None, str]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.understanding.sentence_checks import NO_CHECKS, SentenceChecks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,3 +95,15 @@ class StorySummary:
     """Oldest first."""
     channels: int
     """How many channels tell it, in any language."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenSummary:
+    """What a provider wrote about a story, as far as the posts support it. Without sentences nothing of it was supported."""
+
+    sentences: tuple[CitedSentence, ...]
+    provider: str
+    model: str
+    unit: str
+    cost_micro: int
+    checks: SentenceChecks = NO_CHECKS

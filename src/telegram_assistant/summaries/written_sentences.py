@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from telegram_assistant.domain.understanding.sentence_checks import LeftOut, SentenceChecks
 from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.language.sentences import split_sentences
-from telegram_assistant.reasons import Reason
 
 MAX_SENTENCES = 8
 NOTHING = "NOTHING"
@@ -24,20 +24,17 @@ NOTHING = "NOTHING"
 _CITED = re.compile(r"(?:\s*\[\d{1,3}(?:[,;\s]+\d{1,3})*\])+")
 _NUMBER = re.compile(r"\d+")
 _MARKS = re.compile(r"^\s*(?:[-*•–—>#]+\s+|\d{1,2}[.)]\s+)+|\*\*|__|`")
-_OTHER_WORDS = Reason("left_out_words", "it says something else than the posts that it cites")
 _LEFT_OUT = {
-    "citation_link": Reason("left_out_link", "a link that no cited post has"),
-    "citation_range": Reason("left_out_number", "a number that no cited post has"),
-    "citation_number": Reason("left_out_number", "a number that no cited post has"),
-    "citation_number_noun": Reason("left_out_number", "a number that no cited post has"),
-    "citation_name": Reason("left_out_name", "a name that no cited post has"),
-    "citation_date": Reason("left_out_date", "a date that no cited post has"),
-    "citation_quote": Reason("left_out_quote", "a quotation that no cited post has"),
-    "citation_speaker": Reason("left_out_speaker", "words that no cited post puts into this mouth"),
-    "citation_language": Reason("left_out_language", "it cites posts in another language"),
+    "citation_link": LeftOut.LINK,
+    "citation_range": LeftOut.NUMBER,
+    "citation_number": LeftOut.NUMBER,
+    "citation_number_noun": LeftOut.NUMBER,
+    "citation_name": LeftOut.NAME,
+    "citation_date": LeftOut.DATE,
+    "citation_quote": LeftOut.QUOTE,
+    "citation_speaker": LeftOut.SPEAKER,
+    "citation_language": LeftOut.LANGUAGE,
 }
-"""Without what was invented: readers are told that it was left out, and do not read it."""
-UNCITED = Reason("left_out_uncited", "it cites no post")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +45,6 @@ class WrittenSentence:
     posts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceChecks:
-    """How many sentences of a model were replaced by those of the posts, and why others were left out."""
-
-    left_out: tuple[Reason, ...] = ()
-    replaced: int = 0
-
-
 class WrittenText:
     """The text of a model while it arrives, and what of it may be shown."""
 
@@ -63,7 +52,7 @@ class WrittenText:
         self._posts = posts
         self._line = ""
         self._heard = 0
-        self._left_out: list[Reason] = []
+        self._left_out: list[LeftOut] = []
         self._replaced = 0
         self.sentences: list[WrittenSentence] = []
         self.says_nothing = False
@@ -97,11 +86,11 @@ class WrittenText:
     def _check(self, text: str, cited: Sequence[int]) -> WrittenSentence | None:
         places = [number - 1 for number in cited if 0 < number <= len(self._posts)]
         if not places:
-            self._left_out.append(UNCITED)
+            self._left_out.append(LeftOut.UNCITED)
             return None
         checked = check_sentence(text, [self._posts[place] for place in places])
         if checked.verdict is Verdict.DROPPED:
-            self._left_out.append(_LEFT_OUT.get(checked.reason.code if checked.reason else "", _OTHER_WORDS))
+            self._left_out.append(_LEFT_OUT.get(checked.reason.code if checked.reason else "", LeftOut.WORDS))
             return None
         if any(one.text == checked.text for one in self.sentences):
             return None

@@ -83,7 +83,8 @@ OF_PERSON: tuple[PersonRoute, ...] = (
 OF_TENANT: tuple[TenantRoute, ...] = (
     TODAY,
     Action("/today/grouping", today.choose_grouping, needs=KeyScope.WRITE, audited="choose_story_grouping"),
-    Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=5, needs=KeyScope.READ),
+    Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=8, needs=KeyScope.READ),
+    Action("/story/{channel:int}/{message:int}/summary", story.write, "story.html", needs=KeyScope.READ),
     FEED,
     Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
     Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),

@@ -1,5 +1,6 @@
 """What a tenant may know of stories, method by method."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
@@ -8,10 +9,13 @@ from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial
+from telegram_assistant.summaries.values import CitedSentence, WrittenSummary
 from testkit.factories import World
 from testkit.stories import store_story
 from tests.conftest import Admin
 from tests.stores.postgres.more_cases import Case
+
+MATERIAL = b"what every tenant has sent"
 
 
 async def _stories_recent(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -83,7 +87,22 @@ def channels_of(material: StoryMaterial) -> set[ChannelId]:
     return {one.channel_id for one in posts}
 
 
+async def _written_summaries(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Every tenant keeps a text under the same key, and finds its own."""
+    followed = {one.channel_id for one in await stores.followed.channels()}
+    cited = tuple(PostId(channel_id, MessageId(1)) for channel_id in sorted(followed))
+    text = WrittenSummary(sentences=(CitedSentence("…", cited),), provider="p", model="m", unit="RUB", cost_micro=1)
+    assert not await stores.written_summaries.find([MATERIAL])
+    await stores.written_summaries.keep(MATERIAL, text)
+    await stores.written_summaries.keep(MATERIAL, replace(text, model="later"))
+    assert await stores.written_summaries.find([MATERIAL]) == {MATERIAL: text}
+    assert world.channels
+    return {one.channel_id for one in text.sentences[0].posts}
+
+
 STORY_METHODS: dict[str, Case] = {
+    "written_summaries.find": _written_summaries,
+    "written_summaries.keep": _written_summaries,
     "stories.recent": _stories_recent,
     "stories.bursting": _stories_bursting,
     "stories.around": _stories_around,

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import ConfigDict, Field
 
-from telegram_assistant.ai.tenant_questions import WritingOffer
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area, EventStream
 from telegram_assistant.api.schemas import RequestModel, ResponseModel, Storable
+from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, PATIENCE, OfferResponse, WritingPriceResponse, offer_response, price_response
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import Tier
-from telegram_assistant.features.ask.answers import Answer, AnswerPrice, Outcome, Passage
+from telegram_assistant.features.ask.answers import Answer, Outcome, Passage
 from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, ask, ask_live
 from telegram_assistant.features.ask.writing import offered
 from telegram_assistant.reasons import Reason
@@ -45,9 +45,6 @@ EXAMPLE = {
     "left_out": ["a number that no cited post has"],
     "fallback": None,
 }
-OFFER = {"offer": {"provider": "gigachat", "model": "GigaChat-2", "unit": "RUB", "highest_micro": 2720000, "spent_micro": None}}
-PATIENCE = 0.7
-"""Of the time of a request; then the answer is given without the provider's."""
 QuestionText = Annotated[Storable, Field(max_length=MAX_QUESTION_CHARACTERS)]
 
 
@@ -81,22 +78,6 @@ class PassageResponse(ResponseModel):
     copies: int
 
 
-class AnswerPriceResponse(ResponseModel):
-    """What a provider may cost at most, and what it has cost, in millionths of `unit`. `spent_micro` is null until it is known."""
-
-    provider: str
-    model: str
-    unit: str
-    highest_micro: int
-    spent_micro: int | None
-
-
-class OfferResponse(ResponseModel):
-    """`offer` is null if no provider is configured, or the owner has not consented: then questions cost nothing."""
-
-    offer: AnswerPriceResponse | None
-
-
 class AskResponse(ResponseModel):
     """`answered`: `sentences` answer it. `nearest`: nothing exact was found. `nothing`: the channels do not write about it."""
 
@@ -107,16 +88,16 @@ class AskResponse(ResponseModel):
     passages: list[PassageResponse]
     written_by: Tier = Field(description="`local`: the sentences stand in the posts word for word.")
     is_final: bool = Field(description="False while a provider writes.")
-    price: AnswerPriceResponse | None = Field(description="Null if no provider was asked.")
+    price: WritingPriceResponse | None = Field(description="Null if no provider was asked.")
     replaced: int = Field(description="Doubtful sentences of the provider, shown as the sentence of the post.")
     left_out: list[str] = Field(description="Why sentences of the provider are not shown, one reason each.")
     fallback: str | None = Field(description="Why a provider that could have written the answer did not.")
 
 
-@area.get("/ask/price", scope=KeyScope.READ, example=OFFER)
+@area.get("/ask/price", scope=KeyScope.READ, example=OFFER_EXAMPLE)
 async def get_ask_price(context: Context) -> OfferResponse:
     """Get the highest price of a question."""
-    return _offer_response(await offered(context.app.questions, tenant_id=context.caller.tenant_id))
+    return offer_response(await offered(context.app.questions, tenant_id=context.caller.tenant_id))
 
 
 @area.post("/ask", scope=KeyScope.READ, example=EXAMPLE)
@@ -179,21 +160,10 @@ def ask_response(answer: Answer, say: Callable[[Reason], str]) -> AskResponse:
         passages=[_passage(one) for one in answer.passages],
         written_by=answer.written_by,
         is_final=answer.is_final,
-        price=None if answer.price is None else _price(answer.price),
+        price=None if answer.price is None else price_response(answer.price),
         replaced=answer.checks.replaced,
-        left_out=[say(one) for one in answer.checks.left_out],
+        left_out=[say(one) for one in answer.checks.reasons],
         fallback=None if answer.fallback is None else say(answer.fallback),
-    )
-
-
-def _offer_response(offer: WritingOffer | None) -> OfferResponse:
-    price = None if offer is None else _price(AnswerPrice(offer.provider, offer.model, offer.unit, offer.highest_micro))
-    return OfferResponse(offer=price)
-
-
-def _price(price: AnswerPrice) -> AnswerPriceResponse:
-    return AnswerPriceResponse(
-        provider=price.provider, model=price.model, unit=price.unit, highest_micro=price.highest_micro, spent_micro=price.spent_micro
     )
 
 

@@ -108,7 +108,7 @@ class _Printer:
 
 
 def _show_checks(answer: Answer) -> None:
-    for reason, times in Counter(answer.checks.left_out).items():
+    for reason, times in Counter(answer.checks.reasons).items():
         _say(
             Reason("ask_left_out", "{count} sentence left out: {why}", "{count} sentences left out: {why}", count=times, why=words_of(reason)),
             "yellow",

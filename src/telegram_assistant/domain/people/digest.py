@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID, uuid5
 
 from telegram_assistant.domain.ids import PostId, TenantId, UserId
+from telegram_assistant.domain.understanding.sentence_checks import NO_CHECKS, SentenceChecks
 
 NAMESPACE = UUID("6f1f4d8e-3a52-4d0c-9a39-0d4be2a7a0c1")
 
@@ -23,7 +24,7 @@ class Novelty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DigestSentence:
-    """A sentence and the posts that say it, word for word in the first of them."""
+    """A sentence and the posts that say it: word for word in the first of them, unless a provider wrote the story."""
 
     text: str
     posts: tuple[PostId, ...]
@@ -44,6 +45,10 @@ class DigestStory:
     posts: tuple[PostId, ...]
     interests: tuple[str, ...] = ()
     """The topics of the person that it touches."""
+    model: str = ""
+    """The provider's model that wrote the sentences; empty if they stand in the posts word for word."""
+    checks: SentenceChecks = NO_CHECKS
+    """What code left out of the provider's text, and what it replaced."""
 
     @property
     def story_id(self) -> PostId:
@@ -66,6 +71,11 @@ class Digest:
     beyond: int = 0
     """Stories with less weight than those for which there is room."""
     muted: int = 0
+
+    @property
+    def checks(self) -> SentenceChecks:
+        """What code found in all texts that a provider wrote for it."""
+        return sum((story.checks for story in self.stories), NO_CHECKS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.understanding.policy import FallbackReason, Tier
+from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.domain.understanding.sentence_checks import NO_CHECKS, SentenceChecks
+from telegram_assistant.features.provider_texts import WritingPrice
 from telegram_assistant.reasons import Reason
-from telegram_assistant.summaries.written_sentences import SentenceChecks
 
 
 class Outcome(StrEnum):
@@ -39,21 +40,6 @@ class AnswerSentence:
     passages: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPrice:
-    """What a provider may cost at most, and what it has cost, in millionths of the unit."""
-
-    provider: str
-    model: str
-    unit: str
-    highest_micro: int
-    spent_micro: int | None = None
-    """None while it writes, and if it failed: then *AI and cost* shows what was billed."""
-
-
-NO_CHECKS = SentenceChecks()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The answer to a question: its sentences, which are empty unless it was answered, and the passages, best first."""
@@ -66,7 +52,7 @@ class Answer:
     """LOCAL: the sentences stand in the posts word for word."""
     is_final: bool = True
     """False while a provider writes: more sentences may follow."""
-    price: AnswerPrice | None = None
+    price: WritingPrice | None = None
     checks: SentenceChecks = NO_CHECKS
     fallback: Reason | None = None
     """Why a provider that could have written it did not."""
@@ -83,16 +69,4 @@ _SAYS = {
     Outcome.NOTHING: Reason("ask_nothing", "this is not in your channels; ask in other words, or follow a channel that writes about it"),
 }
 _WRITTEN = Reason("ask_written", "a provider wrote this from your channels' posts; every sentence was compared with the posts that it cites")
-NOTHING_FOUND = Reason("ask_provider_nothing", "the provider found no answer in these posts; this is what was found without it")
-UNSUPPORTED = Reason("ask_provider_unsupported", "your posts support nothing of what the provider wrote; this is what was found without it")
-NOT_SENT = Reason("ask_not_sent", "no provider was asked: the channels that write about this are not to be sent to one")
-NO_BUDGET = Reason("ask_no_budget", "this month's budget does not cover the question, so no provider was asked; this is what was found without it")
-AWAY = Reason("ask_provider_away", "the provider does not answer now; this is what was found without it")
-REFUSED = Reason("ask_provider_refused", "the provider does not speak about this; this is what was found without it")
-UNUSABLE = Reason("ask_provider_unusable", "the provider's answer could not be used; this is what was found without it")
-FALLBACKS = {
-    FallbackReason.NO_BUDGET: NO_BUDGET,
-    FallbackReason.BLACKLIST: REFUSED,
-    FallbackReason.FAILED: UNUSABLE,
-}
-"""Every other reason means that it is away."""
+NOTHING_FOUND = Reason("ask_provider_nothing", "the provider found no answer in these posts; these are the posts' own words")

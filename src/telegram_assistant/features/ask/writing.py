@@ -6,35 +6,33 @@ from dataclasses import replace
 
 from telegram_assistant.ai.answers import Understood
 from telegram_assistant.ai.outputs import Prose
-from telegram_assistant.ai.prompting import addresses_model, numbered, prompt
+from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.tenant_questions import TenantQuestions, WritingOffer
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.understanding.policy import Tier, Urgency
 from telegram_assistant.errors import Busy
-from telegram_assistant.features.ask.answers import (
-    AWAY,
-    FALLBACKS,
+from telegram_assistant.features.ask.answers import NOTHING_FOUND, Answer, AnswerSentence, Outcome, Passage
+from telegram_assistant.features.provider_texts import (
+    MAX_HEADING_CHARACTERS,
+    MAX_SENT,
+    MAX_SENT_CHARACTERS,
     NOT_SENT,
-    NOTHING_FOUND,
     UNSUPPORTED,
-    Answer,
-    AnswerPrice,
-    AnswerSentence,
-    Outcome,
-    Passage,
+    WritingPrice,
+    cited_posts,
+    passages_of,
+    price_of,
+    sendable_posts,
+    why_not_written,
 )
 from telegram_assistant.features.search.results import SearchResult
-from telegram_assistant.language.citations import CitedPost
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.written_sentences import WrittenSentence, WrittenText
 
 PROMPT = "answer"
-MAX_SENT = 8
-MAX_SENT_CHARACTERS = 1_200
-"""Of a post. Eight of them and the questions fit into one prompt."""
 MAX_QUESTIONS_CHARACTERS = 1_500
 MAX_TOKENS = 700
-MAX_CHARACTERS = MAX_SENT * (MAX_SENT_CHARACTERS + 100) + MAX_QUESTIONS_CHARACTERS
+MAX_CHARACTERS = MAX_SENT * (MAX_SENT_CHARACTERS + MAX_HEADING_CHARACTERS) + MAX_QUESTIONS_CHARACTERS
 
 
 async def offered(writer: TenantQuestions, *, tenant_id: TenantId) -> WritingOffer | None:
@@ -59,25 +57,24 @@ async def write_answer(
     if not about or not writer.has_writers:
         yield found
         return
-    may = await stores.ai.sendable([result.post_id for _, result in about])
-    sent = [(passage, result) for passage, result in about if result.post_id in may and not addresses_model(result.text)]
+    passage_of = {result.post_id: passage for passage, result in about}
+    sent = await sendable_posts([result for _, result in about], stores=stores)
     data = _data(thread, sent)
     offer = await writer.offer(len(prompt(PROMPT).text) + len(data), max_tokens=MAX_TOKENS, tenant_id=tenant_id)
     if offer is None or not sent:
         yield found if offer is None else replace(found, fallback=NOT_SENT)
         return
-    price = AnswerPrice(offer.provider, offer.model, offer.unit, offer.highest_micro)
+    price = price_of(offer)
     yield replace(found, price=price, is_final=False)
-    text = WrittenText([CitedPost(result.text, result.posted_at.date(), result.channel) for _, result in sent])
-    passages = tuple(passage for passage, _ in sent)
+    text = WrittenText(cited_posts(sent))
+    passages = tuple(passage_of[one.post_id] for one in sent)
     writing = _Writing(writer, data, tenant_id, patience_seconds)
     async for piece in writing.pieces():
         for sentences in await asyncio.to_thread(_grown, text, piece):
             yield _answer(found, sentences, passages, text, price, is_final=False)
     understood = writing.understood
     if understood is None or understood.value is None:
-        reason = understood.reason if understood is not None else None
-        yield replace(found, price=price, fallback=FALLBACKS.get(reason, AWAY) if reason else AWAY)
+        yield replace(found, price=price, fallback=why_not_written(understood.reason if understood is not None else None))
         return
     await asyncio.to_thread(list, text.end(understood.value.text))
     price = replace(price, model=understood.model, provider=understood.provider, spent_micro=understood.cost_micro)
@@ -124,12 +121,9 @@ class _Writing:
             self._pieces.put_nowait(None)
 
 
-def _data(thread: Sequence[str], sent: Sequence[tuple[Passage, SearchResult]]) -> str:
+def _data(thread: Sequence[str], sent: Sequence[SearchResult]) -> str:
     earlier = "".join(f"Asked before: {one}\n" for one in thread[:-1])[-MAX_QUESTIONS_CHARACTERS // 2 :]
-    passages = numbered(
-        [(f"{result.channel[:80]}, {result.posted_at:%Y-%m-%d}", result.text) for _, result in sent], max_characters=MAX_SENT_CHARACTERS
-    )
-    return f"{earlier}QUESTION: {thread[-1]}\n\nPASSAGES\n\n{passages}"
+    return f"{earlier}QUESTION: {thread[-1]}\n\nPASSAGES\n\n{passages_of(sent)}"
 
 
 def _grown(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
@@ -138,7 +132,7 @@ def _grown(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
 
 
 def _answer(
-    found: Answer, sentences: Sequence[WrittenSentence], passages: tuple[Passage, ...], text: WrittenText, price: AnswerPrice, *, is_final: bool
+    found: Answer, sentences: Sequence[WrittenSentence], passages: tuple[Passage, ...], text: WrittenText, price: WritingPrice, *, is_final: bool
 ) -> Answer:
     return Answer(
         question=found.question,

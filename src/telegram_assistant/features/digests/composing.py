@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty, covered_before
@@ -14,11 +14,12 @@ from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import touched
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import summary_of
+from telegram_assistant.features.stories.writing import SummaryWriter, known_summaries, materials_of, write_summaries
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import numbers_in
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.summaries.values import CitedSentence, StorySummary
+from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
 CONSIDERED = 150
 """Stories that are looked at, the weightiest first."""
@@ -26,9 +27,11 @@ LATE = timedelta(days=2)
 """A post that was published before the last digest may be stored after it."""
 MAX_CHANNELS = 6
 """Channels that a digest names per story, and whose posts say whether it interests."""
+WRITING_SECONDS = 120.0
+"""How long a digest waits for a provider; stories that it has not written by then are told in the posts' own words."""
 
 
-async def compose(
+async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who writes
     since: datetime,
     *,
     stores: TenantStores,
@@ -38,39 +41,89 @@ async def compose(
     earlier: Sequence[Digest] = (),
     mutes: Mutes | None = None,
     interests: Sequence[Interest] = (),
+    writer: SummaryWriter | None = None,
 ) -> Digest:
-    """Returns what happened since then, what interests most first. `earlier` are the digests of the last week: what they told is not told again."""
+    """Returns what happened since then, what interests most first. `earlier` are the digests of the last week: what they told is not told again.
+
+    `writer` lets a provider sum up the stories; without it only texts that were written before are used.
+    """
     muted = mutes or Mutes()
     found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, mutes=muted, limit=CONSIDERED, language=language)
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
     heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
     liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]
     liked.sort(key=lambda pair: (-pair[1].factor * weight_of(pair[0].story, now=now, is_new=True), pair[0].story.story_id))
-    told: list[DigestStory] = []
+    told: list[_ChosenStory] = []
     unchanged = beyond = 0
     for one, touch in liked:
         if len(told) == length.stories:
             beyond += 1
-        elif (story := await asyncio.to_thread(_chosen, one, since=since, length=length, language=language, earlier=earlier)) is None:
+        elif (chosen := await asyncio.to_thread(_chosen, one, since=since, length=length, language=language, earlier=earlier)) is None:
             unchanged += 1
         else:
-            told.append(replace(story, interests=touch.topics))
-    return Digest(since, now, tuple(told), unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
+            told.append(replace(chosen, entry=replace(chosen.entry, interests=touch.topics)))
+    stories = await _with_texts(told, length=length, stores=stores, writer=writer)
+    return Digest(since, now, stories, unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
 
 
-def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language: str | None, earlier: Sequence[Digest]) -> DigestStory | None:
+@dataclass(frozen=True, slots=True)
+class _ChosenStory:
+    """A story that is told, in the posts' own words so far."""
+
+    entry: DigestStory
+    story: VisibleStory
+    summary: StorySummary
+    told: str = ""
+    """What earlier digests said of it."""
+
+
+def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language: str | None, earlier: Sequence[Digest]) -> _ChosenStory | None:
     """None if nobody can be quoted, or if an earlier digest told it and nothing has changed."""
     summary = summary_of(one.story, language=language)
     if summary is None:
         return None
     before = covered_before([post.post_id for post in one.story.posts], earlier)
+    told = "\n".join(story.text for story in before)
     if not before:
-        return _entry(one.story, Novelty.NEW, summary, _sentences(summary)[: length.sentences])
-    if fresh := _new_facts(one, told="\n".join(story.text for story in before), language=summary.language)[: length.sentences]:
-        return _entry(one.story, Novelty.GROWN, summary, fresh)
-    if _was_corrected(one.story, since):
-        return _entry(one.story, Novelty.CORRECTED, summary, _sentences(summary)[: length.sentences])
-    return None
+        novelty, sentences = Novelty.NEW, _sentences(summary)
+    elif fresh := _new_facts(one, told=told, language=summary.language):
+        novelty, sentences = Novelty.GROWN, fresh
+    elif _was_corrected(one.story, since):
+        novelty, sentences = Novelty.CORRECTED, _sentences(summary)
+    else:
+        return None
+    return _ChosenStory(_entry(one.story, novelty, summary, sentences[: length.sentences]), one.story, summary, told)
+
+
+async def _with_texts(
+    told: Sequence[_ChosenStory], *, length: DigestLength, stores: TenantStores, writer: SummaryWriter | None
+) -> tuple[DigestStory, ...]:
+    """The stories in a provider's words where there are any, otherwise as they are."""
+    materials = await materials_of([(one.story, one.summary) for one in told], stores=stores)
+    if writer is None:
+        texts = await known_summaries(materials, stores=stores)
+    else:
+        texts = await write_summaries(materials, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS)
+    return tuple(_written(one, texts.get(material.key), length) for one, material in zip(told, materials, strict=True))
+
+
+def _written(one: _ChosenStory, written: WrittenSummary | None, length: DigestLength) -> DigestStory:
+    """A story with new facts needs sentences that have them; a text without such sentences is not used."""
+    if written is None:
+        return one.entry
+    said = [sentence for sentence in written.sentences if sentence.text.removesuffix(".") != one.entry.headline]
+    if one.entry.novelty is Novelty.GROWN:
+        said = _with_new_facts(said, told=one.told)
+    if not said:
+        return replace(one.entry, checks=written.checks)
+    sentences = tuple(DigestSentence(sentence.text, sentence.posts, _others_say(sentence, one.summary)) for sentence in said[: length.sentences])
+    return replace(one.entry, sentences=sentences, model=written.model, checks=written.checks)
+
+
+def _others_say(sentence: CitedSentence, summary: StorySummary) -> tuple[str, ...]:
+    """The other numbers, if the sentence has one of those on which channels differ."""
+    claims = [[claim.number for claim in (one.stands, *one.others)] for one in summary.disputed]
+    return tuple(number for numbers in claims if any(one in sentence.text for one in numbers) for number in numbers if number not in sentence.text)
 
 
 def _sentences(summary: StorySummary) -> tuple[CitedSentence, ...]:
@@ -82,13 +135,17 @@ def _sentences(summary: StorySummary) -> tuple[CitedSentence, ...]:
 
 def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have."""
-    known, found = _facts(told), list[CitedSentence]()
     alone = summary_of(VisibleStory(one.new), language=language) if one.new else None
-    for sentence in () if alone is None else (alone.headline, *_sentences(alone)):
+    return () if alone is None else tuple(_with_new_facts((alone.headline, *_sentences(alone)), told=told))
+
+
+def _with_new_facts(sentences: Sequence[CitedSentence], *, told: str) -> list[CitedSentence]:
+    known, found = _facts(told), list[CitedSentence]()
+    for sentence in sentences:
         if new := _facts(sentence.text) - known:
             found.append(sentence)
             known |= new
-    return tuple(found)
+    return found
 
 
 def _facts(text: str) -> set[str]:

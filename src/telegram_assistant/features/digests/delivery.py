@@ -84,4 +84,7 @@ def _story(one: DigestStory, reader: DigestReader) -> dict[str, object]:
         "channels": one.channels,
         "first_posted_at": one.first_posted_at,
         "post_ids": [str(post) for post in one.posts],
+        "model": one.model,
+        "replaced": one.checks.replaced,
+        "left_out": [say(reason, reader.language) for reason in one.checks.reasons],
     }

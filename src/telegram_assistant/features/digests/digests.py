@@ -10,6 +10,7 @@ from telegram_assistant.domain.people.digest import StoredDigest, digest_id_of
 from telegram_assistant.domain.people.digest_plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan, latest_moment
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.features.stories.writing import SummaryWriter
 from telegram_assistant.features.watches.watches import NO_RECEIVER
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.people.digests import PersonDigests, PlannedPerson
@@ -22,7 +23,7 @@ MAX_REMEMBERED = 60
 NO_DIGEST = Reason("digest_unknown", "there is no such digest of yours")
 
 
-async def make_digest(
+async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     tenant_id: TenantId,
     user_id: UserId,
     moment: datetime,
@@ -32,8 +33,9 @@ async def make_digest(
     now: datetime,
     language: str | None = None,
     is_planned: bool = False,
+    writer: SummaryWriter | None = None,
 ) -> UUID:
-    """Makes the digest of this moment, once, however often it is asked for. Returns its id.
+    """Makes the digest of this moment, once, however often it is asked for. Returns its id. `writer` is that of `compose`.
 
     A planned one goes to the receivers of the plan, unless it has nothing to tell. One out of turn stays on the page of who asked for it.
     """
@@ -51,6 +53,7 @@ async def make_digest(
         earlier=[one.digest for one in recent],
         mutes=await own.choices.mutes(),
         interests=await own.interests.all(),
+        writer=writer,
     )
     await own.digests.save(digest_id, digest, receivers=plan.receivers if is_planned and digest.stories else ())
     return digest_id

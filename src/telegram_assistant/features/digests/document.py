@@ -62,6 +62,8 @@ def _story(story: DigestStory, in_words: Callable[[Reason], str], story_link: Po
     if story.sentences:
         yield Block(BlockKind.TEXT, tuple(_sentences(story.sentences, in_words, post_link)))
     facts = [", ".join(story.channels), in_words(Reason("digest_first", "first {at:%-d %B, %H:%M}", at=story.first_posted_at))]
+    if story.model:
+        facts.append(in_words(Reason("digest_written_by", "written by {model}", model=story.model)))
     if story.interests:
         facts.append(in_words(Reason("digest_because", "because of {topics}", topics=", ".join(story.interests))))
     yield block(BlockKind.NOTE, " · ".join(facts))

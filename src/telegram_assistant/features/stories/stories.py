@@ -13,11 +13,12 @@ from telegram_assistant.domain.stories.visible import Grouping, StoryPicture, Vi
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
+from telegram_assistant.features.stories.writing import SummaryMaterial, known_summaries, materials_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.summaries.values import StorySummary
+from telegram_assistant.summaries.values import StorySummary, WrittenSummary
 
 MAX_AGE = timedelta(days=7)
 NO_STORY = Reason("story_unknown", "there is no story with this post in the channels that you follow")
@@ -117,6 +118,10 @@ class FullStory:
     telling: StoryTelling
     summary: StorySummary | None
     """None if no post says anything that can be quoted."""
+    material: SummaryMaterial | None
+    """What a provider may read of it; None without a summary."""
+    written: WrittenSummary | None
+    """What a provider has written from it."""
     sources: tuple[StoryChannel, ...]
     changes: tuple[TextChange, ...]
     """In the order in which they were noticed."""
@@ -143,7 +148,11 @@ async def story_around(post_id: PostId, *, stores: TenantStores, language: str |
     story = await visible_story(post_id, stores=stores)
     coverage = {one.channel_id: one for one in await stores.coverage_overview.channels(story.channel_ids)}
     summary = await asyncio.to_thread(summary_of, story, language=language)
-    return FullStory(story, tell(story, language=language), summary, _sources(story, coverage), _changes(story), pictures_of(story))
+    material = (await materials_of([(story, summary)], stores=stores))[0] if summary is not None else None
+    written = (await known_summaries([material], stores=stores)).get(material.key) if material is not None else None
+    return FullStory(
+        story, tell(story, language=language), summary, material, written, _sources(story, coverage), _changes(story), pictures_of(story)
+    )
 
 
 def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StoryChannel, ...]:

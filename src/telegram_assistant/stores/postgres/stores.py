@@ -78,6 +78,7 @@ from telegram_assistant.stores.postgres.stories.own_stories import OwnStories
 from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySources
 from telegram_assistant.stores.postgres.stories.stories import Stories
+from telegram_assistant.stores.postgres.stories.written_summaries import SummaryUpkeep, WrittenSummaries
 from telegram_assistant.stores.postgres.tenants.audit import AuditLog
 from telegram_assistant.stores.postgres.tenants.idempotency import Idempotency, IdempotencyUpkeep
 from telegram_assistant.stores.postgres.tenants.keys import KeyDirectory, Keys
@@ -189,6 +190,7 @@ class SystemStores:
     post_terms: PostTerms
     story_groups: StoryGroups
     trend_days: TrendDays
+    summary_upkeep: SummaryUpkeep
     watch_matching: WatchMatching
     deliveries: Deliveries
 
@@ -227,6 +229,7 @@ class TenantStores:
     forwards: Forwards
     stories: OwnStories
     keyword_trends: KeywordTrends
+    written_summaries: WrittenSummaries
     watches: Watches
     watch_previews: WatchPreviews
     alerts: Alerts
@@ -324,6 +327,7 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         post_terms=PostTerms(repeatable),
         story_groups=StoryGroups(repeatable),
         trend_days=TrendDays(transactions),
+        summary_upkeep=SummaryUpkeep(transactions),
         watch_matching=WatchMatching(transactions),
         deliveries=Deliveries(transactions),
     )
@@ -362,6 +366,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         forwards=Forwards(transactions),
         stories=OwnStories(transactions),
         keyword_trends=KeywordTrends(transactions),
+        written_summaries=WrittenSummaries(transactions),
         watches=Watches(transactions),
         watch_previews=WatchPreviews(transactions),
         alerts=Alerts(transactions),

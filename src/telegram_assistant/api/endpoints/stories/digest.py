@@ -1,5 +1,6 @@
 """A digest of a tenant's stories."""
 
+from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from typing import Annotated
 from uuid import UUID
@@ -16,6 +17,7 @@ from telegram_assistant.domain.people.digest_plan import EVERY_DAY, MAX_TIMES, D
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.digests import digests
 from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.reasons import Reason
 
 area = Area("Digest", "What changed in the channels of a tenant, story by story, each sentence with the posts that say it.")
 
@@ -27,6 +29,9 @@ EXAMPLE = {
     "channels": ["City news", "Traffic"],
     "first_posted_at": "2026-11-16T06:10:00Z",
     "post_ids": ["1234567890/42", "1234567891/7"],
+    "model": "",
+    "replaced": 0,
+    "left_out": [],
 }
 
 
@@ -62,7 +67,7 @@ class DigestPlanResponse(ResponseModel):
 
 
 class DigestSentenceResponse(ResponseModel):
-    """A sentence, word for word from the first of these posts. `others_say`: numbers that other channels give instead."""
+    """A sentence and the posts that say it. `others_say`: numbers that other channels give instead."""
 
     text: str
     post_ids: list[str]
@@ -78,6 +83,9 @@ class DigestStoryResponse(ResponseModel):
     channels: list[str]
     first_posted_at: datetime
     post_ids: list[str]
+    model: str = Field(description="The provider's model that wrote the sentences; empty if they stand in their first posts word for word.")
+    replaced: int = Field(description="Doubtful sentences of the model, shown as the sentence of the post.")
+    left_out: list[str] = Field(description="Why sentences of the model are not shown, one reason each.")
 
 
 class DigestResponse(ResponseModel):
@@ -99,9 +107,12 @@ async def get_digest(
     since: Annotated[Moment | None, Query(description="What happened since this time, at most a week ago. Default: the last day.")] = None,
     length: Annotated[DigestLength, Query(description="`short`: 5 stories. `normal`: 12. `long`: 25.")] = DigestLength.NORMAL,
 ) -> DigestResponse:
-    """Compose a digest. Nothing is kept: digests at fixed times belong to people, on the pages."""
+    """Compose a digest. Nothing is kept: digests at fixed times belong to people, on the pages.
+
+    No provider is asked: stories are told in its words where it has summed them up before, otherwise in the posts' own words.
+    """
     digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
-    return DigestResponse(since=digest.since, until=digest.until, items=[_story(one) for one in digest.stories], beyond=digest.beyond)
+    return DigestResponse(since=digest.since, until=digest.until, items=[_story(one, context.say) for one in digest.stories], beyond=digest.beyond)
 
 
 @area.get("/digest/plan", scope=KeyScope.READ, example=PLAN_EXAMPLE)
@@ -139,7 +150,7 @@ def _plan(plan: DigestPlan) -> DigestPlanResponse:
     )
 
 
-def _story(one: DigestStory) -> DigestStoryResponse:
+def _story(one: DigestStory, say: Callable[[Reason], str]) -> DigestStoryResponse:
     return DigestStoryResponse(
         novelty=one.novelty,
         headline=one.headline,
@@ -150,4 +161,7 @@ def _story(one: DigestStory) -> DigestStoryResponse:
         channels=list(one.channels),
         first_posted_at=one.first_posted_at,
         post_ids=[str(post) for post in one.posts],
+        model=one.model,
+        replaced=one.checks.replaced,
+        left_out=[say(reason) for reason in one.checks.reasons],
     )

@@ -1,5 +1,6 @@
 """Stories: what several followed channels tell of the same event."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -10,7 +11,17 @@ from telegram_assistant.api.endpoints.posts import TextPieceResponse
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, Limit, MessageNumber, Moment, RequestModel, ResponseModel, Storable
-from telegram_assistant.api.story_summaries import SUMMARY_EXAMPLE, CitedSentenceResponse, StorySummaryResponse, cited_response, summary_response
+from telegram_assistant.api.story_summaries import (
+    SUMMARY_EXAMPLE,
+    WRITTEN_EXAMPLE,
+    CitedSentenceResponse,
+    StorySummaryResponse,
+    WrittenSummaryResponse,
+    cited_response,
+    summary_response,
+    written_response,
+)
+from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, PATIENCE, OfferResponse, offer_response
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import LinkKind
@@ -18,6 +29,8 @@ from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, Vis
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryChannel, TextChange, recent_stories, story_around
 from telegram_assistant.features.stories.telling import StoryTelling
+from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
+from telegram_assistant.reasons import Reason
 
 area = Area("Stories", "What several followed channels tell of the same event. Only posts that you can see count.")
 
@@ -92,10 +105,18 @@ class FullStoryResponse(ResponseModel):
 
     story: StoryResponse
     summary: StorySummaryResponse | None = Field(description="Null if no post says anything that can be quoted.")
+    written: WrittenSummaryResponse | None = Field(description="Null unless a provider has summed up these posts; `POST …/summary` asks one.")
     posts: list[StoryPostResponse]
     sources: list[StorySourceResponse]
     changes: list[StoryChangeResponse]
     pictures: list[StoryPictureResponse]
+
+
+class SummaryWritingResponse(ResponseModel):
+    """What a provider wrote about a story, now or before, or why nothing of it is shown."""
+
+    written: WrittenSummaryResponse | None
+    fallback: str | None
 
 
 class GroupingRequest(RequestModel):
@@ -146,6 +167,7 @@ SOURCE_EXAMPLE = {
 FULL_EXAMPLE = {
     "story": STORY_EXAMPLE,
     "summary": SUMMARY_EXAMPLE,
+    "written": WRITTEN_EXAMPLE,
     "posts": [POST_EXAMPLE],
     "sources": [SOURCE_EXAMPLE],
     "changes": [],
@@ -175,7 +197,34 @@ async def get_story(context: Context, channel_id: ChannelNumber, message_id: Mes
     Posts that hold together only through posts that you cannot see are separate stories.
     """
     full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
-    return full_response(full)
+    return full_response(full, context.say)
+
+
+@area.get("/stories/{channel_id}/{message_id}/summary/price", scope=KeyScope.READ, example=OFFER_EXAMPLE)
+async def get_summary_price(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> OfferResponse:
+    """Get the highest price of a summary of this story."""
+    full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
+    return offer_response(await offer_summary(full.material, writer=SummaryWriter(context.app.questions, context.caller.tenant_id)))
+
+
+@area.post("/stories/{channel_id}/{message_id}/summary", scope=KeyScope.READ, example={"written": WRITTEN_EXAMPLE, "fallback": None})
+async def write_story_summary(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> SummaryWritingResponse:
+    """Let a provider sum up a story, at the tenant's cost.
+
+    Only posts that may be sent to a provider are. Each of its sentences is compared with the posts that it cites. The same posts are paid for
+    once: later calls return what was written. A provider that does not answer in time is left out; asked again, its text is known.
+    """
+    full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
+    writing = await write_summary(
+        full.material,
+        writer=SummaryWriter(context.app.questions, context.caller.tenant_id),
+        stores=context.stores,
+        patience_seconds=PATIENCE * context.app.settings.api.timeout_seconds,
+    )
+    return SummaryWritingResponse(
+        written=None if writing.written is None else written_response(writing.written, context.say),
+        fallback=None if writing.fallback is None else context.say(writing.fallback),
+    )
 
 
 @area.put("/stories/grouping", scope=KeyScope.WRITE, example={"grouping": "strict"})
@@ -203,10 +252,11 @@ def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
     )
 
 
-def full_response(full: FullStory) -> FullStoryResponse:
+def full_response(full: FullStory, say: Callable[[Reason], str]) -> FullStoryResponse:
     return FullStoryResponse(
         story=_response(full.story, full.telling),
         summary=summary_response(full.summary) if full.summary else None,
+        written=written_response(full.written, say) if full.written else None,
         posts=[_post(post, full.story) for post in full.story.posts],
         sources=[_source(one) for one in full.sources],
         changes=[_change(one) for one in full.changes],

@@ -1,5 +1,6 @@
 """`tga stories`: what several channels tell of the same event."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -7,18 +8,23 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.stories.stories import FullStoryResponse, StoriesResponse, get_story, list_stories
+from telegram_assistant.api.endpoints.stories.stories import FullStoryResponse, StoriesResponse, get_story, list_stories, write_story_summary
 from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
-from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import words_of as words_of_reason
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.features.spending import money_of
 from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryList, recent_stories, story_around
 from telegram_assistant.features.stories.telling import words_of
+from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
+from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_NAMES = 4
+WRITING_SECONDS = 60.0
 
 
 def stories(
@@ -27,6 +33,9 @@ def stories(
     folder: Annotated[str | None, typer.Option(help="Only stories with a post in a channel of this folder.")] = None,
     days: Annotated[float, typer.Option(min=0, max=7, help="How many days back to look.")] = 3.0,
     limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of stories.")] = 20,
+    write: Annotated[
+        bool, typer.Option("--write", help="Let a provider sum up the story, if the owner has consented to one. It costs money.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List what at least two followed channels tell, the weightiest first; or show one story."""
@@ -34,6 +43,8 @@ def stories(
 
     async def answer(ask: RequestContext) -> StoriesResponse | FullStoryResponse:
         if post_id is not None:
+            if write:
+                await write_story_summary(ask, post_id.channel_id, post_id.message_id)
             return await get_story(ask, post_id.channel_id, post_id.message_id)
         return await list_stories(ask, since=ask.now - timedelta(days=days), folder=folder, limit=limit)
 
@@ -45,7 +56,8 @@ def stories(
         known = await tenant_named(app, tenant)
         stores, zone, now = app.tenant(known.tenant_id), ZoneInfo(app.settings.telemetry.time_zone), datetime.now(UTC)
         if post_id is not None:
-            return await story_around(post_id, stores=stores), zone
+            full = await story_around(post_id, stores=stores)
+            return await _write(full, SummaryWriter(app.questions, known.tenant_id), stores) if write else full, zone
         return await recent_stories(now - timedelta(days=days), stores=stores, now=now, folder=folder, limit=limit), zone
 
     found, zone = with_app(look, needs_redis=False)
@@ -56,6 +68,16 @@ def stories(
         console.print(f"No two of your channels told the same in the last {days:g} days. Stories appear when they do.")
     for one in found.stories:
         _show(one, zone)
+
+
+async def _write(full: FullStory, writer: SummaryWriter, stores: TenantStores) -> FullStory:
+    """Says what it costs at most, and why nothing is written."""
+    if full.written is None and (offer := await offer_summary(full.material, writer=writer)) is not None:
+        complaints.print(f"{offer.model} is asked; it costs at most {money_of(offer.highest_micro)} {offer.unit}.")
+    writing = await write_summary(full.material, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS)
+    if writing.fallback is not None:
+        complaints.print(Text(words_of_reason(writing.fallback), style="yellow"))
+    return replace(full, written=writing.written)
 
 
 def _post_id(text: str) -> PostId:
@@ -79,6 +101,11 @@ def _show(one: ListedStory, zone: ZoneInfo) -> None:
 def _show_full(full: FullStory, zone: ZoneInfo) -> None:
     story = full.story
     console.print(Text(full.telling.headline or "(no text)", style="bold"))
+    for sentence in full.written.sentences if full.written else ():
+        console.print(Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim"))
+    if full.written is not None:
+        checks = full.written.checks
+        console.print(Text(f"  {full.written.model}: {len(checks.left_out)} sentences left out, {checks.replaced} replaced\n", style="dim"))
     for sentence in full.summary.established if full.summary else full.telling.sentences:
         console.print(Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim"))
     for dispute in full.summary.disputed if full.summary else ():

@@ -78,4 +78,4 @@ def _previous(view: TenantView) -> list[str]:
 
 def _shown(answer: Answer) -> dict[str, object]:
     cited = frozenset(place for sentence in answer.sentences for place in sentence.passages)
-    return {"answer": answer, "cited": cited, "left_out": Counter(answer.checks.left_out)}
+    return {"answer": answer, "cited": cited, "left_out": Counter(answer.checks.reasons)}

@@ -1,7 +1,11 @@
 """Digests: the newest one, earlier ones, when and where they come, and one right now."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 from starlette.responses import Response
 
+from telegram_assistant.domain.people.digest import StoredDigest
 from telegram_assistant.domain.people.digest_plan import EVERY_DAY, DigestLength
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Missing
@@ -20,12 +24,17 @@ async def show(view: TenantView) -> Content:
     """The newest digest, opened."""
     kept = await view.own.digests.newest(limit=SHOWN)
     newest = await digests.open_digest(kept[0].digest_id, digests=view.own.digests) if kept else None
-    return {"kept": newest, "others": kept[1:], "plan": await view.own.digests.plan()}
+    return await _shown(view, newest, kept[1:])
 
 
 async def show_one(view: TenantView) -> Content:
     found = await digests.open_digest(uuid_of(view.request.path_params["digest"]), digests=view.own.digests)
-    return {"kept": found, "others": (), "plan": await view.own.digests.plan()}
+    return await _shown(view, found)
+
+
+async def _shown(view: TenantView, kept: StoredDigest | None, others: Sequence[StoredDigest] = ()) -> Content:
+    left_out = Counter(kept.digest.checks.reasons) if kept else {}
+    return {"kept": kept, "others": others, "left_out": left_out, "plan": await view.own.digests.plan()}
 
 
 async def show_plan(view: TenantView) -> Content:

@@ -1,19 +1,41 @@
 """One story: what is established and disputed, who told it first, how it spread, what was changed, its pictures and its posts."""
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 
 from telegram_assistant.features.digests.interests import said_about
-from telegram_assistant.features.stories.stories import story_around
+from telegram_assistant.features.stories.stories import FullStory, story_around
 from telegram_assistant.features.stories.telling import words_of
+from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
+from telegram_assistant.reasons import Reason
 from telegram_assistant.web.charts.stories import draw_spread
 from telegram_assistant.web.views import Content, TenantView
 
 SHOWN_POSTS = 60
+PATIENCE = 0.7
+"""Of the time of a request; then the page is shown without the provider's text."""
 
 
 async def show(view: TenantView) -> Content:
-    visit, said = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said())
+    """What is written already is shown; nobody is asked and nothing is paid."""
+    return await _shown(view, await story_around(view.post_id(), stores=view.stores, language=view.language.value))
+
+
+async def write(view: TenantView) -> Content:
+    """Lets a provider sum up the story, for the price that the button showed."""
     full = await story_around(view.post_id(), stores=view.stores, language=view.language.value)
+    patience_seconds = PATIENCE * view.app.settings.api.timeout_seconds
+    writing = await write_summary(full.material, writer=_writer(view), stores=view.stores, patience_seconds=patience_seconds)
+    return await _shown(view, replace(full, written=writing.written), fallback=writing.fallback)
+
+
+def _writer(view: TenantView) -> SummaryWriter:
+    return SummaryWriter(view.app.questions, view.membership.tenant_id)
+
+
+async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None = None) -> Content:
+    visit, said = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said())
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
     numbers = {post.post_id: places[post.entry] for post in full.story.posts}
     known = [one for one in ((full.summary.headline, *full.summary.established) if full.summary else ()) if one.text != full.telling.headline]
@@ -27,4 +49,8 @@ async def show(view: TenantView) -> Content:
         "shown_posts": SHOWN_POSTS,
         "spread": draw_spread(full.story, seen_at=visit.before_at),
         "before_at": visit.before_at,
+        "written": full.written,
+        "left_out": Counter(full.written.checks.reasons) if full.written else {},
+        "offer": await offer_summary(full.material, writer=_writer(view)) if full.written is None else None,
+        "fallback": fallback,
     }

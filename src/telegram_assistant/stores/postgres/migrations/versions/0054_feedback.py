@@ -5,7 +5,7 @@ from alembic import op
 from telegram_assistant.stores.postgres.migrations.classes import person_table
 
 revision = "0054"
-down_revision = "0051"
+down_revision = "0053"
 
 
 def upgrade() -> None:

@@ -1,0 +1,87 @@
+"""Texts about posts that a provider writes, answers and summaries: what may be sent to it, what it costs, and why it did not write."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from telegram_assistant.ai.prompting import addresses_model, numbered
+from telegram_assistant.ai.tenant_questions import WritingOffer
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.understanding.policy import FallbackReason
+from telegram_assistant.language.citations import CitedPost
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+MAX_SENT = 8
+MAX_SENT_CHARACTERS = 1_200
+"""Of a post. Eight of them, with a question, fit into one prompt."""
+MAX_HEADING_CHARACTERS = 100
+MAX_TITLE_CHARACTERS = 80
+
+NOT_SENT = Reason("writing_not_sent", "no provider was asked: the channels that write about this are not to be sent to one")
+NO_PROVIDER = Reason("writing_no_provider", "no provider is set up, or the owner has not consented to one")
+NO_BUDGET = Reason("writing_no_budget", "this month's budget does not cover it, so no provider was asked; these are the posts' own words")
+UNSUPPORTED = Reason("writing_unsupported", "your posts support nothing of what the provider wrote; these are the posts' own words")
+AWAY = Reason("writing_away", "the provider does not answer now; these are the posts' own words")
+REFUSED = Reason("writing_refused", "the provider does not speak about this; these are the posts' own words")
+UNUSABLE = Reason("writing_unusable", "the provider's text could not be used; these are the posts' own words")
+_FALLBACKS = {
+    FallbackReason.NO_BUDGET: NO_BUDGET,
+    FallbackReason.BLACKLIST: REFUSED,
+    FallbackReason.FAILED: UNUSABLE,
+}
+
+
+class SourcePost(Protocol):
+    """A post that may be sent to a provider."""
+
+    @property
+    def post_id(self) -> PostId: ...
+
+    @property
+    def channel(self) -> str: ...
+
+    @property
+    def posted_at(self) -> datetime: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WritingPrice:
+    """What a provider may cost at most, and what it has cost, in millionths of the unit."""
+
+    provider: str
+    model: str
+    unit: str
+    highest_micro: int
+    spent_micro: int | None = None
+    """None while it writes, and if it failed: then *AI and cost* shows what was billed."""
+
+
+async def sendable_posts[T: SourcePost](posts: Sequence[T], *, stores: TenantStores) -> list[T]:
+    """Those whose channels may be sent to a provider, without posts that speak to a model."""
+    may = await stores.ai.sendable([one.post_id for one in posts])
+    return [one for one in posts if one.post_id in may and not addresses_model(one.text)]
+
+
+def passages_of(posts: Sequence[SourcePost]) -> str:
+    """The posts under the numbers by which a provider cites them."""
+    headed = [(f"{one.channel[:MAX_TITLE_CHARACTERS]}, {one.posted_at:%Y-%m-%d}", one.text) for one in posts]
+    return numbered(headed, max_characters=MAX_SENT_CHARACTERS)
+
+
+def cited_posts(posts: Sequence[SourcePost]) -> list[CitedPost]:
+    """The posts as the citation checker compares them."""
+    return [CitedPost(one.text, one.posted_at.date(), one.channel) for one in posts]
+
+
+def price_of(offer: WritingOffer) -> WritingPrice:
+    return WritingPrice(offer.provider, offer.model, offer.unit, offer.highest_micro)
+
+
+def why_not_written(reason: FallbackReason | None) -> Reason:
+    """Why a provider that was asked did not write. Whatever is not about the content or the money means that it is away."""
+    return AWAY if reason is None else _FALLBACKS.get(reason, AWAY)

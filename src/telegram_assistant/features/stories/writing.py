@@ -1,0 +1,177 @@
+"""Lets a provider sum up stories from posts that a tenant sees, and keeps those of its sentences that the posts support.
+
+    material -> kept under its hash already?  -> that text, which costs nothing
+             -> offer, budget, provider, citation checker -> kept
+
+Nothing here is needed to show a story: without a text its summary stands in the posts' own words.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.ai.answers import key_of
+from telegram_assistant.ai.prompting import prompt
+from telegram_assistant.ai.tenant_questions import TenantQuestions, WritingOffer
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.posts.near_copies import content_of
+from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
+from telegram_assistant.domain.understanding.policy import Urgency
+from telegram_assistant.errors import Busy
+from telegram_assistant.features.provider_texts import (
+    AWAY,
+    MAX_SENT,
+    MAX_SENT_CHARACTERS,
+    NO_PROVIDER,
+    NOT_SENT,
+    UNSUPPORTED,
+    cited_posts,
+    passages_of,
+    sendable_posts,
+    why_not_written,
+)
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.summaries.cleaning import language_in
+from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
+from telegram_assistant.summaries.written_sentences import WrittenText
+
+PROMPT = "summary"
+MAX_TOKENS = 500
+MAX_CONSIDERED = 60
+"""Posts of a story of which it is asked whether they may be sent; the oldest and the newest half."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryMaterial:
+    """The posts from which a story would be summed up, all of them sendable and in one language, the oldest first."""
+
+    language: str
+    posts: tuple[VisiblePost, ...]
+
+    @property
+    def key(self) -> bytes:
+        """Changes with every post, every edit, the language and the prompt. What is not sent does not change the text."""
+        told = (part for post in self.posts for part in (str(post.post_id), post.text[:MAX_SENT_CHARACTERS]))
+        return key_of(prompt(PROMPT).label, self.language, *told)
+
+    @property
+    def data(self) -> str:
+        return f"PASSAGES\n\n{passages_of(self.posts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWriting:
+    """What came of asking for a summary: what was written, or why nothing is shown."""
+
+    written: WrittenSummary | None
+    fallback: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryWriter:
+    """Who writes, and at whose cost."""
+
+    questions: TenantQuestions
+    tenant_id: TenantId
+
+
+async def materials_of(told: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores) -> list[SummaryMaterial]:
+    """What a provider may read of each story, in the language of its summary. One query for all."""
+    considered = [_in_language(story, summary.language) for story, summary in told]
+    sendable = {one.post_id for one in await sendable_posts([post for posts in considered for post in posts], stores=stores)}
+    return [
+        SummaryMaterial(summary.language, _chosen([post for post in posts if post.post_id in sendable]))
+        for (_, summary), posts in zip(told, considered, strict=True)
+    ]
+
+
+async def offer_summary(material: SummaryMaterial | None, *, writer: SummaryWriter) -> WritingOffer | None:
+    """The provider that would write, and the most that it may cost. None if no provider may, or there is nothing to send."""
+    if material is None or not material.posts:
+        return None
+    characters = len(prompt(PROMPT).text) + len(material.data)
+    return await writer.questions.offer(characters, max_tokens=MAX_TOKENS, tenant_id=writer.tenant_id)
+
+
+async def known_summaries(materials: Sequence[SummaryMaterial], *, stores: TenantStores) -> Mapping[bytes, WrittenSummary]:
+    """What was written about these materials before."""
+    keys = [one.key for one in materials if one.posts]
+    return await stores.written_summaries.find(keys) if keys else {}
+
+
+async def write_summaries(
+    materials: Sequence[SummaryMaterial], *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float
+) -> Mapping[bytes, WrittenSummary]:
+    """What was written about these materials, before or now. What takes longer than `patience_seconds` is left out."""
+    known = await known_summaries(materials, stores=stores)
+    missing = [one for one in materials if one.posts and one.key not in known] if writer.questions.has_writers else []
+    made = await asyncio.gather(
+        *(_write(one, writer=writer, stores=stores, urgency=Urgency.DIGEST, patience_seconds=patience_seconds) for one in missing)
+    )
+    return {**known, **{one.key: writing.written for one, writing in zip(missing, made, strict=True) if writing.written is not None}}
+
+
+async def write_summary(material: SummaryMaterial | None, *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float) -> SummaryWriting:
+    """What was written about this material, before or now. A call that takes longer goes on, and is found by whoever asks again."""
+    if material is None or not material.posts:
+        return SummaryWriting(None, NOT_SENT)
+    if (known := (await known_summaries([material], stores=stores)).get(material.key)) is not None:
+        return _writing(known)
+    return await _write(material, writer=writer, stores=stores, urgency=Urgency.QUESTION, patience_seconds=patience_seconds)
+
+
+async def _write(
+    material: SummaryMaterial, *, writer: SummaryWriter, stores: TenantStores, urgency: Urgency, patience_seconds: float
+) -> SummaryWriting:
+    offer = await offer_summary(material, writer=writer)
+    if offer is None:
+        return SummaryWriting(None, NO_PROVIDER)
+    try:
+        async with asyncio.timeout(patience_seconds):
+            understood = await writer.questions.write(
+                prompt(PROMPT), material.data, tenant_id=writer.tenant_id, urgency=urgency, max_tokens=MAX_TOKENS
+            )
+    except (TimeoutError, Busy):
+        return SummaryWriting(None, AWAY)
+    if understood.value is None:
+        return SummaryWriting(None, why_not_written(understood.reason))
+    text = WrittenText(cited_posts(material.posts))
+    await asyncio.to_thread(list, text.end(understood.value.text))
+    written = WrittenSummary(
+        sentences=tuple(CitedSentence(one.text, tuple(material.posts[place].post_id for place in one.posts)) for one in text.sentences),
+        provider=understood.provider,
+        model=understood.model,
+        unit=offer.unit,
+        cost_micro=understood.cost_micro,
+        checks=text.checks,
+    )
+    await stores.written_summaries.keep(material.key, written)
+    return _writing(written)
+
+
+def _writing(written: WrittenSummary) -> SummaryWriting:
+    return SummaryWriting(written, None if written.sentences else UNSUPPORTED)
+
+
+def _in_language(story: VisibleStory, language: str) -> list[VisiblePost]:
+    told = [post for post in story.posts if not post.deleted_at and not post.is_ad and post.text.strip()]
+    ours = [post for post in told if language_in(post.text, post.language) == language]
+    return _ends_of(ours, MAX_CONSIDERED)
+
+
+def _chosen(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:
+    """One post for each different text, of each channel the first and the last: nobody fills the prompt alone, and nobody's last word is missing."""
+    different: dict[bytes, VisiblePost] = {}
+    for post in posts:
+        different.setdefault(content_of(post.text), post)
+    channels: dict[ChannelId, list[VisiblePost]] = {}
+    for post in different.values():
+        channels.setdefault(post.channel_id, []).append(post)
+    kept = {post.post_id for own in channels.values() for post in (own[0], own[-1])}
+    return tuple(_ends_of([post for post in different.values() if post.post_id in kept], MAX_SENT))
+
+
+def _ends_of(posts: list[VisiblePost], most: int) -> list[VisiblePost]:
+    """The oldest and the newest half."""
+    return posts if len(posts) <= most else [*posts[: most // 2], *posts[-(most - most // 2) :]]

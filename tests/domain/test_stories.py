@@ -1,5 +1,6 @@
 """Stories from links: laws of the partition and of ids, and what counts as a copy."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.stories.assignment import assign
 from telegram_assistant.domain.stories.pairs import compare
 from telegram_assistant.domain.stories.partition import connected, partition
@@ -99,3 +101,19 @@ def test_the_same_words_with_another_number_are_no_copy() -> None:
 def test_two_private_channels_are_never_compared() -> None:
     text = "В Нортвике горит склад компании «Стройгрань», пострадали 4 человека"
     assert compare(told(1, text, is_private=True), told(2, text, is_private=True), TermWeights()) is None
+
+
+def shown(number: int, text: str, seen: str) -> WeighedPost:
+    terms = replace(terms_of(text, seen=seen), looks=(Look(coarse=0x0F1E2D3C4B5A6978, fine=0x1234567890ABCDEF << 64),))
+    return weigh(post(number), at(number), terms, TermWeights(), is_private=False, username=0, terms_hash=0)
+
+
+def test_the_same_picture_joins_posts_and_a_notice_of_the_same_kind_does_not() -> None:
+    notice = "Внимание! Отключение воды до вечера. Ремонт магистрали. Лесная улица, 100 домов"
+    first = shown(1, "Авария на водопроводе в Туманске.", notice)
+    again = shown(2, "Вот и приехали, соседи.", notice)
+    other = shown(3, "Авария на водопроводе в Нортвике.", "Внимание! Отключение воды до вечера. Ремонт магистрали. Садовая улица, 180 домов")
+    joined = compare(again, first, TermWeights())
+    assert joined is not None
+    assert joined.kind is LinkKind.PICTURE
+    assert compare(other, first, TermWeights()) is None

@@ -13,8 +13,8 @@ from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
 MIN_PAIRS = 6
 COPIED = 0.6
 """The share of the shorter text's word pairs that a copy has."""
-SAME_SEEN = 0.6
-"""The share of the words in a picture that must also be in the other."""
+SAME_SEEN = 0.75
+"""The share of the words and numbers in either picture that must be in both: notices of the same kind differ in a place and a number."""
 MAX_SCORE = 20.0
 COPY_SCORE = 4.0
 PICTURE_SCORE = 2.0
@@ -117,7 +117,8 @@ def is_copy(one: WeighedPost, other: WeighedPost, pairs: float) -> bool:
 
 def is_same_picture(one: WeighedPost, other: WeighedPost) -> bool:
     """A picture of both looks the same, and the words read in their pictures agree. A picture without words proves nothing."""
-    if not one.terms.looks or not other.terms.looks or contained(one.terms.seen, other.terms.seen) < SAME_SEEN:
+    a, b = one.terms.seen, other.terms.seen
+    if not one.terms.looks or not other.terms.looks or not a or len(a & b) < SAME_SEEN * len(a | b):
         return False
     return any(_is_near(a, b) for a in one.terms.looks for b in other.terms.looks)
 

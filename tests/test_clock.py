@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.clock import PERIODIC, Job, clock_loop, job_named, period_start, run_job, run_now
+from telegram_assistant.clock import clock_loop, period_start, run_job, run_now
+from telegram_assistant.jobs import PERIODIC, Job, job_named
 from telegram_assistant.settings import Settings
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import fresh_number

@@ -155,8 +155,8 @@ NEW_LINES = [
     (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.reading import notes\n"),
     (f"{PACKAGE}/web/site.py", '    Page("/members"', '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n'),
     # a periodic job
-    (f"{PACKAGE}/clock.py", "PERIODIC = (", 'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n'),
-    (f"{PACKAGE}/clock.py", '    Job("forget_notices"', '    Job("count_notes", timedelta(hours=1), count_notes),\n'),
+    (f"{PACKAGE}/jobs.py", "PERIODIC = (", 'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n'),
+    (f"{PACKAGE}/jobs.py", '    Job("forget_notices"', '    Job("count_notes", timedelta(hours=1), count_notes),\n'),
     # an event
     (
         f"{PACKAGE}/events/posts.py",
@@ -210,7 +210,7 @@ TESTED_FILES = {
     "tests/test_notes.py": """import pytest
 
 from telegram_assistant.ai.prompting import prompt
-from telegram_assistant.clock import PERIODIC
+from telegram_assistant.jobs import PERIODIC
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.api_clients import asked, key_of

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from ipaddress import ip_network
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.clock import Job, clock_loop, period_start
+from telegram_assistant.clock import clock_loop, period_start
 from telegram_assistant.features.digests.digests import make_digest
 from telegram_assistant.features.watches.sending import keep_sending
+from telegram_assistant.jobs import Job
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telemetry.health import Health

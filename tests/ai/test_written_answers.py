@@ -17,7 +17,7 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.features.ask.answers import NOTHING_FOUND, Answer, Outcome
 from telegram_assistant.features.ask.ask import ask, ask_live
-from telegram_assistant.features.provider_texts import AWAY, NO_BUDGET, NOT_SENT, UNSUPPORTED
+from telegram_assistant.features.understanding.provider_texts import AWAY, NO_BUDGET, NOT_SENT, UNSUPPORTED
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived

@@ -1,4 +1,7 @@
-"""Summaries that a provider writes: only what the posts support is kept, only what may be sent is sent, nothing is paid twice."""
+"""Summaries that a provider writes: only what the posts support is kept, only what may be sent is sent, nothing is paid twice.
+
+The file is long because all of it needs the same provider, posts and budget.
+"""
 
 import asyncio
 import re
@@ -12,16 +15,16 @@ import pytest
 
 from telegram_assistant.ai.prompting import addresses_model, harmless
 from telegram_assistant.assembly import App
-from telegram_assistant.clock import forget_summaries, make_digests
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.people.digest import Digest, Novelty
 from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features.digests.composing import compose
-from telegram_assistant.features.provider_texts import AWAY, NO_BUDGET, NO_PROVIDER, NOT_SENT, UNSUPPORTED
 from telegram_assistant.features.stories.stories import FullStory, story_around
 from telegram_assistant.features.stories.writing import SummaryWriter, SummaryWriting, write_summary
+from telegram_assistant.features.understanding.provider_texts import AWAY, NO_BUDGET, NO_PROVIDER, NOT_SENT, UNSUPPORTED
+from telegram_assistant.jobs import forget_summaries, make_digests
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived

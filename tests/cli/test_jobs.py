@@ -5,7 +5,7 @@ import asyncio
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from telegram_assistant.clock import PERIODIC
+from telegram_assistant.jobs import PERIODIC
 
 
 async def test_a_job_is_run_now_listed_with_its_result_and_an_unknown_one_is_refused(runner: CliRunner) -> None:

@@ -6,7 +6,7 @@ import pytest
 from telegram_assistant.domain.understanding.policy import AiPolicy, ModelTask
 from telegram_assistant.domain.understanding.spending import Amount, CallOutcome, ProviderCall, Tokens
 from telegram_assistant.errors import Conflicting, Missing
-from telegram_assistant.features import ai_policies, spending
+from telegram_assistant.features.understanding import ai_policies, spending
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import World, fresh_number, make_channel, make_subscription
 from tests.conftest import Admin

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import assemble
-from telegram_assistant.clock import forget_in_graph
+from telegram_assistant.jobs import forget_in_graph
 from telegram_assistant.settings import read_settings
 from testkit.factories import make_channel
 from testkit.graphs import land, make_linked

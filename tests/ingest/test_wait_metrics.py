@@ -108,7 +108,7 @@ async def test_a_preview_is_tried_again_and_counts_its_retries(window: Window, c
     retries = counted("parser_retries_total", reason="network")
     sim.faults.web_status, asked = 503, sim.counters.web_requests
     polling = asyncio.create_task(window.poll(channel.channel_id))
-    while sim.counters.web_requests == asked:
+    while counted("parser_retries_total", reason="network") == retries:
         await asyncio.sleep(0.01)
     sim.faults.web_status = 0
     await polling

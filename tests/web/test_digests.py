@@ -4,9 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
-from telegram_assistant.clock import find_trends, make_digests, sync_interests
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.jobs import find_trends, make_digests, sync_interests
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores

@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
-from telegram_assistant.clock import sync_interests
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.jobs import sync_interests
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin

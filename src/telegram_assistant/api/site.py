@@ -36,7 +36,7 @@ from telegram_assistant.api.endpoints import (
     understanding,
 )
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
-from telegram_assistant.api.endpoints.stories import digest, interests, stories, trends
+from telegram_assistant.api.endpoints.stories import digest, interests, stories, summaries, trends
 from telegram_assistant.api.endpoints.watching import alerts, receivers, watches
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
@@ -54,6 +54,7 @@ AREAS = (
     coverage.area,
     feed.area,
     stories.area,
+    summaries.area,
     posts.area,
     search.area,
     ask.area,

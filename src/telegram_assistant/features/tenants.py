@@ -9,7 +9,7 @@ from telegram_assistant.domain.accounts.account_risk import WORST_LAST, Risk
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Busy, Conflicting, Missing, Rejected
 from telegram_assistant.features.accounts import AccountHealth, account_health
-from telegram_assistant.features.spending import MAX_MICRO
+from telegram_assistant.features.understanding.spending import MAX_MICRO
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantOperations, TenantSummary

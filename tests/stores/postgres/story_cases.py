@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.stories.keywords import Keyword, KeywordKind, KeywordTrend, ShownKeyword, TrendDay
+from telegram_assistant.domain.stories.keywords import Keyword, KeywordKind, KeywordTrend, TrendDay, WrittenKeyword
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -73,7 +73,7 @@ async def _keyword_trends_days(stores: TenantStores, world: World) -> set[Channe
     """What it keeps, it sees with its own posts alone, and nobody else sees the day."""
     posts = tuple(PostId(channel_id, MessageId(1)) for channel_id in world.channels)
     assert (await stores.keyword_trends.days(date(2026, 1, 1))).days == ()
-    snow = ShownKeyword(Keyword(KeywordKind.TAG, "снег"), "снег")
+    snow = WrittenKeyword(Keyword(KeywordKind.TAG, "снег"), "снег")
     day = TrendDay(date(2026, 1, 1), (KeywordTrend((snow,), 5, 5, 0.1, (5,), (0.1,), posts),))
     await stores.keyword_trends.save_day(day)
     found = await stores.keyword_trends.days(date(2026, 1, 1))

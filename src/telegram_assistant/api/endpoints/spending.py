@@ -10,8 +10,8 @@ from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import MAX_ID, RequestModel, ResponseModel
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features import spending
-from telegram_assistant.features.spending import MAX_MICRO, BudgetStatus
+from telegram_assistant.features.understanding import spending
+from telegram_assistant.features.understanding.spending import MAX_MICRO, BudgetStatus
 
 area = Area("Usage and budgets", "The cost of AI providers, and the limits on it. Amounts in `micro` fields are millionths of `unit`.")
 

@@ -12,9 +12,9 @@ from telegram_assistant.api.schemas import CursorText, Id, Limit, PageResponse, 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import AiPolicy
-from telegram_assistant.features import ai_policies
-from telegram_assistant.features.ai_policies import PolicyInForce
 from telegram_assistant.features.history import MAX_DAYS, HistoryPrice, price_history, understand_history
+from telegram_assistant.features.understanding import ai_policies
+from telegram_assistant.features.understanding.ai_policies import PolicyInForce
 from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults
 
 area = Area(

@@ -23,9 +23,9 @@ from telegram_assistant.cli.endpoints import ALL, context_for, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.understanding.policy import AiPolicy
-from telegram_assistant.features import ai_policies
 from telegram_assistant.features.channels.channels import pick
-from telegram_assistant.features.spending import money_of
+from telegram_assistant.features.understanding import ai_policies
+from telegram_assistant.features.understanding.spending import money_of
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="AI providers: status, usage, budgets, policies, consent.")

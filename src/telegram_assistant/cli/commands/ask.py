@@ -19,7 +19,7 @@ from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.features.ask.answers import Answer, Outcome
 from telegram_assistant.features.ask.ask import ask_live
 from telegram_assistant.features.ask.document import answer_document
-from telegram_assistant.features.spending import money_of
+from telegram_assistant.features.understanding.spending import money_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.translation import terminal_language
 

@@ -18,7 +18,7 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.features import tenants
-from telegram_assistant.features.spending import micro_of, money_of
+from telegram_assistant.features.understanding.spending import micro_of, money_of
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 

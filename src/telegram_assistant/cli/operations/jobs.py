@@ -13,7 +13,8 @@ from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.clock import Job, job_named, period_start, periodic_jobs, run_now
+from telegram_assistant.clock import period_start, run_now
+from telegram_assistant.jobs import Job, job_named, periodic_jobs
 from telegram_assistant.stores.postgres.delivery.job_runs import JobRun
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Periodic jobs: list them, run one now.")

@@ -65,7 +65,7 @@ class KeywordCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownKeyword:
+class WrittenKeyword:
     """A keyword and how it is written: a name in the words of a post, a tag as it is."""
 
     keyword: Keyword
@@ -76,7 +76,7 @@ class ShownKeyword:
 class KeywordTrend:
     """Keywords of the same posts. The figures are those of the first keyword."""
 
-    keywords: tuple[ShownKeyword, ...]
+    keywords: tuple[WrittenKeyword, ...]
     channels: int
     mentions: int
     usual: float

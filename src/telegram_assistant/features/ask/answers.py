@@ -7,7 +7,7 @@ from enum import StrEnum
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.domain.understanding.sentence_checks import NO_CHECKS, SentenceChecks
-from telegram_assistant.features.provider_texts import WritingPrice
+from telegram_assistant.features.understanding.provider_texts import WritingPrice
 from telegram_assistant.reasons import Reason
 
 

@@ -19,9 +19,9 @@ from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.ask.answers import Answer, AnswerSentence, Outcome, Passage
 from telegram_assistant.features.ask.writing import write_answer
-from telegram_assistant.features.provider_texts import MAX_SENT
 from telegram_assistant.features.search.results import SearchResult
 from telegram_assistant.features.search.search import search
+from telegram_assistant.features.understanding.provider_texts import MAX_SENT
 from telegram_assistant.language.parsed_text import ParsedText, parse_text
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.questions import ParsedQuestion, PostMatch, match_post, parse_question

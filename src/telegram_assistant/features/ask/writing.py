@@ -12,7 +12,8 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.understanding.policy import Tier, Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.features.ask.answers import NOTHING_FOUND, Answer, AnswerSentence, Outcome, Passage
-from telegram_assistant.features.provider_texts import (
+from telegram_assistant.features.search.results import SearchResult
+from telegram_assistant.features.understanding.provider_texts import (
     MAX_HEADING_CHARACTERS,
     MAX_SENT,
     MAX_SENT_CHARACTERS,
@@ -25,7 +26,6 @@ from telegram_assistant.features.provider_texts import (
     sendable_posts,
     why_not_written,
 )
-from telegram_assistant.features.search.results import SearchResult
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.written_sentences import WrittenSentence, WrittenText
 

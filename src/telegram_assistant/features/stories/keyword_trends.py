@@ -15,8 +15,8 @@ from telegram_assistant.domain.stories.keywords import (
     KeywordCounts,
     KeywordKind,
     KeywordTrend,
-    ShownKeyword,
     TrendDay,
+    WrittenKeyword,
     gather,
     trending,
     usual_of,
@@ -49,7 +49,7 @@ class ExplainedTrend:
     """A trend with the names of its keywords, the posts that the tenant sees, and as many of these as a person reads."""
 
     trend: KeywordTrend
-    keywords: tuple[ShownKeyword, ...]
+    keywords: tuple[WrittenKeyword, ...]
     visible: tuple[PostId, ...]
     posts: tuple[TrendPost, ...]
 
@@ -131,7 +131,7 @@ def _trend(
     lead = group[0]
     written = {one.keyword: [texts[post].text for post in firsts[one.keyword] if post in texts] for one in group}
     return KeywordTrend(
-        keywords=tuple(ShownKeyword(keyword, _text_of(keyword, its)) for keyword, its in written.items()),
+        keywords=tuple(WrittenKeyword(keyword, _text_of(keyword, its)) for keyword, its in written.items()),
         channels=lead.channels,
         mentions=lead.mentions,
         usual=round(usual_of(lead.before, counts.weeks), 2),
@@ -153,11 +153,11 @@ def _explained(
         visible = [posts[post] for post in trend.posts if post in posts]
         shown = [one for keyword in trend.keywords if (one := _shown(keyword, visible, tags, language))]
         if visible and shown:
-            found.append(ExplainedTrend(trend, tuple(shown), tuple(post.post_id for post in visible), _told(visible, language)))
+            found.append(ExplainedTrend(trend, tuple(shown), tuple(post.post_id for post in visible), _first_posts(visible, language)))
     return tuple(found)
 
 
-def _shown(keyword: ShownKeyword, posts: Sequence[MentioningPost], tags: TagNames, language: str | None) -> ShownKeyword | None:
+def _shown(keyword: WrittenKeyword, posts: Sequence[MentioningPost], tags: TagNames, language: str | None) -> WrittenKeyword | None:
     """A name as posts in this language write it; a tag under the tenant's name for it."""
     if keyword.keyword.kind is KeywordKind.TAG:
         text = tags.shown(keyword.text)
@@ -166,6 +166,6 @@ def _shown(keyword: ShownKeyword, posts: Sequence[MentioningPost], tags: TagName
     return replace(keyword, text=own or keyword.text)
 
 
-def _told(posts: Sequence[MentioningPost], language: str | None) -> tuple[TrendPost, ...]:
+def _first_posts(posts: Sequence[MentioningPost], language: str | None) -> tuple[TrendPost, ...]:
     ordered = sorted(posts, key=lambda post: (bool(language) and post.language != language, post.posted_at))
     return tuple(TrendPost(one.post_id, one.channel, one.posted_at, first_sentence(one.text)) for one in ordered[:MAX_TOLD])

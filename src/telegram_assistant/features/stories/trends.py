@@ -6,7 +6,7 @@ from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.bursts import Burst, burst_of, pace_of
-from telegram_assistant.domain.stories.keywords import ShownKeyword, is_about
+from telegram_assistant.domain.stories.keywords import WrittenKeyword, is_about
 from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
 from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend, trend_days, trends_now
 from telegram_assistant.features.stories.news import tells_news
@@ -22,7 +22,7 @@ class Trend:
     telling: StoryTelling
     burst: Burst
     pace: tuple[int, ...]
-    keywords: tuple[ShownKeyword, ...] = ()
+    keywords: tuple[WrittenKeyword, ...] = ()
     """Names and tags that trend because of it."""
 
 
@@ -46,7 +46,7 @@ async def all_trends(since: datetime, *, stores: TenantStores, now: datetime, mu
 def _attach(stories: Sequence[Trend], found: Sequence[ExplainedTrend]) -> tuple[tuple[Trend, ...], tuple[ExplainedTrend, ...]]:
     """Keywords of which most posts tell a story that is shown belong to that story."""
     posts = [frozenset(post.post_id for post in one.story.posts) for one in stories]
-    keywords: list[tuple[ShownKeyword, ...]] = [()] * len(stories)
+    keywords: list[tuple[WrittenKeyword, ...]] = [()] * len(stories)
     left = []
     for one in found:
         place = next((place for place, its in enumerate(posts) if is_about(frozenset(one.trend.posts), its)), None)

@@ -18,7 +18,7 @@ from telegram_assistant.domain.posts.near_copies import content_of
 from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
-from telegram_assistant.features.provider_texts import (
+from telegram_assistant.features.understanding.provider_texts import (
     AWAY,
     MAX_SENT,
     MAX_SENT_CHARACTERS,

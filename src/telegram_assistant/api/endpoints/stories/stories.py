@@ -21,7 +21,6 @@ from telegram_assistant.api.story_summaries import (
     summary_response,
     written_response,
 )
-from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, PATIENCE, OfferResponse, offer_response
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import LinkKind
@@ -29,7 +28,6 @@ from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, Vis
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryChannel, TextChange, recent_stories, story_around
 from telegram_assistant.features.stories.telling import StoryTelling
-from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
 from telegram_assistant.reasons import Reason
 
 area = Area("Stories", "What several followed channels tell of the same event. Only posts that you can see count.")
@@ -112,13 +110,6 @@ class FullStoryResponse(ResponseModel):
     pictures: list[StoryPictureResponse]
 
 
-class SummaryWritingResponse(ResponseModel):
-    """What a provider wrote about a story, now or before, or why nothing of it is shown."""
-
-    written: WrittenSummaryResponse | None
-    fallback: str | None
-
-
 class GroupingRequest(RequestModel):
     """How strictly stories are grouped."""
 
@@ -198,33 +189,6 @@ async def get_story(context: Context, channel_id: ChannelNumber, message_id: Mes
     """
     full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
     return full_response(full, context.say)
-
-
-@area.get("/stories/{channel_id}/{message_id}/summary/price", scope=KeyScope.READ, example=OFFER_EXAMPLE)
-async def get_summary_price(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> OfferResponse:
-    """Get the highest price of a summary of this story."""
-    full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
-    return offer_response(await offer_summary(full.material, writer=SummaryWriter(context.app.questions, context.caller.tenant_id)))
-
-
-@area.post("/stories/{channel_id}/{message_id}/summary", scope=KeyScope.READ, example={"written": WRITTEN_EXAMPLE, "fallback": None})
-async def write_story_summary(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> SummaryWritingResponse:
-    """Let a provider sum up a story, at the tenant's cost.
-
-    Only posts that may be sent to a provider are. Each of its sentences is compared with the posts that it cites. The same posts are paid for
-    once: later calls return what was written. A provider that does not answer in time is left out; asked again, its text is known.
-    """
-    full = await story_around(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
-    writing = await write_summary(
-        full.material,
-        writer=SummaryWriter(context.app.questions, context.caller.tenant_id),
-        stores=context.stores,
-        patience_seconds=PATIENCE * context.app.settings.api.timeout_seconds,
-    )
-    return SummaryWritingResponse(
-        written=None if writing.written is None else written_response(writing.written, context.say),
-        fallback=None if writing.fallback is None else context.say(writing.fallback),
-    )
 
 
 @area.put("/stories/grouping", scope=KeyScope.WRITE, example={"grouping": "strict"})

@@ -8,7 +8,7 @@ from fastapi import Query
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
-from telegram_assistant.domain.stories.keywords import KeywordKind, ShownKeyword
+from telegram_assistant.domain.stories.keywords import KeywordKind, WrittenKeyword
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend
 from telegram_assistant.features.stories.trends import Trend, all_trends
@@ -140,5 +140,5 @@ def _day(one: ExplainedDay) -> TrendDayResponse:
     return TrendDayResponse(day=one.day, trends=[_trend(trend) for trend in one.trends])
 
 
-def _keyword(one: ShownKeyword) -> KeywordResponse:
+def _keyword(one: WrittenKeyword) -> KeywordResponse:
     return KeywordResponse(kind=one.keyword.kind, text=one.text)

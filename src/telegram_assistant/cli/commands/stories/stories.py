@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.stories.stories import FullStoryResponse, StoriesResponse, get_story, list_stories, write_story_summary
+from telegram_assistant.api.endpoints.stories.stories import FullStoryResponse, StoriesResponse, get_story, list_stories
+from telegram_assistant.api.endpoints.stories.summaries import write_story_summary
 from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
@@ -17,10 +18,10 @@ from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.cli.wording import words_of as words_of_reason
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.features.spending import money_of
 from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryList, recent_stories, story_around
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
+from telegram_assistant.features.understanding.spending import money_of
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_NAMES = 4

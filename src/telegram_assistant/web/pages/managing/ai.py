@@ -11,7 +11,8 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.domain.understanding.spending import UsageLine
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features import ai_policies, history, spending, tenants
+from telegram_assistant.features import history, tenants
+from telegram_assistant.features.understanding import ai_policies, spending
 from telegram_assistant.reasons import Reason
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go
 

@@ -9,7 +9,7 @@ from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features import tenants
-from telegram_assistant.features.spending import micro_of
+from telegram_assistant.features.understanding.spending import micro_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.web.views import Content, TenantView, go, uuid_of

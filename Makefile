@@ -154,6 +154,7 @@ bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite bench-pipeline $(BIN)/python -m bench.pipeline --posts 4000 --json
 	$(SERVERS_ENV) && scripts/suite bench-stories $(BIN)/python -m bench.stories --days 21 --archive 6000 --json
 	$(SERVERS_ENV) && scripts/suite bench-trends $(BIN)/python -m bench.trends --quick --json
+	$(SERVERS_ENV) && scripts/suite bench-today $(BIN)/python -m bench.today --quick --json
 	$(SERVERS_ENV) && scripts/suite chaos-stories $(BIN)/python -m bench.chaos_stories --days 6 --json
 	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json
 	$(SERVERS_ENV) && scripts/suite bench-digests $(BIN)/python -m bench.digests --quick --json

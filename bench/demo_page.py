@@ -46,7 +46,7 @@ def install(folder: Path) -> Path:
     wheels, environment = folder / "wheels", folder / "venv"
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels))
     run(str(UV), "venv", "--quiet", "--python", sys.executable, str(environment))
-    into = (str(UV), "pip", "install", "--quiet", "--offline", "--python", str(environment / "bin/python"))
+    into = (str(UV), "pip", "install", "--quiet", "--python", str(environment / "bin/python"))
     run(*into, "--require-hashes", "-r", str(CHECKOUT / "requirements/run.txt"))
     run(*into, "--no-deps", *map(str, wheels.glob("*.whl")))
     return environment / "bin/tga"

@@ -95,3 +95,9 @@ def test_the_limits_of_all_steps_fit_into_an_hour() -> None:
     for step, seconds, *lane in lines:
         beside[lane[0].partition("-")[0] if lane else step][lane[0] if lane else step] += int(seconds)
     assert sum(max(lanes.values()) for lanes in beside.values()) <= 60 * 60
+
+
+def test_every_suite_of_the_makefile_has_a_limit() -> None:
+    files = [CHECKOUT / ".ci/budget", CHECKOUT / ".ci/bench-budget"]
+    limits = {line.split()[0] for file in files for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    assert set(re.findall(r"scripts/suite (\S+)", (CHECKOUT / "Makefile").read_text(encoding="utf-8"))) <= limits

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count, permutations
+from itertools import batched, count, permutations
 
 import pytest
 
@@ -21,6 +21,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores, tenant_store
 from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND
 from telegram_assistant.understanding.stories import StoryBuilder
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
+from testkit.harness import own_cpu_seconds
 
 INDEXED = datetime(2026, 11, 16, 8, 0, tzinfo=UTC)
 _days = count(10, 10)
@@ -136,6 +137,29 @@ async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(syst
     assert len(seen) == 1
 
 
+async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    """Only new posts are grouped where too many are connected; private ones still lead nowhere."""
+    channel_id = await make_channel(system)
+    posts = [
+        make_post(channel_id=channel_id, message_id=n, text=f"{FIRE} Выпуск {n}.", posted_at=morning + timedelta(minutes=n)) for n in range(1, 605)
+    ]
+    for some in batched(posts, 200):
+        await system.landing.land(make_page(*some), Claim(channel_id, 0))
+        await group(builder, *some)
+    before = await system.stories.of_posts([one.id for one in posts])
+    hidden = make_post(channel_id=await make_channel(system), message_id=1, text=f"{FIRE} {MATCH}", posted_at=morning + timedelta(minutes=700))
+    await tell(system, hidden, is_private=True)
+    last, other = await told_by(system, morning + timedelta(minutes=701), FIRE_AGAIN, MATCH)
+    used = own_cpu_seconds()
+    for one in (hidden, last, other):
+        await group(builder, one)
+    assert own_cpu_seconds() - used < 2
+    after = await system.stories.of_posts([one.id for one in (*posts, last, other)])
+    assert {post: after[post] for post in before} == before
+    assert after[last.id] in before.values()
+    assert after[other.id] not in before.values()
+
+
 async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
     one, two, three = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
     await group(builder, one, two, three)
@@ -181,6 +205,18 @@ async def test_a_private_post_joins_and_holds_nothing_together(system: SystemSto
     links = (await system.stories.whole(found[private.id])).links
     assert links
     assert all(link.is_leaf for link in links)
+
+
+async def test_a_private_post_takes_no_story_apart(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    posts = await told_by(system, morning, *(f"{FIRE} Выпуск {number}." for number in range(5)))
+    await group(builder, *posts)
+    before = await system.stories.of_posts([one.id for one in posts])
+    hidden = make_post(channel_id=await make_channel(system), message_id=1, text=FIRE, posted_at=morning + timedelta(minutes=9))
+    await tell(system, hidden, is_private=True)
+    await group(builder, hidden)
+    after = await system.stories.of_posts([*before, hidden.id])
+    assert {post: after[post] for post in before} == before
+    assert after[hidden.id] in before.values()
 
 
 async def test_a_post_without_anything_to_compare_passes_without_a_story(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:

@@ -1,6 +1,7 @@
 """Groups posts into stories: reads them, compares each with the posts of the days around it, and groups what is linked."""
 
-from collections.abc import Collection, Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -9,7 +10,8 @@ from telegram_assistant.domain.stories.pairs import MAX_SCORE, compare
 from telegram_assistant.domain.stories.story import Link, LinkKind
 from telegram_assistant.domain.stories.terms import StoryTerms, TermWeights, WeighedPost, weigh
 from telegram_assistant.language.terms import hash_of_username, terms_of
-from telegram_assistant.stores.postgres.stories.grouping import Compared, Grouped, StoryGroups
+from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped
+from telegram_assistant.stores.postgres.stories.grouping import Compared, StoryGroups, Surroundings
 from telegram_assistant.stores.postgres.stories.post_terms import Neighbours, PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySource, StorySources
 
@@ -29,7 +31,7 @@ class StoryBuilder:
         """
         sources = {one.post: one for one in await self.sources.load(list(dict.fromkeys(posts)))}
         known = {} if again else await self.groups.grouped(list(sources))
-        terms = {post: _terms_of(source) for post, source in sources.items()}
+        terms = await asyncio.to_thread(_terms_of_all, sources)
         hashes = {post: one.hash for post, one in terms.items()}
         done = [grouped for post, (terms_hash, grouped) in known.items() if terms_hash == hashes[post]]
         passed = {one.post for one in done}
@@ -44,10 +46,18 @@ class StoryBuilder:
             if not told:
                 return done
             around = await grouping.surround(told, weights)
-            passed = {one.post for one in (*told, *around.again)}
-            compared = [_compared(one, sources[one.post], around.neighbours[one.post], passed, weights) for one in told]
-            compared += [_compared_again(one, around.neighbours[one.post], weights) for one in around.again]
+            compared = await asyncio.to_thread(_compared_all, told, sources, around, weights)
             return done + await grouping.regroup(compared)
+
+
+def _compared_all(told: Sequence[WeighedPost], sources: Mapping[PostId, StorySource], around: Surroundings, weights: TermWeights) -> list[Compared]:
+    passed = {one.post for one in (*told, *around.again)}
+    compared = [_compared(one, sources[one.post], around.neighbours[one.post], passed, weights) for one in told]
+    return compared + [_compared_again(one, around.neighbours[one.post], weights) for one in around.again]
+
+
+def _terms_of_all(sources: Mapping[PostId, StorySource]) -> dict[PostId, StoryTerms]:
+    return {post: _terms_of(source) for post, source in sources.items()}
 
 
 def _terms_of(source: StorySource) -> StoryTerms:

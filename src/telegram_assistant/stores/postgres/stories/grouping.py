@@ -1,31 +1,30 @@
 """Links posts and groups them into stories: one batch at a time, whichever process does it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 
-import asyncpg
-
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.assignment import Assignment, assign
 from telegram_assistant.domain.stories.bursts import bursting_posts
 from telegram_assistant.domain.stories.partition import partition
 from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind, StoryChange, StoryId
 from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
+from telegram_assistant.stores.postgres.stories.attaching import attach
+from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped, KnownPost, id_of, ids_of, known_posts, linked_with
 from telegram_assistant.stores.postgres.stories.grouping_sql import (
     ARRIVED,
-    COMPONENT,
     FOUND,
     FOUND_MORE,
     GROUPING,
     JOIN,
-    KNOWN,
     LINK,
-    LINKED,
     MERGE,
+    REACHED,
     REVISIONS,
     ROOM,
     STORED,
@@ -33,7 +32,9 @@ from telegram_assistant.stores.postgres.stories.grouping_sql import (
     UNLINK,
 )
 from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND, Neighbours, neighbours_of, put_terms, weighed_posts
-from telegram_assistant.stores.postgres.stories.stories import link_of
+
+MAX_CONNECTED, CONNECTED_EACH = 200, 10
+"""So many posts, and so many more for each new one, are grouped again. A channel that posts the same all day connects thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +57,6 @@ class Surroundings:
     """Later posts that are compared again with the posts before them: there were too many for all to be compared, and now there is another."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """What became of a post: its story, and how that changed."""
-
-    post: PostId
-    story_id: StoryId
-    change: StoryChange
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    story_id: StoryId
-    link: str | None
-    terms_hash: int
-    is_bursting: bool
-
-
 class StoryGroups:
     """A system store."""
 
@@ -82,7 +66,7 @@ class StoryGroups:
     async def grouped(self, posts: Sequence[PostId]) -> Mapping[PostId, tuple[int, Grouped]]:
         """Of posts that are grouped already: the hash of the terms with which they were compared, and what became of them."""
         async with self._transactions.begin() as connection:
-            known = await _known(connection, posts)
+            known = await known_posts(connection, posts)
         return {
             post: (one.terms_hash, Grouped(post, one.story_id, StoryChange.JOINED if one.link else StoryChange.CREATED))
             for post, one in known.items()
@@ -104,8 +88,8 @@ class Grouping:
 
     async def unchanged(self, revisions: Mapping[PostId, int]) -> set[PostId]:
         """Those of the posts that are still as they were read. An edited one is left to whoever groups it again."""
-        rows = await self._connection.fetch(REVISIONS, *_ids(revisions))
-        return {_id(row) for row in rows if revisions[_id(row)] == row["revision"]}
+        rows = await self._connection.fetch(REVISIONS, *ids_of(revisions))
+        return {id_of(row) for row in rows if revisions[id_of(row)] == row["revision"]}
 
     async def surround(self, told: Sequence[WeighedPost], weights: TermWeights) -> Surroundings:
         """Stores what posts are compared by, and finds what they are compared with."""
@@ -116,38 +100,34 @@ class Grouping:
         for one in told:
             for later in neighbours[one.post].later:
                 new[later.post] = new.get(later.post, 0) + (not one.is_private)
-        rows = await connection.fetch(ROOM, *_ids(new))
-        crowded = {_id(row) for row in rows if row["found"] + new[_id(row)] > MAX_FOUND}
-        linked = {link.post for link in await _linked(connection, list(own)) if not link.kind.is_certain}
-        again = (crowded | linked) - own
+        rows = await connection.fetch(ROOM, *ids_of(new))
+        crowded = {id_of(row) for row in rows if row["found"] + new[id_of(row)] > MAX_FOUND}
+        linked = {link.post for link in await linked_with(connection, list(own)) if not link.kind.is_certain}
+        again = set(sorted((crowded | linked) - own)[:MAX_CONNECTED])
         more = {post: count for post, count in new.items() if count and post not in own}
-        await connection.execute(FOUND_MORE, *_ids(more), list(more.values()))
+        await connection.execute(FOUND_MORE, *ids_of(more), list(more.values()))
         known = await weighed_posts(connection, again, weights)
         repeated = tuple(known[post] for post in sorted(known))
         return Surroundings({**neighbours, **(await neighbours_of(connection, repeated, weights) if repeated else {})}, repeated)
 
     async def regroup(self, compared: Sequence[Compared]) -> list[Grouped]:
-        """Stores the links of these posts and groups everything that they are connected with again."""
+        """Stores the links of these posts and groups everything that they are connected with again; if that is too much, only these posts."""
         connection = self._connection
         told = [one for one in compared if one.is_told]
-        before = await _linked(connection, [one.told.post for one in compared])
+        before = await linked_with(connection, [one.told.post for one in compared])
         await _unlink(connection, compared, before)
         await _link(connection, await _complete(connection, [link for one in compared for link in one.links]))
         posts = [one.told.post for one in told]
-        await connection.execute(ARRIVED, *_ids(posts), [one.told.posted_at for one in told], [one.told.is_private for one in told])
-        await connection.execute(FOUND, *_ids(one.told.post for one in compared), [one.found for one in compared])
+        await connection.execute(ARRIVED, *ids_of(posts), [one.told.posted_at for one in told], [one.told.is_private for one in told])
+        await connection.execute(FOUND, *ids_of(one.told.post for one in compared), [one.found for one in compared])
         seeds = {*(one.told.post for one in compared), *(end for link in before for end in (link.post, link.other))}
         links = await _component(connection, seeds)
-        return await _write(connection, told, seeds, links)
-
-
-async def _linked(connection: Connection, posts: Sequence[PostId]) -> list[Link]:
-    return [link_of(row) for row in await connection.fetch(LINKED, *_ids(posts))]
+        return await attach(connection, [one.told for one in told]) if links is None else await _write(connection, told, seeds, links)
 
 
 async def _unlink(connection: Connection, compared: Sequence[Compared], links: Sequence[Link]) -> None:
     """Removes what these posts said of their headers, and the links that were estimated again. Posts whose terms were forgotten keep theirs."""
-    known = {_id(row) for row in await connection.fetch(ROOM, *_ids({end for link in links for end in (link.post, link.other)}))}
+    known = {id_of(row) for row in await connection.fetch(ROOM, *ids_of({end for link in links for end in (link.post, link.other)}))}
     told = {one.told.post for one in compared if one.is_told}
     again = {one.told.post for one in compared}
     gone = [
@@ -155,13 +135,13 @@ async def _unlink(connection: Connection, compared: Sequence[Compared], links: S
         for one in links
         if (one.post in told if one.kind.is_certain else {one.post, one.other} <= known and (one.post in again or one.other in told))
     ]
-    await connection.execute(UNLINK, *_ids(one.post for one in gone), *_ids(one.other for one in gone))
+    await connection.execute(UNLINK, *ids_of(one.post for one in gone), *ids_of(one.other for one in gone))
 
 
 async def _complete(connection: Connection, links: Sequence[Link]) -> list[Link]:
     """A header names a post, and says neither when it was posted nor whether its channel is private."""
     headers = {link.other for link in links if link.kind.is_certain}
-    stored = {_id(row): row for row in await connection.fetch(STORED, *_ids(headers))}
+    stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of(headers))}
     return [
         replace(link, other_posted_at=row["posted_at"], is_leaf=link.is_leaf or row["is_private"])
         if link.kind.is_certain and (row := stored.get(link.other)) is not None
@@ -189,20 +169,23 @@ async def _link(connection: Connection, links: Iterable[Link]) -> None:
     )
 
 
-async def _component(connection: Connection, seeds: Collection[PostId]) -> list[Link]:
-    """Every link in the parts of the graph that these posts belong to. Private posts hang on it and lead nowhere."""
-    rows = await connection.fetch(COMPONENT, *_ids(seeds))
-    return list({(link.post, link.other): link for link in (link_of(row) for row in rows)}.values())
+async def _component(connection: Connection, seeds: Collection[PostId]) -> list[Link] | None:
+    """Every link in the parts of the graph that these posts belong to, through private posts, too; None if there are too many posts."""
+    most = MAX_CONNECTED + CONNECTED_EACH * len(seeds)
+    reached = [id_of(row) for row in await connection.fetch(REACHED, *ids_of(seeds), most + 1)]
+    if len(reached) > most:
+        return None
+    return list({(link.post, link.other): link for link in await linked_with(connection, reached)}.values())
 
 
 async def _write(connection: Connection, compared: Sequence[Compared], seeds: set[PostId], links: Sequence[Link]) -> list[Grouped]:
     own = {one.told.post: one.told for one in compared}
     moments = _moments(links) | {post: told.posted_at for post, told in own.items()}
-    known = await _known(connection, [*moments, *seeds])
-    stored = {_id(row): row for row in await connection.fetch(STORED, *_ids(moments))}
-    times = {post: stored[post]["posted_at"] if post in stored else moment for post, moment in moments.items()}
+    known = await known_posts(connection, [*moments, *seeds])
+    stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of(moments))}
     private = {post for post, row in stored.items() if row["is_private"]} | {post for post, told in own.items() if told.is_private}
-    groups = partition(times, links, private)
+    times = {post: stored[post]["posted_at"] if post in stored else moment for post, moment in moments.items()}
+    groups = await asyncio.to_thread(partition, times, links, private)
     present = [group for one in groups if (group := frozenset(post for post in one if post in stored or post in own))]
     assigned = assign(present, {post: one.story_id for post, one in known.items() if post in times}, lambda: StoryId(uuid4()))
     kinds, bursting = _kinds(assigned, links), _bursting(assigned, times)
@@ -214,7 +197,7 @@ async def _write(connection: Connection, compared: Sequence[Compared], seeds: se
     hashes = {post: own[post].terms_hash if post in own else known[post].terms_hash if post in known else 0 for post in changed}
     await connection.execute(
         JOIN,
-        *_ids(changed),
+        *ids_of(changed),
         [assigned.stories[post] for post in changed],
         [times[post] for post in changed],
         [kinds.get(post) for post in changed],
@@ -252,7 +235,7 @@ def _bursting(assigned: Assignment, times: Mapping[PostId, datetime]) -> set[Pos
     return {post for posts in told.values() for post in bursting_posts(posts)}
 
 
-def _row(known: _Known) -> tuple[StoryId, str | None, bool]:
+def _row(known: KnownPost) -> tuple[StoryId, str | None, bool]:
     return known.story_id, known.link, known.is_bursting
 
 
@@ -262,7 +245,7 @@ async def _tell_stories(connection: Connection, touched: Sequence[StoryId], assi
     await connection.execute(MERGE, [story for story, _ in merged], [target for _, target in merged])
 
 
-def _changes(compared: Sequence[Compared], known: Mapping[PostId, _Known], assigned: Assignment, kinds: Mapping[PostId, str]) -> list[Grouped]:
+def _changes(compared: Sequence[Compared], known: Mapping[PostId, KnownPost], assigned: Assignment, kinds: Mapping[PostId, str]) -> list[Grouped]:
     """One change for each post, one for each story that its batch merged or split; those are told about the post's story."""
     found = []
     stories: dict[StoryId, PostId] = {}
@@ -277,17 +260,3 @@ def _changes(compared: Sequence[Compared], known: Mapping[PostId, _Known], assig
         cause = stories.get(story_id, compared[0].told.post)
         found.append(Grouped(cause, story_id, StoryChange.SPLIT))
     return found
-
-
-async def _known(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, _Known]:
-    rows = await connection.fetch(KNOWN, *_ids(set(posts)))
-    return {_id(row): _Known(StoryId(row["story_id"]), row["link"], row["terms_hash"], row["is_bursting"]) for row in rows}
-
-
-def _ids(posts: Iterable[PostId]) -> tuple[list[int], list[int]]:
-    listed = list(posts)
-    return [one.channel_id for one in listed], [one.message_id for one in listed]
-
-
-def _id(row: asyncpg.Record) -> PostId:
-    return PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))

@@ -48,18 +48,19 @@ WHERE l.other_channel_id = w.channel_id AND l.other_message_id = w.message_id AN
   AND (l.other_posted_at <> w.posted_at OR (w.is_private AND NOT l.is_leaf))
 """
 
-COMPONENT = f"""
+REACHED = f"""
 WITH RECURSIVE reached AS (
     SELECT w.channel_id, w.message_id FROM {_WANTED}
     UNION
     SELECT n.channel_id, n.message_id FROM reached w CROSS JOIN LATERAL (
-        SELECT other_channel_id AS channel_id, other_message_id AS message_id FROM ({_OUT} AND NOT l.is_leaf) o
+        SELECT other_channel_id AS channel_id, other_message_id AS message_id FROM ({_OUT}) o
         UNION ALL
-        SELECT channel_id, message_id FROM ({_IN} AND NOT l.is_leaf) i
+        SELECT channel_id, message_id FROM ({_IN}) i
     ) n
 )
-SELECT l.* FROM reached w CROSS JOIN LATERAL ({_OUT} UNION ALL {_IN}) l
+SELECT channel_id, message_id FROM reached LIMIT $3
 """
+"""The recursion ends with the limit."""
 
 KNOWN = f"""
 SELECT s.channel_id, s.message_id, s.story_id, s.link, s.terms_hash, s.is_bursting FROM {_WANTED}

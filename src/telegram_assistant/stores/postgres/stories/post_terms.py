@@ -50,7 +50,7 @@ class Neighbours:
     found: int
     """How many public ones share enough terms."""
     later: tuple[WeighedPost, ...]
-    """All of them."""
+    """Those that look back at it: the next ones of each term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,8 @@ SELECT place, channel_id, message_id, is_later, found FROM (
         (SELECT t.channel_id, t.message_id, true AS is_later FROM term_postings t
          WHERE t.key = w.key AND w.side & 2 > 0 AND t.posted_at <= ($6::timestamptz[])[w.place / 2 + 1] + $9::interval
            AND (t.posted_at, t.channel_id, t.message_id)
-               > (($6::timestamptz[])[w.place / 2 + 1], ($7::bigint[])[w.place / 2 + 1], ($8::bigint[])[w.place / 2 + 1]))
+               > (($6::timestamptz[])[w.place / 2 + 1], ($7::bigint[])[w.place / 2 + 1], ($8::bigint[])[w.place / 2 + 1])
+         ORDER BY t.posted_at, t.channel_id, t.message_id LIMIT $10)
     ) p
     GROUP BY w.place, p.channel_id, p.message_id, p.is_later HAVING sum(w.votes) >= $13::int
 ) f WHERE is_later OR rank <= CASE place % 2 WHEN 0 THEN $11::int ELSE $12::int END ORDER BY place, rank

@@ -1,0 +1,50 @@
+"""Lets posts join stories where too many are connected to group all of them again."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from uuid import uuid4
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind, StoryChange, StoryId
+from telegram_assistant.domain.stories.terms import WeighedPost
+from telegram_assistant.stores.postgres.database import Connection
+from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped, ids_of, known_posts, linked_with
+from telegram_assistant.stores.postgres.stories.grouping_sql import JOIN, TELL
+
+
+async def attach(connection: Connection, told: Collection[WeighedPost]) -> list[Grouped]:
+    """Lets each new post join the story with which it is linked best. Stories that are there stay as they are, and no private post leads to one."""
+    own = {one.post: one for one in told}
+    links: dict[PostId, list[Link]] = {post: [] for post in own}
+    for link in {(link.post, link.other): link for link in await linked_with(connection, list(own))}.values():
+        for post in {link.post, link.other} & own.keys():
+            if own[post].is_private or not link.is_leaf:
+                links[post].append(link)
+    ends = {end for its in links.values() for link in its for end in (link.post, link.other)}
+    before = await known_posts(connection, ends | own.keys())
+    stories = {post: known.story_id for post, known in before.items() if post not in own}
+    kinds = dict[PostId, str]()
+    for one in sorted(own.values(), key=lambda post: (post.posted_at, post.post)):
+        scores: dict[StoryId, float] = defaultdict(float)
+        joined: dict[StoryId, LinkKind] = {}
+        for link in links[one.post]:
+            story_id = stories.get(link.other if link.post == one.post else link.post)
+            if story_id is not None:
+                scores[story_id] += link.score
+                joined[story_id] = min(joined.get(story_id, link.kind), link.kind, key=SUREST.__getitem__)
+        best = max(scores, key=lambda story: (joined[story].is_certain, scores[story], story), default=None)
+        stories[one.post] = best or StoryId(uuid4())
+        if best is not None:
+            kinds[one.post] = joined[best].value
+    posts = sorted(own)
+    await connection.execute(
+        JOIN,
+        *ids_of(posts),
+        [stories[post] for post in posts],
+        [own[post].posted_at for post in posts],
+        [kinds.get(post) for post in posts],
+        [own[post].terms_hash for post in posts],
+        [post in before and before[post].is_bursting for post in posts],
+    )
+    await connection.execute(TELL, sorted({stories[post] for post in posts} | {before[post].story_id for post in posts if post in before}))
+    return [Grouped(post, stories[post], StoryChange.JOINED if post in kinds else StoryChange.CREATED) for post in posts]

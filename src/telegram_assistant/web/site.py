@@ -133,7 +133,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/feeds", receivers.create_feed, "receivers.html", needs=KeyScope.ADMIN, audited="create_feed_address"),
     Action("/feeds/{address}/revoke", receivers.revoke_feed, needs=KeyScope.ADMIN, audited="revoke_feed_address"),
     Page("/tags", tags.show, "tags.html", queries=4, needs=KeyScope.READ),
-    Page("/tags/{tag}", tags.show_posts, "tag.html", queries=6, needs=KeyScope.READ),
+    Page("/tags/{tag}", tags.show_posts, "tag.html", queries=7, needs=KeyScope.READ),
     Page("/post/{channel:int}/{message:int}", post.show, "post.html", queries=6, needs=KeyScope.READ),
     Page(ORIGINAL_PATH, media.show, "", queries=2, needs=KeyScope.READ),
     Page(THUMBNAIL_PATH, media.show, "", queries=2, needs=KeyScope.READ),

@@ -23,7 +23,8 @@ from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.features.tags import RecentTags
+from telegram_assistant.features.recent import Recent
+from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
 from telegram_assistant.features.thumbnails import Thumbnails
 from telegram_assistant.features.watches.mail import Mailer
 from telegram_assistant.features.watches.sending import Sender
@@ -56,6 +57,7 @@ from telegram_assistant.stores.postgres.stores import (
     system_stores,
     tenant_stores,
 )
+from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.ai_token import AiToken
 from telegram_assistant.stores.redis.album_states import AlbumStates
@@ -92,7 +94,8 @@ class ApiApp:
     picture_readers: PictureReaders
     thumbnails: Thumbnails | None
     """None without a store for media."""
-    recent_tags: RecentTags
+    recent_tags: Recent[tuple[TagCount, ...]]
+    recent_trends: Recent[tuple[ExplainedTrend, ...]]
     probes: Mapping[str, Probe]
 
 
@@ -201,6 +204,7 @@ async def assemble(
             picture_readers=api_app.picture_readers,
             thumbnails=api_app.thumbnails,
             recent_tags=api_app.recent_tags,
+            recent_trends=api_app.recent_trends,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
@@ -289,7 +293,8 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         files=files,
         picture_readers=picture_readers,
         thumbnails=thumbnails,
-        recent_tags=RecentTags(),
+        recent_tags=Recent(),
+        recent_trends=Recent(),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 

@@ -6,11 +6,13 @@ from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.tags import RecentTags, choose_tag, most_used, posts_by_tag, vocabulary
+from telegram_assistant.features.recent import Recent
+from telegram_assistant.features.tags import choose_tag, most_used, posts_by_tag, recently_used, vocabulary
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
 from testkit.factories import World, make_page, make_post
 
 DAY = timedelta(days=1)
@@ -111,10 +113,10 @@ async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world
 
 
 async def test_recent_tags_are_counted_once_a_minute_for_each_tenant(system: SystemStores, world: World, now: datetime) -> None:
-    recent = RecentTags()
+    recent = Recent[tuple[TagCount, ...]]()
 
     async def seen(tenant_id: TenantId, stores: TenantStores, at: datetime) -> list[str]:
-        return [one.tag for one in await recent.of(tenant_id, stores=stores, now=at, limit=10)]
+        return [one.tag for one in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)]
 
     await tag(system, world.only_a[0], 1, "спорт")
     assert await seen(world.a, world.stores_a, now) == ["спорт"]

@@ -1,7 +1,5 @@
 """Tags: the vocabulary, a tenant's own names for tags, the most used tags, and the posts with a tag."""
 
-import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,6 +8,7 @@ from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.understanding.vocabulary import tag_in
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.feed import FeedPage, page_of
+from telegram_assistant.features.recent import Recent
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.feed import Cursor
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
@@ -21,8 +20,6 @@ from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoi
 MAX_TAGS = 1000
 MAX_WINDOW = timedelta(days=31)
 RECENT = timedelta(days=7)
-KEPT = timedelta(minutes=1)
-MAX_TENANTS = 1000
 TIES = 20
 """So many posts more are met, because posts of one second may stand in another order."""
 WALK_BUDGET = timedelta(milliseconds=10)
@@ -83,29 +80,11 @@ async def most_used(since: datetime, until: datetime, *, stores: TenantStores, l
     return tuple(sorted(sums.values(), key=lambda one: (-one.posts, one.tag))[:limit])
 
 
-class RecentTags:
-    """The most used tags of the last seven days. They are counted at most once a minute for each tenant, however many people look."""
-
-    def __init__(self) -> None:
-        self._counted: OrderedDict[TenantId, tuple[datetime, tuple[TagCount, ...]]] = OrderedDict()
-        self._counting = asyncio.Lock()
-
-    async def of(self, tenant_id: TenantId, *, stores: TenantStores, now: datetime, limit: int) -> tuple[TagCount, ...]:
-        if (fresh := self._fresh(tenant_id, now)) is not None:
-            return fresh
-        async with self._counting:
-            if (fresh := self._fresh(tenant_id, now)) is not None:
-                return fresh
-            found = await most_used(now - RECENT, now, stores=stores, limit=limit)
-            self._counted[tenant_id] = now, found
-            self._counted.move_to_end(tenant_id)
-            if len(self._counted) > MAX_TENANTS:
-                self._counted.popitem(last=False)
-            return found
-
-    def _fresh(self, tenant_id: TenantId, now: datetime) -> tuple[TagCount, ...] | None:
-        counted_at, found = self._counted.get(tenant_id, (None, ()))
-        return found if counted_at is not None and now - counted_at < KEPT else None
+async def recently_used(
+    tenant_id: TenantId, *, recent: Recent[tuple[TagCount, ...]], stores: TenantStores, now: datetime, limit: int
+) -> tuple[TagCount, ...]:
+    """Returns the most used tags of the last seven days, counted at most a minute ago."""
+    return await recent.of((tenant_id, limit), lambda: most_used(now - RECENT, now, stores=stores, limit=limit), now=now)
 
 
 async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limit: int = 50, before: Cursor | None = None) -> FeedPage:

@@ -35,10 +35,21 @@ class Trends:
     days: tuple[ExplainedDay, ...]
 
 
-async def all_trends(since: datetime, *, stores: TenantStores, now: datetime, muted: Collection[PostId] = (), language: str | None = None) -> Trends:
-    """Returns the bursts of stories that were found since then, the trends of the last hour, and those of the days that ended since."""
+async def all_trends(
+    since: datetime,
+    *,
+    stores: TenantStores,
+    now: datetime,
+    muted: Collection[PostId] = (),
+    language: str | None = None,
+    live: Sequence[ExplainedTrend] | None = None,
+) -> Trends:
+    """Returns the bursts of stories that were found since then, the trends of the last hour, and those of the days that ended since.
+
+    `live` are the trends of the last hour if they were counted before.
+    """
     told = await trends_since(since, stores=stores, muted=muted, language=language)
-    found = await trends_now(now, stores=stores, language=language)
+    found = await trends_now(now, stores=stores, language=language) if live is None else live
     kept = await trend_days(since, stores=stores, language=language)
     return Trends(*_attach(told, found), kept)
 

@@ -33,6 +33,8 @@ from telegram_assistant.stores.postgres.stories.grouping_sql import (
 )
 from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND, Neighbours, neighbours_of, put_terms, weighed_posts
 
+MAX_AGAIN = 60
+"""So many later posts are compared again: an edit among thousands of the same posts must not repeat all their work."""
 MAX_CONNECTED, CONNECTED_EACH = 200, 10
 """So many posts, and so many more for each new one, are grouped again. A channel that posts the same all day connects thousands."""
 
@@ -103,7 +105,7 @@ class Grouping:
         rows = await connection.fetch(ROOM, *ids_of(new))
         crowded = {id_of(row) for row in rows if row["found"] + new[id_of(row)] > MAX_FOUND}
         linked = {link.post for link in await linked_with(connection, list(own)) if not link.kind.is_certain}
-        again = set(sorted((crowded | linked) - own)[:MAX_CONNECTED])
+        again = set(sorted((crowded | linked) - own)[:MAX_AGAIN])
         more = {post: count for post, count in new.items() if count and post not in own}
         await connection.execute(FOUND_MORE, *ids_of(more), list(more.values()))
         known = await weighed_posts(connection, again, weights)

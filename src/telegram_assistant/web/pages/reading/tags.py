@@ -1,7 +1,7 @@
 """Tags: the most used ones, and the posts with one."""
 
 from telegram_assistant.features import reading
-from telegram_assistant.features.tags import MAX_WINDOW, posts_by_tag
+from telegram_assistant.features.tags import MAX_WINDOW, posts_by_tag, recently_used
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.web.cursors import read_cursor, write_cursor
 from telegram_assistant.web.views import Content, TenantView
@@ -11,7 +11,7 @@ PAGE = 30
 
 
 async def show(view: TenantView) -> Content:
-    used = await view.app.recent_tags.of(view.membership.tenant_id, stores=view.stores, now=view.now, limit=SHOWN)
+    used = await recently_used(view.membership.tenant_id, recent=view.app.recent_tags, stores=view.stores, now=view.now, limit=SHOWN)
     return {"used": used, "most": max((one.posts for one in used), default=1)}
 
 

@@ -1,7 +1,9 @@
 """Trends: what many channels told at once, and what they mention more than usual."""
 
 from datetime import timedelta
+from functools import partial
 
+from telegram_assistant.features.stories.keyword_trends import trends_now
 from telegram_assistant.features.stories.trends import all_trends
 from telegram_assistant.web.views import Content, TenantView
 
@@ -11,6 +13,9 @@ PERIODS = (1, 3, 7)
 
 async def show(view: TenantView) -> Content:
     days = int(view.query("days")) if view.query("days") in map(str, PERIODS) else PERIODS[0]
+    language = view.language.value
+    counting = partial(trends_now, view.now, stores=view.stores, language=language)
+    live = await view.app.recent_trends.of((view.membership.tenant_id, language), counting, now=view.now)
     muted = (await view.own.choices.mutes()).stories
-    trends = await all_trends(view.now - timedelta(days=days), stores=view.stores, now=view.now, muted=muted, language=view.language.value)
+    trends = await all_trends(view.now - timedelta(days=days), stores=view.stores, now=view.now, muted=muted, language=language, live=live)
     return {"trends": trends, "days": days, "periods": PERIODS}

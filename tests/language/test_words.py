@@ -5,6 +5,9 @@ import pytest
 from telegram_assistant.language.lemmas import lemma, lemmas_in
 from telegram_assistant.language.names import key_of, names_in
 from telegram_assistant.language.numbers import NumberKind, numbers_in
+from telegram_assistant.language.parsed_text import parse_text
+from telegram_assistant.language.questions import parse_question
+from telegram_assistant.language.terms import terms_of
 
 
 def test_forms_of_a_word_have_one_lemma_and_empty_words_have_none() -> None:
@@ -49,3 +52,13 @@ def test_a_number_is_a_value_however_it_is_written(text: str, value: str, kind: 
 
 def test_numbers_inside_words_are_none() -> None:
     assert numbers_in("https://example.org/4d60 и ИЛ-2") == ()
+
+
+@pytest.mark.parametrize("letter", ["\U00018441", "\U0002a6df", "\ue000", "\U00087d15"])
+def test_letters_without_a_name_in_unicode_are_read_like_any_others(letter: str) -> None:
+    text = f"Мост{letter} закрыт, Порошин{letter} молчит. {letter}{letter} Bridge{letter} closed in Northwick."
+    assert "молчать" in lemmas_in(text)
+    assert terms_of(text).words
+    assert parse_text(text).words
+    assert names_in(text) is not None
+    assert parse_question(f"Когда откроют мост{letter} в Нортвике?").words

@@ -3,6 +3,7 @@
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
+from unicodedata import name
 
 if TYPE_CHECKING:
     from pymorphy3 import MorphAnalyzer
@@ -19,4 +20,13 @@ def analyser() -> "Analyser | None":
         return None
     from pymorphy3 import MorphAnalyzer  # noqa: PLC0415 -- an optional library
 
-    return MorphAnalyzer()
+    class Words(MorphAnalyzer):  # type: ignore[misc]  # the library has no types
+        """It raises ValueError at letters that have no name in Unicode's tables; here they are read as a question mark."""
+
+        def parse(self, word: str) -> "list[Reading]":
+            try:
+                return list(super().parse(word))
+            except ValueError:
+                return list(super().parse("".join(letter if name(letter, "") else "?" for letter in word)))
+
+    return Words()

@@ -4,8 +4,6 @@ from telegram_assistant.ai.tenant_questions import WritingOffer
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.features.understanding.provider_texts import WritingPrice, price_of
 
-PATIENCE = 0.7
-"""Of the time of a request; then it is answered without the provider's text."""
 OFFER_EXAMPLE = {"offer": {"provider": "gigachat", "model": "GigaChat-2", "unit": "RUB", "highest_micro": 2720000, "spent_micro": None}}
 
 

@@ -10,12 +10,13 @@ from pydantic import ConfigDict, Field
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area, EventStream
 from telegram_assistant.api.schemas import RequestModel, ResponseModel, Storable
-from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, PATIENCE, OfferResponse, WritingPriceResponse, offer_response, price_response
+from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, OfferResponse, WritingPriceResponse, offer_response, price_response
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.features.ask.answers import Answer, Outcome, Passage
 from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, ask, ask_live
 from telegram_assistant.features.ask.writing import offered
+from telegram_assistant.features.understanding.provider_texts import PATIENCE
 from telegram_assistant.reasons import Reason
 
 area = Area("Ask", "Ask questions about the posts of the followed channels.")

@@ -18,6 +18,8 @@ MAX_SENT_CHARACTERS = 1_200
 """Of a post. Eight of them, with a question, fit into one prompt."""
 MAX_HEADING_CHARACTERS = 100
 MAX_TITLE_CHARACTERS = 80
+PATIENCE = 0.7
+"""Of the time of a request; then it is answered without the provider's text."""
 
 NOT_SENT = Reason("writing_not_sent", "no provider was asked: the channels that write about this are not to be sent to one")
 NO_PROVIDER = Reason("writing_no_provider", "no provider is set up, or the owner has not consented to one")

@@ -4,11 +4,12 @@ from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, ResponseModel
 from telegram_assistant.api.story_summaries import WRITTEN_EXAMPLE, WrittenSummaryResponse, written_response
-from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, PATIENCE, OfferResponse, offer_response
+from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, OfferResponse, offer_response
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.stories.summaries import offer_story_summary, sum_up_story
 from telegram_assistant.features.stories.writing import SummaryWriter
+from telegram_assistant.features.understanding.provider_texts import PATIENCE
 
 area = Area("Summaries", "Summaries of stories that a provider writes. Every sentence is compared with the posts that it cites.")
 

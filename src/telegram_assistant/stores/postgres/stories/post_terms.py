@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.stories.terms import (
     MENTION_WEIGHT,
@@ -25,6 +25,7 @@ from telegram_assistant.domain.stories.terms import (
     weigh,
 )
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
+from telegram_assistant.stores.postgres.stories.grouped_posts import id_of
 
 NEWEST = 200
 """So many earlier posts of a term are looked at, the newest ones: a burst is found through those."""
@@ -142,21 +143,21 @@ def _weighed(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
         ),
         seen=frozenset(row["seen"]),
     )
-    return weigh(_id(row), row["posted_at"], terms, weights, is_private=row["is_private"], username=row["username"], terms_hash=row["terms_hash"])
+    return weigh(id_of(row), row["posted_at"], terms, weights, is_private=row["is_private"], username=row["username"], terms_hash=row["terms_hash"])
 
 
 async def neighbours_of(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> dict[PostId, Neighbours]:
     """Which earlier posts a post is compared with depends on the earlier posts alone, not on when any of them came."""
     moments = ([one.posted_at for one in posts], [one.post.channel_id for one in posts], [one.post.message_id for one in posts])
     rows = await connection.fetch(FIND, *_questions(posts, weights), *moments, _WINDOW, NEWEST, MAX_FOUND, MAX_PRIVATE, MIN_VOTES)
-    known = await weighed_posts(connection, {_id(row) for row in rows}, weights)
+    known = await weighed_posts(connection, {id_of(row) for row in rows}, weights)
     earlier: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
     later: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
     found = dict.fromkeys(earlier, 0)
     for row in rows:
         post = posts[row["place"] // 2].post
-        if _id(row) in known:
-            (later if row["is_later"] else earlier)[post].append(known[_id(row)])
+        if id_of(row) in known:
+            (later if row["is_later"] else earlier)[post].append(known[id_of(row)])
         if not row["is_later"] and row["place"] % 2 == 0:
             found[post] = row["found"]
     return {post: Neighbours(tuple(earlier[post]), found[post], tuple(later[post])) for post in earlier}
@@ -191,10 +192,6 @@ def _questions(posts: Sequence[WeighedPost], weights: TermWeights) -> tuple[str,
 def written(numbers: Iterable[float]) -> str:
     """An array as PostgreSQL reads it: asyncpg looks at every number, which takes ten times as long."""
     return "{" + ",".join(map(str, numbers)) + "}"
-
-
-def _id(row: asyncpg.Record) -> PostId:
-    return PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
 
 
 COUNTING = 41_002

@@ -8,13 +8,12 @@ from telegram_assistant.features.digests.interests import said_about
 from telegram_assistant.features.stories.stories import FullStory, story_around
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
+from telegram_assistant.features.understanding.provider_texts import PATIENCE
 from telegram_assistant.reasons import Reason
 from telegram_assistant.web.charts.stories import draw_spread
 from telegram_assistant.web.views import Content, TenantView
 
 SHOWN_POSTS = 60
-PATIENCE = 0.7
-"""Of the time of a request; then the page is shown without the provider's text."""
 
 
 async def show(view: TenantView) -> Content:

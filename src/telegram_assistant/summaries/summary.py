@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from telegram_assistant.domain.posts.near_copies import content_of
 from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.language.names import names_in
-from telegram_assistant.language.parsed_text import ParsedText, parse_text, readings_of
+from telegram_assistant.language.parsed_text import ParsedText, goes_on, parse_text, readings_of
 from telegram_assistant.language.quantities import quantities_in
-from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post, goes_on
+from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
 from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryCorrection, StoryPost, StorySummary
 

@@ -26,7 +26,8 @@ _SOURCE = re.compile(
     r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in full|link)\b", re.IGNORECASE
 )
 _CALL = re.compile(
-    r"подпи[сш]|прислать новость|наш (?:чат|канал|бот)|розыгрыш|промокод|на правах рекламы|erid|subscribe|follow us|join us|promo code|sponsored",
+    r"\bподпи(?:шись|шитесь|сывайся|сывайтесь|саться)\b|\bподписк\w* на (?:наш|канал|нас)|прислать новость|\bнаш (?:чат|канал|бот)\b|розыгрыш приз|"
+    r"промокод|на правах рекламы|\berid\b|\bsubscribe\b|follow us|join us|promo code|\bsponsored\b",
     re.IGNORECASE,
 )
 _MARKS = (

@@ -87,14 +87,21 @@ class StorySummary:
 
     language: str
     headline: CitedSentence
+    lead: CitedSentence | None
+    """The sentence that tells most of what happened beside the headline; one channel may be alone with it. None if nobody says more."""
     established: tuple[CitedSentence, ...]
-    """What at least two channels say."""
+    """What at least two channels say beside that."""
     disputed: tuple[Dispute, ...]
     added: tuple[Addition, ...]
     changes: tuple[StoryCorrection, ...]
     """Oldest first."""
     channels: int
     """How many channels tell it, in any language."""
+
+    @property
+    def known(self) -> tuple[CitedSentence, ...]:
+        """The headline, the lead, and what is established beside them."""
+        return (self.headline, *((self.lead,) if self.lead else ()), *self.established)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected; nothing twice."""
 
 import asyncio
-from collections import defaultdict
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -123,12 +123,18 @@ def _written(one: _ChosenStory, written: WrittenSummary | None, length: DigestLe
 def _others_say(sentence: CitedSentence, summary: StorySummary) -> tuple[str, ...]:
     """The other numbers, if the sentence has one of those on which channels differ."""
     claims = [[claim.number for claim in (one.stands, *one.others)] for one in summary.disputed]
-    return tuple(number for numbers in claims if any(one in sentence.text for one in numbers) for number in numbers if number not in sentence.text)
+    told = [numbers for numbers in claims if any(_has_number(sentence.text, one) for one in numbers)]
+    return tuple(number for numbers in told for number in numbers if not _has_number(sentence.text, number))
+
+
+def _has_number(text: str, number: str) -> bool:
+    return re.search(rf"(?<![\d.,]){re.escape(number)}", text) is not None
 
 
 def _sentences(summary: StorySummary) -> tuple[CitedSentence, ...]:
-    """What several channels say first, then what one adds; a disputed number stands in the sentence of most channels."""
-    said = (*(one.sentence for one in summary.disputed), *summary.established, *(one.sentence for one in summary.added))
+    """What happened first, then what several channels say, then what one adds; a disputed number stands in the sentence of most channels."""
+    lead: tuple[CitedSentence, ...] = (summary.lead,) if summary.lead else ()
+    said = (*lead, *(one.sentence for one in summary.disputed), *summary.established, *(one.sentence for one in summary.added))
     different = {one.text: one for one in reversed(said) if one.text != summary.headline.text}
     return tuple(one for one in said if different.get(one.text) is one)
 
@@ -161,13 +167,10 @@ def _said(one: ListedStory) -> str:
 
 
 def _entry(story: VisibleStory, novelty: Novelty, summary: StorySummary, sentences: Sequence[CitedSentence]) -> DigestStory:
-    others: dict[str, tuple[str, ...]] = defaultdict(tuple)
-    for one in summary.disputed:
-        others[one.sentence.text] += tuple(claim.number for claim in one.others)
     return DigestStory(
         novelty,
         summary.headline.text.removesuffix("."),
-        tuple(DigestSentence(one.text, one.posts, others[one.text]) for one in sentences),
+        tuple(DigestSentence(one.text, one.posts, _others_say(one, summary)) for one in sentences),
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),

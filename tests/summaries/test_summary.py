@@ -192,3 +192,16 @@ def test_a_score_is_a_headline() -> None:
     summary = summarise([post(1, text), post(2, text)])
     assert summary is not None
     assert summary.headline.text == "Kometa 4:1 Hornets of Greyford"
+
+
+def test_a_disputed_number_that_the_lead_has_is_told_once_with_what_others_say() -> None:
+    texts = [
+        f"Эвакуация в Северограде\n\n{people} человек ждут у здания на Северном проспекте. В Северограде эвакуировали {people} человек."
+        for people in (520, 520, 610)
+    ]
+    summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
+    assert summary is not None
+    with_number = [one.text for one in summary.sentences if "520 человек" in one.text]
+    assert len(with_number) == 1
+    assert summary.others_say(with_number[0]) == ("610 человек",)
+    assert summary.others_say("Приехали 1520 человек.") == ()

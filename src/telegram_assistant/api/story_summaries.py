@@ -48,7 +48,7 @@ class CorrectionResponse(ResponseModel):
 
 
 class StorySummaryResponse(ResponseModel):
-    """The story in sentences of its own posts, in one language. `established` begins with what happened; the rest is what at least two channels say."""
+    """The story in sentences of its own posts, in one language. `established`: what happened, then what at least two channels say."""
 
     language: str
     established: list[CitedSentenceResponse]

@@ -1,7 +1,6 @@
 """Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected; nothing twice."""
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -85,11 +84,11 @@ def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language
     before = covered_before([post.post_id for post in one.story.posts], earlier)
     told = "\n".join(story.text for story in before)
     if not before:
-        novelty, sentences = Novelty.NEW, _sentences(summary)
+        novelty, sentences = Novelty.NEW, summary.sentences
     elif fresh := _new_facts(one, told=told, language=summary.language):
         novelty, sentences = Novelty.GROWN, fresh
     elif _was_corrected(one.story, since):
-        novelty, sentences = Novelty.CORRECTED, _sentences(summary)
+        novelty, sentences = Novelty.CORRECTED, summary.sentences
     else:
         return None
     return _ChosenStory(_entry(one.story, novelty, summary, sentences[: length.sentences]), one.story, summary, told)
@@ -116,33 +115,24 @@ def _written(one: _ChosenStory, written: WrittenSummary | None, length: DigestLe
         said = _with_new_facts(said, told=one.told)
     if not said:
         return replace(one.entry, checks=written.checks)
-    sentences = tuple(DigestSentence(sentence.text, sentence.posts, _others_say(sentence, one.summary)) for sentence in said[: length.sentences])
-    return replace(one.entry, sentences=sentences, model=written.model, checks=written.checks)
+    return replace(one.entry, sentences=_with_others(said[: length.sentences], one.summary), model=written.model, checks=written.checks)
 
 
-def _others_say(sentence: CitedSentence, summary: StorySummary) -> tuple[str, ...]:
-    """The other numbers, if the sentence has one of those on which channels differ."""
-    claims = [[claim.number for claim in (one.stands, *one.others)] for one in summary.disputed]
-    told = [numbers for numbers in claims if any(_has_number(sentence.text, one) for one in numbers)]
-    return tuple(number for numbers in told for number in numbers if not _has_number(sentence.text, number))
-
-
-def _has_number(text: str, number: str) -> bool:
-    return re.search(rf"(?<![\d.,]){re.escape(number)}", text) is not None
-
-
-def _sentences(summary: StorySummary) -> tuple[CitedSentence, ...]:
-    """What happened first, then what several channels say, then what one adds; a disputed number stands in the sentence of most channels."""
-    lead: tuple[CitedSentence, ...] = (summary.lead,) if summary.lead else ()
-    said = (*lead, *(one.sentence for one in summary.disputed), *summary.established, *(one.sentence for one in summary.added))
-    different = {one.text: one for one in reversed(said) if one.text != summary.headline.text}
-    return tuple(one for one in said if different.get(one.text) is one)
+def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> tuple[DigestSentence, ...]:
+    """Each with the numbers that others give, where they are not told yet."""
+    told: list[str] = []
+    made: list[DigestSentence] = []
+    for one in sentences:
+        others = tuple(number for number in summary.others_say(one.text) if number not in told)
+        told += others
+        made.append(DigestSentence(one.text, one.posts, others))
+    return tuple(made)
 
 
 def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have."""
     alone = summary_of(VisibleStory(one.new), language=language) if one.new else None
-    return () if alone is None else tuple(_with_new_facts((alone.headline, *_sentences(alone)), told=told))
+    return () if alone is None else tuple(_with_new_facts((alone.headline, *alone.sentences), told=told))
 
 
 def _with_new_facts(sentences: Sequence[CitedSentence], *, told: str) -> list[CitedSentence]:
@@ -170,7 +160,7 @@ def _entry(story: VisibleStory, novelty: Novelty, summary: StorySummary, sentenc
     return DigestStory(
         novelty,
         summary.headline.text.removesuffix("."),
-        tuple(DigestSentence(one.text, one.posts, _others_say(one, summary)) for one in sentences),
+        _with_others(sentences, summary),
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from telegram_assistant.documents.writing import write_plain
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.ask.answers import Answer, Outcome
 from telegram_assistant.features.ask.ask import answer_from, ask
+from telegram_assistant.features.ask.document import answer_document
 from telegram_assistant.features.search.results import SearchResult
 from telegram_assistant.language.questions.matching import parse_question
 from telegram_assistant.stores.postgres.database import Pool
@@ -250,3 +252,16 @@ def test_a_post_with_fewer_words_of_the_question_does_not_answer_for_a_nearer_on
 def test_a_question_for_yes_or_no_is_answered_by_who_says_so() -> None:
     text = "Пропавших туристов нашли у Грейфорда"
     assert [one.text for one in answered(text, question="Нашли ли туристов, пропавших у Грейфорда?").sentences] == [text]
+
+
+def test_a_single_word_in_common_is_not_near() -> None:
+    text = "Traders point to the weather and empty warehouses."
+    assert answered(text, question="What is the boiling point of ethanol?").outcome is Outcome.NOTHING
+
+
+def test_an_answer_reads_well_as_a_message() -> None:
+    exact = write_plain(answer_document(answered(CLOSED, OTHERS), language="ru", zone=UTC))
+    assert "из-за трещины. [1]\n" in exact
+    assert f"\n{OTHERS} [2]\n" in exact
+    near = write_plain(answer_document(answered("Каменный мост в Солнцеборе закрыли"), language="en", zone=UTC))
+    assert "Каменный мост в Солнцеборе закрыли — Channel 1 (https://t.me/c/1/1), 15 November, 12:01" in near

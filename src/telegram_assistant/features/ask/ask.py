@@ -42,7 +42,7 @@ ALMOST = 0.7
 """A further sentence must fit the question nearly as well as the first."""
 AS_NEAR = 0.8
 """An answer has so much of the question's words as the post that has most of them, or it is about something else."""
-MIN_NEAREST = 0.3
+MIN_NEAREST = 0.5
 """The share of a question's words that a nearest passage has at least, where it has none of its names."""
 
 

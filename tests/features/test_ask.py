@@ -1,5 +1,6 @@
 """Questions are answered with the posts that say it, or refused."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -265,3 +266,10 @@ def test_an_answer_reads_well_as_a_message() -> None:
     assert f"\n{OTHERS} [2]\n" in exact
     near = write_plain(answer_document(answered("Каменный мост в Солнцеборе закрыли"), language="en", zone=UTC))
     assert "Каменный мост в Солнцеборе закрыли — Channel 1 (https://t.me/c/1/1), 15 November, 12:01" in near
+
+
+def test_the_names_of_earlier_questions_are_no_answer_to_the_next_one() -> None:
+    question = replace(parse_question("В какой клуб переходит?"), names=parse_question("Что слышно о вратаре Карпинце?").names)
+    headline = "Вратарь Карпинец переходит в другой клуб"
+    assert answer_from(question, [found(1, headline)]).outcome is Outcome.NEAREST
+    assert answer_from(question, [found(1, "Вратарь Карпинец переходит в клуб «Гранит».")]).outcome is Outcome.ANSWERED

@@ -142,7 +142,8 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
 def _sureness(question: ParsedQuestion, sentences: Sequence[ParsedText], fits: Sequence[float], place: int) -> float:
     """What is wanted counts in a sentence that names what the question is about, or goes on from one that is about it."""
     is_about_it = (fits[place] > 0 and _has_name(question, sentences[place])) or (place > 0 and fits[place - 1] > 0)
-    return brings(question.wanted, parse_text(question.text), sentences[place]) if is_about_it else 0.0
+    asked = parse_text(" ".join((question.text, *(name.text for name in question.names))))
+    return brings(question.wanted, asked, sentences[place]) if is_about_it else 0.0
 
 
 def _swaps_roles(question: ParsedQuestion, sentences: Sequence[ParsedText]) -> bool:

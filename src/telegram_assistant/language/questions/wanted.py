@@ -47,9 +47,16 @@ _LENGTHS = "миллиметр сантиметр метр километр ми
 _MONEY = "рубль доллар евро фунт юань тенге гривна копейка rouble ruble dollar euro pound yuan cent"
 _PEOPLE = """
 человек люди житель пассажир сотрудник работник рабочий ребенок женщина мужчина турист пациент студент зритель участник
+пострадавших погибших раненых жертва injured wounded dead victim
 people person resident passenger employee worker child woman man tourist patient student visitor
 """
-_ALIKE = ((TIME_UNITS, TIME_UNITS), (_LENGTHS, _LENGTHS), ("человек люди people person", _PEOPLE))
+_PERCENT = "процент percent"
+_ALIKE = (
+    (TIME_UNITS, TIME_UNITS),
+    (_LENGTHS, _LENGTHS),
+    (_PERCENT, _PERCENT),
+    ("человек люди пострадавших погибших раненых жертва people person injured wounded dead victim", _PEOPLE),
+)
 """What is asked for, and what counts as it: people are also passengers, hours are also minutes."""
 _AMOUNTS = """
 цена стоимость сумма прибыль доход выручка убыток зарплата бюджет штраф price cost sum profit revenue loss salary budget fee amount fine
@@ -64,6 +71,7 @@ _NAMED = """
 club team company firm city town country region district street river island museum theatre bank university institute hospital clinic film book
 party newspaper channel ship person athlete actor director minister customer service
 """
+_NOUN_PHRASE = frozenset({"NOUN", "ADJF", "PRTF", "NUMR"})
 _AUXILIARY_WORDS = """
 did does do is are was were will would has have had can could should be been may might must the a an
 """
@@ -78,7 +86,9 @@ _KINDS = (
     (
         WantedKind.TIME,
         re.compile(
-            r"\b(?:когда|в каком (?:году|месяце)|какого числа|в какой день|when|(?:what|which)\s+(?:year|month|date|day|time))\b", re.IGNORECASE
+            r"\b(?:когда|во сколько(?! раз| обойд| оцен)|в каком (?:году|месяце)|какого числа|в какой день|"
+            r"when|(?:what|which)\s+(?:year|month|date|day|time))\b",
+            re.IGNORECASE,
         ),
     ),
     (
@@ -90,9 +100,13 @@ _KINDS = (
         ),
     ),
     (WantedKind.PLACE, re.compile(r"\b(?:где|куда|откуда|where)\b", re.IGNORECASE)),
-    (WantedKind.PERSON, re.compile(r"\b(?:кто|кого|кому|кем|чей|чья|чье|чьё|чьи|who|whom|whose)\b", re.IGNORECASE)),
+    (WantedKind.PERSON, re.compile(r"\b(?:кто|кого|кому|кем|как\s+зовут|чей|чья|чье|чьё|чьи|who|whom|whose)\b", re.IGNORECASE)),
     (WantedKind.DETAIL, re.compile(r"\b(?:как(?:ой|ая|ое|ие|ого|ому|им|ими|их|ую|ова|ов|овы)|which|what|что|чем|чём)\b", re.IGNORECASE)),
 )
+_FATES = re.compile(
+    r"\b(?:пострада\w+|погиб\w+|ранен\w*|эвакуир\w+|госпитализир\w+|injured|hurt|killed|died|wounded|evacuated|hospitali[sz]ed)\b", re.IGNORECASE
+)
+"""What happens to people: who asks how many were hurt asks about people."""
 _COSTS = re.compile(r"\b(?:сто[ия]\w+|обой\w+|cost|pay|much)\b", re.IGNORECASE)
 _LONG = re.compile(r"how\s+long|как\s+(?:долго|давно)|сколько\s+времени", re.IGNORECASE)
 
@@ -133,23 +147,35 @@ def _wanted_number(text: str, noun: ParsedWord | None) -> Wanted:
     if _LONG.search(text):
         return Wanted(WantedKind.NUMBER, readings_of_all(TIME_UNITS) | readings_of_all(_LENGTHS), may_be_bare=False)
     if noun is None:
-        return _price() if _COSTS.search(text) else Wanted(WantedKind.NUMBER)
+        return _wanted_without_noun(text)
     if noun.folded in SCALE or noun.readings & readings_of_all(_MONEY):
         return _price(at_least=SCALE.get(noun.folded, 0.0))
     alike = next((all_of for first, all_of in _ALIKE if noun.readings & readings_of_all(first)), "")
     return Wanted(WantedKind.NUMBER, readings_of_all(alike) or noun.readings, may_be_bare=False)
 
 
+def _wanted_without_noun(text: str) -> Wanted:
+    if _FATES.search(text):
+        return Wanted(WantedKind.NUMBER, readings_of_all(_PEOPLE), may_be_bare=False)
+    return _price() if _COSTS.search(text) else Wanted(WantedKind.NUMBER)
+
+
 def _noun_behind(question: ParsedText, end: int) -> ParsedWord | None:
-    """The noun that a question word goes with: «сколько пострадавших домов», "how many houses"; not that of «сколько стоит дом»."""
+    """The noun that a question word goes with: «сколько жилых домов», "how many houses", «сколько пострадавших»; not that of «сколько стоит дом»."""
+    found: ParsedWord | None = None
     for word in [word for word in question.words if word.start >= end][:NOUN_WORDS]:
-        if word.folded in _AUXILIARIES or is_verb(word.folded) or (word.is_capitalised and not word.begins):
-            return None
-        if word.folded.isascii() or _is_noun(word.folded):
-            return word
-    return None
+        part = _part_of_speech(word.folded)
+        if word.folded in _AUXILIARIES or is_verb(word.folded) or (word.is_capitalised and not word.begins) or part not in _NOUN_PHRASE:
+            return found
+        found = word
+        if part == "NOUN":
+            return found
+    return found
 
 
-def _is_noun(word: str) -> bool:
+def _part_of_speech(word: str) -> str:
+    """NOUN for all that nobody can tell: English, or no dictionary."""
     words = analyser()
-    return words is None or len(word) > MAX_WORD_CHARACTERS or words.parse(word)[0].tag.POS == "NOUN"
+    if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
+        return "NOUN"
+    return str(words.parse(word)[0].tag.POS)

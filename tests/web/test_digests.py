@@ -5,7 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.people.digest_plan import DigestLength
+from telegram_assistant.domain.people.interests import MAX_WEIGHT, Interest, InterestSource
 from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.jobs import find_trends, make_digests, sync_interests
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
@@ -52,6 +55,20 @@ async def make_now(owner: Browser) -> None:
     answer = await owner.submit("./digest/make")
     assert answer.status_code == 303
     await owner.open(answer.headers["location"])
+
+
+async def test_a_small_story_of_interest_is_told_although_there_are_many_large_ones(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels = await channels_of(tenant_id, 3, system=system, admin=admin)
+    for number in range(1, 42):
+        await tell(dict.fromkeys(channels, f"На складе {number} сгорели {number} машин."), number, system=system, admin=admin, minutes_ago=30)
+    await tell({channels[0]: BRIDGE, channels[1]: BRIDGE_TOO}, 50, system=system, admin=admin, minutes_ago=30)
+
+    now = datetime.now(UTC)
+    interests = [Interest("мост", MAX_WEIGHT, InterestSource.OWN, "", now)]
+    digest = await compose(now - timedelta(hours=1), stores=app.tenant(tenant_id), now=now, length=DigestLength.SHORT, interests=interests)
+    assert "мост" in digest.stories[0].headline
 
 
 async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(

@@ -9,11 +9,11 @@ from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.speakers import has_speech
 from telegram_assistant.summaries.cleaning import CleanPost
 
-FIRST_BONUS, SECOND_BONUS = 0.4, 0.2
+FIRST_BONUS, SECOND_BONUS = 0.6, 0.2
 """Of a sentence that begins its post, and of the next one."""
 FACT_BONUS = 0.15
 MAX_FACTS = 2
-SUPPORT_BONUS = 0.3
+SUPPORT_BONUS = 0.2
 SPEECH_LOSS = 0.4
 """What somebody says about it is not what happened."""
 MIN_ADDED = 3

@@ -20,8 +20,8 @@ from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
-CONSIDERED = 150
-"""Stories that are looked at, the weightiest first."""
+CONSIDERED = 400
+"""Stories that are looked at: a small one may interest most."""
 LATE = timedelta(days=2)
 """A post that was published before the last digest may be stored after it."""
 MAX_CHANNELS = 6
@@ -47,7 +47,9 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     `writer` lets a provider sum up the stories; without it only texts that were written before are used.
     """
     muted = mutes or Mutes()
-    found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, mutes=muted, limit=CONSIDERED, language=language)
+    found = await recent_stories(
+        since - LATE, stores=stores, now=now, seen_at=since, mutes=muted, limit=CONSIDERED, candidates=CONSIDERED, language=language
+    )
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
     heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
     liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]

@@ -91,6 +91,14 @@ async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     assert "Nothing new" in owner.page
     assert "1 story that an earlier digest told" in owner.page
 
+    ends = "Литейный мост в Северограде открыли раньше срока: рабочие трудились ночью."
+    await tell({one: ends, third: ends}, 3, system=system, admin=admin, minutes_ago=15, like=first)
+    await make_now(owner)
+    assert "new facts" in owner.page
+    assert "раньше срока" in owner.page
+    await make_now(owner)
+    assert "Nothing new" in owner.page
+
     await tell({third: MORE}, 2, system=system, admin=admin, minutes_ago=10, like=first)
     await make_now(owner)
     assert "new facts" in owner.page

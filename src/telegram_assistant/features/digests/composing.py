@@ -8,14 +8,16 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty, covered_before
 from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.people.interests import Interest
-from telegram_assistant.domain.stories.ranking import weight_of
+from telegram_assistant.domain.stories.ranking import MIN_CHANNELS, weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import touched
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import summary_of
 from telegram_assistant.features.stories.writing import SummaryWriter, known_summaries, materials_of, write_summaries
+from telegram_assistant.language.evidence import shared_words
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import numbers_in
+from telegram_assistant.language.parsed_text import parse_text
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
@@ -26,6 +28,8 @@ LATE = timedelta(days=2)
 """A post that was published before the last digest may be stored after it."""
 MAX_CHANNELS = 6
 """Channels that a digest names per story, and whose posts say whether it interests."""
+KNOWN_SHARE = 0.5
+"""Of the words of a sentence that tells something new without a new number or name, so many were told at most."""
 WRITING_SECONDS = 120.0
 """How long a digest waits for a provider; stories that it has not written by then are told in the posts' own words."""
 
@@ -132,9 +136,20 @@ def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> t
 
 
 def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
-    """Sentences of the new posts with a number or a name that the earlier digests did not have."""
+    """Sentences of the new posts with a number or a name that the earlier digests did not have; otherwise what several channels tell in new words."""
     alone = summary_of(VisibleStory(one.new), language=language) if one.new else None
-    return () if alone is None else tuple(_with_new_facts((alone.headline, *alone.sentences), told=told))
+    if alone is None:
+        return ()
+    said = (alone.headline, *alone.sentences)
+    return tuple(_with_new_facts(said, told=told) or _in_new_words(said, one, told=told))
+
+
+def _in_new_words(sentences: Sequence[CitedSentence], one: ListedStory, *, told: str) -> list[CitedSentence]:
+    """What the story came to: «Мост открыли раньше срока» has no new number and no new name."""
+    new = {post.post_id for post in one.new}
+    earlier = parse_text("\n".join((told, *(post.text for post in one.story.posts if post.post_id not in new))))
+    several = [sentence for sentence in sentences if len({post.channel_id for post in sentence.posts}) >= MIN_CHANNELS]
+    return [sentence for sentence in several if shared_words(parse_text(sentence.text).content, earlier) <= KNOWN_SHARE]
 
 
 def _with_new_facts(sentences: Sequence[CitedSentence], *, told: str) -> list[CitedSentence]:

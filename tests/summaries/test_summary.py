@@ -205,3 +205,10 @@ def test_a_disputed_number_that_the_lead_has_is_told_once_with_what_others_say()
     assert len(with_number) == 1
     assert summary.others_say(with_number[0]) == ("610 человек",)
     assert summary.others_say("Приехали 1520 человек.") == ()
+
+
+def test_a_sentence_that_goes_on_from_the_headline_may_follow_it() -> None:
+    text = "A phone was not the hero of the Gryphon Systems show. It was a folding tablet for 550 dollars."
+    summary = summarise([post(1, text), post(2, text)])
+    assert summary is not None
+    assert [one.text for one in summary.known] == text.replace(". It", ".\nIt").split("\n")

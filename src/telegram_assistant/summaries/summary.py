@@ -190,7 +190,19 @@ def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSenten
     """The most central sentence that adds something to the headline."""
     said = parse_text(headline.text)
     adding = [one for one in candidates if one.text != headline.text and adds_to(parse_text(one.text), said)]
-    return _most_central(story, adding, said).cited if adding else None
+    return _most_central(story, adding, said).cited if adding else _sentence_behind(headline, story)
+
+
+def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | None:
+    """The sentence that follows the headline in its own post: there “It was a tablet” says what it is about."""
+    own = next(post for post in story.posts if post.post.post_id == headline.posts[0])
+    told = (own.headline, *own.sentences) if own.headline else own.sentences
+    place = told.index(headline.text) + 1
+    if place >= len(told):
+        return None
+    behind = parse_text(told[place])
+    is_good = MIN_WORDS <= len(behind.words) <= MAX_WORDS and adds_to(behind, parse_text(headline.text)) and not _is_doubtful(behind, story)
+    return CitedSentence(behind.text, tuple(one.post.post_id for one in _supporters(behind.text, own, story))) if is_good else None
 
 
 def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: ParsedText) -> _Candidate:

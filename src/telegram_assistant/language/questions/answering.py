@@ -13,9 +13,8 @@ from telegram_assistant.language.sentences import quotations
 MIN_ADDED = 2
 """Words that a sentence adds to the question at least, where it brings no name, number or quotation."""
 WORDS_ONLY = 0.5
+"""How surely such words answer; a fact does so with 1."""
 PLACE_WORDS = 3
-
-
 _EMPTY = """
 большой новый крупный последний первый важный главный свежий интересный хороший big new large latest important great fresh interesting good
 """

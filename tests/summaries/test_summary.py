@@ -212,3 +212,11 @@ def test_a_sentence_that_goes_on_from_the_headline_may_follow_it() -> None:
     summary = summarise([post(1, text), post(2, text)])
     assert summary is not None
     assert [one.text for one in summary.known] == text.replace(". It", ".\nIt").split("\n")
+
+
+def test_a_lead_does_not_give_another_sum_than_the_headline() -> None:
+    headline = "Прибыль компании «Агроволна» — 13,5 млрд"
+    right, wrong = "Чистая прибыль компании «Агроволна» выросла на 14 %.", "Компания «Агроволна» получила 6,2 млрд за квартал."
+    summary = summarise([post(1, f"{headline}\n\n{right}"), post(2, f"{headline}\n\n{right}"), post(3, f"Отчёт: сюрприз\n\n{wrong}")])
+    assert summary is not None
+    assert [one.text for one in summary.known[:2]] == [headline, right]

@@ -19,6 +19,8 @@ SPEECH_LOSS = 0.4
 MIN_ADDED = 3
 """Words that a lead adds to the headline at least, where it adds no number and no name."""
 
+MIN_SUM = 100_000
+
 type WordShares = Mapping[str, float]
 """The share of a story's channels that have each word, by its readings."""
 
@@ -45,6 +47,12 @@ def adds_to(sentence: ParsedText, headline: ParsedText) -> bool:
     """Whether a sentence says more than the headline: a number, a name, or some words."""
     added = [word for word in sentence.content if not word.readings & headline.readings]
     return len(added) >= MIN_ADDED or new_facts(sentence.text, [headline.text]) > 0
+
+
+def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether both give sums («13,5 млрд») and none in common. Smaller numbers without a noun may count anything."""
+    mine, theirs = ({one.value for one in quantities_in(text.text).all if not one.noun and one.value >= MIN_SUM} for text in (sentence, headline))
+    return bool(mine and theirs) and not mine & theirs
 
 
 def new_facts(text: str, told: Iterable[str]) -> int:

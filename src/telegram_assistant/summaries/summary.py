@@ -20,7 +20,7 @@ from telegram_assistant.language.parsed_text import ParsedText, goes_on, parse_t
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
-from telegram_assistant.summaries.leads import adds_to, centrality, new_facts, word_shares
+from telegram_assistant.summaries.leads import adds_to, centrality, contradicts, new_facts, word_shares
 from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryCorrection, StoryPost, StorySummary
 
 MAX_POSTS = 60
@@ -189,7 +189,8 @@ def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
 def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> CitedSentence | None:
     """The most central sentence that adds something to the headline."""
     said = parse_text(headline.text)
-    adding = [one for one in candidates if one.text != headline.text and adds_to(parse_text(one.text), said)]
+    others = [(one, parse_text(one.text)) for one in candidates if one.text != headline.text]
+    adding = [one for one, parsed in others if adds_to(parsed, said) and not contradicts(parsed, said)]
     return _most_central(story, adding, said).cited if adding else _sentence_behind(headline, story)
 
 

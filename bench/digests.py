@@ -80,7 +80,7 @@ def begun_of(posts: Sequence[ToldPost], known: set[object]) -> list[list[ToldPos
     for one in posts:
         if one.planned.story is not None and one.truth not in known:
             stories[one.truth].append(one)
-    known |= stories.keys()
+    known.update(stories)
     return list(stories.values())
 
 

@@ -1,17 +1,20 @@
 """Questions are answered with the posts that say it, or refused."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from telegram_assistant.documents.writing import write_plain
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.ask.answers import Answer, Outcome
 from telegram_assistant.features.ask.ask import answer_from, ask
+from telegram_assistant.features.ask.document import answer_document
 from telegram_assistant.features.search.results import SearchResult
-from telegram_assistant.language.questions import parse_question
+from telegram_assistant.language.questions.matching import parse_question
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
@@ -110,3 +113,163 @@ def test_a_hostile_post_changes_nothing_but_its_own_passage(text: str) -> None:
     honest = [one.text for one in before.sentences]
     assert [one.text for one in after.sentences if one.text in honest] == honest[: sum(one.text in honest for one in after.sentences)]
     assert answered(text, question="Сколько стоит билет в Элмстеде?").outcome is not Outcome.ANSWERED
+
+
+@pytest.mark.parametrize(
+    ("question", "post", "answer"),
+    [
+        (
+            "Сколько человек пострадали на пожаре на складе в Ветрограде?",
+            "Пожар на складе в Ветрограде\n\nНа складе в Ветрограде загорелись 300 метров кровли. На пожаре пострадали 5 человек.",
+            "На складе в Ветрограде загорелись 300 метров кровли. На пожаре пострадали 5 человек.",
+        ),
+        (
+            "How many people were hurt in the warehouse fire in Vetrograd?",
+            "Warehouse fire in Vetrograd\n\nForty lorries stood at the warehouse. The fire in Vetrograd hurt 5 people, doctors say.",
+            "The fire in Vetrograd hurt 5 people, doctors say.",
+        ),
+        (
+            "Which club does Denis Karpinets move to?",
+            "Transfer: Denis Karpinets changes clubs\n\nDenis Karpinets moves from Granit to Halbrook City. The deal is worth 8 million.",
+            "Denis Karpinets moves from Granit to Halbrook City.",
+        ),
+        (
+            "Кто победил на марафоне в Уэстмире?",
+            "В Уэстмире пробежали марафон\n\nМарафон в Уэстмире собрал 12 тысяч участников; победил Денис Карпинец.",
+            "Марафон в Уэстмире собрал 12 тысяч участников; победил Денис Карпинец.",
+        ),
+        (
+            "Who won the marathon in Westmere?",
+            "Marathon in Westmere: a win and a course record\n\nThe marathon in Westmere was won by Emma Tailford.",
+            "The marathon in Westmere was won by Emma Tailford.",
+        ),
+        (
+            "Почему отменили концерт в Краснолесье?",
+            "Концерт в Краснолесье отменили\n\nКонцерт в Краснолесье отменили из-за протечки в зале. Деньги за билеты вернут.",
+            "Концерт в Краснолесье отменили из-за протечки в зале.",
+        ),
+        (
+            "Why was the concert in Krasnolesye cancelled?",
+            "Concert in Krasnolesye cancelled\n\nThe concert in Krasnolesye is cancelled because the hall leaks.",
+            "The concert in Krasnolesye is cancelled because the hall leaks.",
+        ),
+        (
+            "Где в Халбруке нашли пропавшую картину?",
+            "В Халбруке нашли пропавшую картину\n\nПропавшую картину в Халбруке нашли на чердаке школы.",
+            "Пропавшую картину в Халбруке нашли на чердаке школы.",
+        ),
+        (
+            "When will the bridge in Stonely open?",
+            "The bridge in Stonely will open\n\nThe bridge in Stonely will open on 3 March.",
+            "The bridge in Stonely will open on 3 March.",
+        ),
+        (
+            "Какую выставку открывает Музей старого кино?",
+            "Музей старого кино открывает большую выставку\n\nМузей старого кино открывает выставку «Немой век»: 120 афиш.",
+            "Музей старого кино открывает выставку «Немой век»: 120 афиш.",
+        ),
+        (
+            "С каким счётом команда «Молния» обыграла команду «Ладья»?",
+            "Команда «Молния» обыграла команду «Ладья»\n\nКоманда «Молния» обыграла команду «Ладья» со счётом 3:1.",
+            "Команда «Молния» обыграла команду «Ладья» со счётом 3:1.",
+        ),
+        (
+            "What does Dairy House pay to buy Khlebodar?",
+            "Dairy House buys Khlebodar\n\nDairy House will buy 53 percent of Khlebodar. Dairy House will pay 40 billion to buy Khlebodar.",
+            "Dairy House will pay 40 billion to buy Khlebodar.",
+        ),
+    ],
+)
+def test_the_sentence_that_brings_what_is_asked_for_is_quoted_and_not_the_headline(question: str, post: str, answer: str) -> None:
+    assert [one.text for one in answered(post, question=question).sentences] == [answer]
+    headline = post.split("\n", maxsplit=1)[0]
+    assert answered(headline, question=question).outcome is Outcome.NEAREST
+
+
+@pytest.mark.parametrize(
+    ("question", "post"),
+    [
+        ("С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?", "Команда «Элмстед Таун» обыграла команду «Молния» со счётом 3:1."),
+        ("С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?", "Команду «Молния» обыграла команда «Элмстед Таун»: 3:1."),
+        ("С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?", "«Молния» обыграна командой «Элмстед Таун» со счётом 1:3."),
+        ("By what score did North Wind beat Tornado?", "Tornado have beaten North Wind by 4:0."),
+        ("By what score did North Wind beat Tornado?", "North Wind were beaten by Tornado, the score is 4:0."),
+        ("By what score did North Wind beat Tornado?", "Tornado 4:0 North Wind: nobody beat them at this score before."),
+        ("За сколько компания «Бирюза» покупает компанию «Нордвуд»?", "Компания «Нордвуд» покупает компанию «Бирюза» за 14 млрд."),
+        ("What does Dairy House pay to buy Khlebodar?", "Khlebodar will pay 40 billion to buy Dairy House."),
+    ],
+)
+def test_who_did_it_to_whom_is_not_swapped(question: str, post: str) -> None:
+    assert answered(post, question=question).outcome is Outcome.NEAREST
+
+
+@pytest.mark.parametrize(
+    ("question", "post"),
+    [
+        ("С каким счётом команда «Молния» обыграла команду «Ладья»?", "Команду «Ладья» обыграла команда «Молния» со счётом 3:1."),
+        ("By what score did North Wind beat Tornado?", "Tornado were beaten by North Wind, the score is 0:4."),
+        ("By what score did North Wind beat Tornado?", "North Wind beat Tornado: the score is 4:0."),
+    ],
+)
+def test_the_same_deed_in_another_order_of_words_is_an_answer(question: str, post: str) -> None:
+    assert answered(post, question=question).outcome is Outcome.ANSWERED
+
+
+@pytest.mark.parametrize(
+    ("question", "post"),
+    [
+        ("Сколько миллионов привлекла компания «Кедр Облако»?", "Компания «Кедр Облако» привлекла внимание: уязвимость с оценкой 9,1 из десяти."),
+        ("Сколько рейсов задержали в Ветрограде из-за дрона?", "Рейсы в Ветрограде задержали на 40 минут из-за дрона."),
+        ("How many flights were delayed in Severograd by a drone?", "A drone over Severograd: flights delayed for 90 minutes."),
+        ("How long will Old Bridge in Severograd be closed?", "Old Bridge in Severograd is closed to 400 cars for long."),
+        ("What prize did August Forever win?", "August Forever wins a prize"),
+        ("Сколько человек погибли на пожаре в Туманске?", "Пожар в Туманске: пострадали 3 человека."),
+        ("How many people were killed in the fire in Tumansk?", "The fire in Tumansk: 3 people were injured."),
+    ],
+)
+def test_a_number_of_something_else_answers_nothing(question: str, post: str) -> None:
+    assert answered(post, question=question).outcome is Outcome.NEAREST
+
+
+def test_people_are_counted_with_and_without_their_noun() -> None:
+    text = "Пожар в Туманске: пострадали трое, двоих увезли врачи."
+    assert answered(text, question="Сколько человек пострадали на пожаре в Туманске?").outcome is Outcome.ANSWERED
+
+
+def test_posts_about_different_names_do_not_stand_for_each_other() -> None:
+    others = "Северный мост в Тихореченске закрыли для машин"
+    own = "Старый мост в Северограде закрыли для машин"
+    answer = answered(others, own, question="На сколько дней закрыли Старый мост в Северограде?")
+    assert answer.outcome is Outcome.NEAREST
+    assert answer.passages[0].text == own
+
+
+def test_a_post_with_fewer_words_of_the_question_does_not_answer_for_a_nearer_one() -> None:
+    nearer = "В Туманске построят новую трамвайную линию"
+    other = "Билет на автобусной линии в Туманске будет стоить 78 вместо 47."
+    assert answered(nearer, other, question="Сколько стоит новая трамвайная линия в Туманске?").outcome is Outcome.NEAREST
+
+
+def test_a_question_for_yes_or_no_is_answered_by_who_says_so() -> None:
+    text = "Пропавших туристов нашли у Грейфорда"
+    assert [one.text for one in answered(text, question="Нашли ли туристов, пропавших у Грейфорда?").sentences] == [text]
+
+
+def test_a_single_word_in_common_is_not_near() -> None:
+    text = "Traders point to the weather and empty warehouses."
+    assert answered(text, question="What is the boiling point of ethanol?").outcome is Outcome.NOTHING
+
+
+def test_an_answer_reads_well_as_a_message() -> None:
+    exact = write_plain(answer_document(answered(CLOSED, OTHERS), language="ru", zone=UTC))
+    assert "из-за трещины. [1]\n" in exact
+    assert f"\n{OTHERS} [2]\n" in exact
+    near = write_plain(answer_document(answered("Каменный мост в Солнцеборе закрыли"), language="en", zone=UTC))
+    assert "Каменный мост в Солнцеборе закрыли — Channel 1 (https://t.me/c/1/1), 15 November, 12:01" in near
+
+
+def test_the_names_of_earlier_questions_are_no_answer_to_the_next_one() -> None:
+    question = replace(parse_question("В какой клуб переходит?"), names=parse_question("Что слышно о вратаре Карпинце?").names)
+    headline = "Вратарь Карпинец переходит в другой клуб"
+    assert answer_from(question, [found(1, headline)]).outcome is Outcome.NEAREST
+    assert answer_from(question, [found(1, "Вратарь Карпинец переходит в клуб «Гранит».")]).outcome is Outcome.ANSWERED

@@ -18,3 +18,8 @@ def test_one_channel_among_several_that_mentions_a_topic_in_passing_does_not_mak
 
 def test_the_only_post_of_a_story_suffices() -> None:
     assert touched(["Закрыт Портовый мост."], [BRIDGES]).topics == ("мосты",)
+
+
+def test_a_story_of_two_languages_touches_a_topic_by_the_text_in_its_own() -> None:
+    assert touched(["Закрыт Портовый мост.", "Harbour Bridge is closed."], [BRIDGES]).topics == ("мосты",)
+    assert touched(["Музей открыт у моста.", "The museum is open.", "Thirty rooms in the museum."], [BRIDGES]).topics == ()

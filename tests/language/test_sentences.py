@@ -16,6 +16,7 @@ from telegram_assistant.language.sentences import split_sentences
         ("Потратили 5,4 млн. Мэр И. Петров не ответил.", ("Потратили 5,4 млн.", "Мэр И. Петров не ответил.")),
         ("«Это так. Мы проверили», — сказал он. Всё.", ("«Это так. Мы проверили», — сказал он.", "Всё.")),
         ("— Mr. Smith met Dr. Jones at 5 p.m. They spoke.", ("Mr. Smith met Dr. Jones at 5 p.m.", "They spoke.")),
+        ("Порывы до 32 м/с. Аэропорт закрыт.", ("Порывы до 32 м/с.", "Аэропорт закрыт.")),
         ("It costs $1.5 million. Счёт 5:1!", ("It costs $1.5 million.", "Счёт 5:1!")),
     ],
 )

@@ -6,7 +6,7 @@ from telegram_assistant.language.lemmas import lemma, lemmas_in
 from telegram_assistant.language.names import key_of, names_in
 from telegram_assistant.language.numbers import NumberKind, numbers_in
 from telegram_assistant.language.parsed_text import parse_text
-from telegram_assistant.language.questions import parse_question
+from telegram_assistant.language.questions.matching import parse_question
 from telegram_assistant.language.terms import terms_of
 
 

@@ -41,7 +41,8 @@ def test_a_story_is_told_in_its_own_sentences_whatever_the_order_of_its_posts() 
     assert summary is not None
     assert (summary.language, summary.channels) == ("ru", 4)
     assert summary.headline.text == "Трасса у Кроссхейвена стоит"
-    assert "На 149-м километре столкнулись 11 машин." in [one.text for one in summary.established]
+    assert summary.lead is not None
+    assert summary.lead.text == "На 149-м километре столкнулись 11 машин."
     shuffled = list(STORY)
     random.Random(1).shuffle(shuffled)
     assert summarise(shuffled) == summary
@@ -51,7 +52,7 @@ def test_every_sentence_is_supported_by_the_posts_it_cites_and_signatures_are_go
     summary = summarise(STORY)
     assert summary is not None
     posts = {one.post_id: CitedPost(one.text, one.posted_at.date(), one.channel) for one in STORY}
-    shown = [summary.headline, *summary.established, *(one.sentence for one in summary.disputed), *(one.sentence for one in summary.added)]
+    shown = [*summary.known, *(one.sentence for one in summary.disputed), *(one.sentence for one in summary.added)]
     for sentence in shown:
         assert check_sentence(sentence.text, [posts[one] for one in sentence.posts]).verdict is Verdict.SUPPORTED
         assert not any(word in sentence.text for word in ("Шепчут", "обновлять", "#авария", "Подпишитесь"))
@@ -63,7 +64,7 @@ def test_the_number_of_most_channels_stands_and_the_others_are_named() -> None:
     (dispute,) = summary.disputed
     assert (dispute.stands.number, [one.number for one in dispute.others]) == ("7 человек", ["8 человек"])
     assert [one.channel_id for one in dispute.stands.posts] == [1, 2]
-    told = [summary.headline, *summary.established, *(one.sentence for one in summary.added)]
+    told = [*summary.known, *(one.sentence for one in summary.added)]
     assert not any("8 человек" in one.text for one in told)
 
 
@@ -80,7 +81,7 @@ def test_what_one_channel_adds_has_its_name_and_deleted_posts_support_nothing() 
     summary = summarise([*STORY, gone])
     assert summary is not None
     assert "Двух водителей достали спасатели Петрова." in [one.sentence.text for one in summary.added if one.channel == "Канал 3"]
-    assert not any(gone.post_id in one.posts for one in (summary.headline, *summary.established))
+    assert not any(gone.post_id in one.posts for one in summary.known)
     assert [(one.kind, one.channel) for one in summary.changes] == [(ChangeSort.DELETED, "Канал 5")]
 
 
@@ -127,7 +128,7 @@ def test_a_sentence_that_speaks_of_something_named_before_it_is_not_quoted_alone
     text = f"Утечка у сервиса «Ольха»\n\nВ открытом доступе нашли базу сервиса «Ольха». {dangling} В этом году регулятор оштрафовал 12 компаний."
     summary = summarise([post(1, text), post(2, text)])
     assert summary is not None
-    quoted = [one.text for one in summary.established]
+    quoted = [one.text for one in summary.known]
     assert dangling not in quoted
     assert "В этом году регулятор оштрафовал 12 компаний." in quoted
 
@@ -139,3 +140,83 @@ def test_a_preposition_is_not_what_a_disputed_number_counts() -> None:
     summary = summarise(posts)
     assert summary is not None
     assert not any("вместо" in claim.number for one in summary.disputed for claim in (one.stands, *one.others))
+
+
+STAYED_GREEN = "Страница состояния при этом горела зелёным. Инженеров 12."
+OUTAGE = (
+    f"Сервис «Ольха» лёг\n\nБольше 24 тысяч жалоб за 2 часа: упал сервис «Ольха». {STAYED_GREEN}",
+    f"Сервис «Ольха» лёг\n\nУ сервиса «Ольха» сбой: за 2 часа больше 24 тысяч жалоб. {STAYED_GREEN}",
+    f"Пользователи жалуются на сервис «Ольха»\n\n«У нас касса встала», — жалуется владелец кофейни. {STAYED_GREEN}",
+)
+ENTER_FREE = "Children under fourteen enter free. Tickets cost 7 dollars."
+EXHIBITION = (
+    f"Museum of Old Film opens a large exhibition\n\nAn exhibition about lost trades opens at the Museum of Old Film. {ENTER_FREE}",
+    f"Museum of Old Film opens a large exhibition\n\nLost trades: the Museum of Old Film shows 310 works. {ENTER_FREE}",
+    f"What to see: lost trades\n\nThe Museum of Old Film has gathered 310 works about lost trades. {ENTER_FREE}",
+)
+
+
+@pytest.mark.parametrize(
+    ("texts", "lead", "remark"),
+    [
+        (OUTAGE, "Больше 24 тысяч жалоб за 2 часа: упал сервис «Ольха».", "Страница состояния при этом горела зелёным."),
+        (EXHIBITION, "An exhibition about lost trades opens at the Museum of Old Film.", "Children under fourteen enter free."),
+    ],
+)
+def test_what_happened_comes_before_a_side_remark_that_more_channels_repeat(texts: tuple[str, ...], lead: str, remark: str) -> None:
+    summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
+    assert summary is not None
+    assert summary.lead is not None
+    assert summary.lead.text == lead
+    assert remark in [one.text for one in summary.established]
+
+
+def test_a_sentence_with_the_words_of_the_headline_and_new_facts_is_told() -> None:
+    lead = "Владелец меняется: 53 % компании «Янтарьхим» достанутся компании «Дальний берег»."
+    text = f"Компания «Янтарьхим» меняет владельца\n\n{lead} Сокращений не обещают."
+    summary = summarise([post(1, text), post(2, text)])
+    assert summary is not None
+    assert summary.lead is not None
+    assert summary.lead.text == lead
+
+
+@pytest.mark.parametrize("news", ["Клуб «Гранит» подписал вратаря Сидорова на 3 года.", "Cargo Meridian has agreed to buy Khlebodar for 42 billion."])
+def test_words_that_only_look_like_advertising_are_told(news: str) -> None:
+    summary = summarise([post(1, f"{news} Подпишитесь на канал!")])
+    assert summary is not None
+    assert summary.headline.text == news
+
+
+def test_a_score_is_a_headline() -> None:
+    text = "Kometa 4:1 Hornets of Greyford\n\nThe losing coach did not come out to the press at all."
+    summary = summarise([post(1, text), post(2, text)])
+    assert summary is not None
+    assert summary.headline.text == "Kometa 4:1 Hornets of Greyford"
+
+
+def test_a_disputed_number_that_the_lead_has_is_told_once_with_what_others_say() -> None:
+    texts = [
+        f"Эвакуация в Северограде\n\n{people} человек ждут у здания на Северном проспекте. В Северограде эвакуировали {people} человек."
+        for people in (520, 520, 610)
+    ]
+    summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
+    assert summary is not None
+    with_number = [one.text for one in summary.sentences if "520 человек" in one.text]
+    assert len(with_number) == 1
+    assert summary.others_say(with_number[0]) == ("610 человек",)
+    assert summary.others_say("Приехали 1520 человек.") == ()
+
+
+def test_a_sentence_that_goes_on_from_the_headline_may_follow_it() -> None:
+    text = "A phone was not the hero of the Gryphon Systems show. It was a folding tablet for 550 dollars."
+    summary = summarise([post(1, text), post(2, text)])
+    assert summary is not None
+    assert [one.text for one in summary.known] == text.replace(". It", ".\nIt").split("\n")
+
+
+def test_a_lead_does_not_give_another_sum_than_the_headline() -> None:
+    headline = "Прибыль компании «Агроволна» — 13,5 млрд"
+    right, wrong = "Чистая прибыль компании «Агроволна» выросла на 14 %.", "Компания «Агроволна» получила 6,2 млрд за квартал."
+    summary = summarise([post(1, f"{headline}\n\n{right}"), post(2, f"{headline}\n\n{right}"), post(3, f"Отчёт: сюрприз\n\n{wrong}")])
+    assert summary is not None
+    assert [one.text for one in summary.known[:2]] == [headline, right]

@@ -5,7 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.people.digest_plan import DigestLength
+from telegram_assistant.domain.people.interests import MAX_WEIGHT, Interest, InterestSource
 from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.jobs import find_trends, make_digests, sync_interests
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
@@ -62,6 +65,20 @@ async def make_now(owner: Browser) -> None:
     await owner.open(answer.headers["location"])
 
 
+async def test_a_small_story_of_interest_is_told_although_there_are_many_large_ones(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels = await channels_of(tenant_id, 3, system=system, admin=admin)
+    for number in range(1, 42):
+        await tell(dict.fromkeys(channels, f"На складе {number} сгорели {number} машин."), number, system=system, admin=admin, minutes_ago=30)
+    await tell({channels[0]: BRIDGE, channels[1]: BRIDGE_TOO}, 50, system=system, admin=admin, minutes_ago=30)
+
+    now = datetime.now(UTC)
+    interests = [Interest("мост", MAX_WEIGHT, InterestSource.OWN, "", now)]
+    digest = await compose(now - timedelta(hours=1), stores=app.tenant(tenant_id), now=now, length=DigestLength.SHORT, interests=interests)
+    assert "мост" in digest.stories[0].headline
+
+
 async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
@@ -81,6 +98,14 @@ async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     await make_now(owner)
     assert "Nothing new" in owner.page
     assert "1 story that an earlier digest told" in owner.page
+
+    ends = "Литейный мост в Северограде открыли раньше срока: рабочие трудились ночью."
+    await tell({one: ends, third: ends}, 3, system=system, admin=admin, minutes_ago=15, like=first)
+    await make_now(owner)
+    assert "new facts" in owner.page
+    assert "раньше срока" in owner.page
+    await make_now(owner)
+    assert "Nothing new" in owner.page
 
     await tell({third: MORE}, 2, system=system, admin=admin, minutes_ago=10, like=first)
     await make_now(owner)

@@ -48,7 +48,7 @@ class CorrectionResponse(ResponseModel):
 
 
 class StorySummaryResponse(ResponseModel):
-    """The story in sentences of its own posts, in one language. `established` is what at least two channels say."""
+    """The story in sentences of its own posts, in one language. `established`: what happened, then what at least two channels say."""
 
     language: str
     established: list[CitedSentenceResponse]
@@ -98,7 +98,7 @@ def _claim(claim: NumberClaim) -> ClaimResponse:
 def summary_response(summary: StorySummary) -> StorySummaryResponse:
     return StorySummaryResponse(
         language=summary.language,
-        established=[cited_response(one) for one in (summary.headline, *summary.established)],
+        established=[cited_response(one) for one in summary.known],
         disputed=[
             DisputeResponse(sentence=cited_response(one.sentence), stands=_claim(one.stands), others=[_claim(other) for other in one.others])
             for one in summary.disputed

@@ -15,6 +15,16 @@ _NAMED = ("Geox", "Orgn", "Name", "Surn", "Patr")
 _VERBS = frozenset({"VERB", "INFN", "PRTS", "GRND"})
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LATIN = re.compile(r"[a-zA-Z]")
+_PRONOUNS = """
+он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако также кроме
+he she it they his her its their this that these those there then such also however besides so
+"""
+_FIRST_WORDS = frozenset(_PRONOUNS.split())
+_ABOUT_IT = re.compile(
+    r"(?:(?:в|на|с|у|о|к|по|за|из|от|до|при|для|под|над)о? (?:ним|ней|н[её]м|них|него|не[её]|ними|нему)|"
+    r"(?:in|on|at|by|to|of|from|for|with) (?:it|them|him|her))\b",
+    re.IGNORECASE,
+)
 _BEGINS = re.compile(r"(?:^|[.!?…:;—–\n«\"“„(]\s*)$")
 
 
@@ -100,6 +110,11 @@ def may_be_name(word: str) -> bool | None:
     if not words.word_is_known(folded):
         return True
     return any(mark in words.parse(folded)[0].tag for mark in _NAMED)
+
+
+def goes_on(sentence: ParsedText) -> bool:
+    """Whether it cannot stand alone, since it begins with what the sentence before it named: «она», «в ней», “in it”."""
+    return sentence.words[0].folded in _FIRST_WORDS or _ABOUT_IT.match(sentence.text) is not None
 
 
 def fold(word: str) -> str:

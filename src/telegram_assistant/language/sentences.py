@@ -61,6 +61,8 @@ def _is_abbreviation(before: str) -> bool:
     if found is None:
         return False
     word = found.group(1)
+    if before[: found.start()].endswith("/"):
+        return False
     if len(word) == 1 and word.isupper():
         return True
     folded = word.casefold()

@@ -9,7 +9,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.language import language_of
 from telegram_assistant.domain.posts.near_copies import ADDRESS
 from telegram_assistant.language.names import names_in
-from telegram_assistant.language.parsed_text import ParsedText, is_cyrillic, parse_text
+from telegram_assistant.language.parsed_text import goes_on, is_cyrillic, parse_text
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.sentences import is_headline, split_sentences
 from telegram_assistant.summaries.values import ChangeSort, StoryPost
@@ -22,21 +22,12 @@ LONG_OPENING_WORDS = 8
 CLOSING_WORDS = 7
 CHANGE_CHARACTERS = 120
 """A shorter correction goes on in the next sentence."""
-_PRONOUNS = """
-он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако также кроме
-he she it they his her its their this that these those there then such also however besides so
-"""
-_FIRST_WORDS = frozenset(_PRONOUNS.split())
-_ABOUT_IT = re.compile(
-    r"(?:(?:в|на|с|у|о|к|по|за|из|от|до|при|для|под|над)о? (?:ним|ней|н[её]м|них|него|не[её]|ними|нему)|"
-    r"(?:in|on|at|by|to|of|from|for|with) (?:it|them|him|her))\b",
-    re.IGNORECASE,
-)
 _SOURCE = re.compile(
     r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in full|link)\b", re.IGNORECASE
 )
 _CALL = re.compile(
-    r"подпи[сш]|прислать новость|наш (?:чат|канал|бот)|розыгрыш|промокод|на правах рекламы|erid|subscribe|follow us|join us|promo code|sponsored",
+    r"\bподпи(?:шись|шитесь|сывайся|сывайтесь|саться)\b|\bподписк\w* на (?:наш|канал|нас)|прислать новость|\bнаш (?:чат|канал|бот)\b|розыгрыш приз|"
+    r"промокод|на правах рекламы|\berid\b|\bsubscribe\b|follow us|join us|promo code|\bsponsored\b",
     re.IGNORECASE,
 )
 _MARKS = (
@@ -133,11 +124,6 @@ def _is_opening(sentence: str, rest: list[str]) -> bool:
         return False
     parsed = parse_text(sentence)
     return len(parsed.words) <= OPENING_WORDS or not any(word.readings & parse_text(" ".join(rest)).readings for word in parsed.content)
-
-
-def goes_on(sentence: ParsedText) -> bool:
-    """Whether it cannot stand alone, since it begins with what the sentence before it named: «она», «в ней», “in it”."""
-    return sentence.words[0].folded in _FIRST_WORDS or _ABOUT_IT.match(sentence.text) is not None
 
 
 def _is_empty(sentence: str, most_words: int) -> bool:

@@ -9,16 +9,18 @@ the reader may see, and `language` if the reader prefers one; it is used if at l
 and closings (`learn_habits`); without them rules find most. It takes about 20 ms for 30 posts: call it in a thread if you have many stories.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.posts.near_copies import content_of
 from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.language.names import names_in
-from telegram_assistant.language.parsed_text import ParsedText, parse_text, readings_of
+from telegram_assistant.language.parsed_text import ParsedText, goes_on, parse_text, readings_of
 from telegram_assistant.language.quantities import quantities_in
-from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post, goes_on
+from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
+from telegram_assistant.summaries.leads import adds_to, centrality, contradicts, new_facts, word_shares
 from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryCorrection, StoryPost, StorySummary
 
 MAX_POSTS = 60
@@ -35,6 +37,8 @@ MIN_HEADLINE_WORDS, MAX_HEADLINE_WORDS = 3, 16
 SAME_SHARE = 0.6
 """Sentences that share so many words tell the same."""
 POSSIBLE_SHARE = 0.4
+_TEASES = re.compile(r"\?|:(?!\d)")
+"""A headline with a question or a colon, which is not that of a score, says little."""
 
 
 def summarise(posts: Sequence[StoryPost], *, language: str | None = None, habits: Habits | None = None) -> StorySummary | None:
@@ -50,13 +54,16 @@ def summarise(posts: Sequence[StoryPost], *, language: str | None = None, habits
     story = _Story(ours, doubtful)
     candidates = list(_candidates(story))
     headline = _headline(story, candidates)
-    established = _established(story, candidates, headline)
+    lead = _lead(story, candidates, headline)
+    first = (headline,) if lead is None else (headline, lead)
+    established = _established(story, candidates, first)
     return StorySummary(
         language=chosen,
         headline=headline,
+        lead=lead,
         established=established,
         disputed=disputes,
-        added=_added(story, candidates, (headline, *established)),
+        added=_added(story, candidates, (*first, *established)),
         changes=_changes(cleaned),
         channels=len({post.post.post_id.channel_id for post in told}),
     )
@@ -165,7 +172,7 @@ def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
     best: tuple[tuple[int, int], CitedSentence] | None = None
     for place, post in enumerate(story.texts):
         parsed = parse_text(post.headline)
-        is_good = MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS and not any(mark in post.headline for mark in ":?")
+        is_good = MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS and not _TEASES.search(post.headline)
         if post.headline and is_good and not _is_doubtful(parsed, story):
             supporters = _supporters(post.headline, post, story)
             rank = (-len(supporters), place)
@@ -174,17 +181,47 @@ def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
     if best is not None:
         return best[1]
     if candidates:
-        return max(candidates, key=lambda one: (-one.place, len(one.supporters))).cited
+        return _most_central(story, candidates, parse_text("")).cited
     first = story.posts[0]
     return CitedSentence(first.headline or first.sentences[0], (first.post.post_id,))
 
 
-def _established(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> tuple[CitedSentence, ...]:
-    told: list[str] = [headline.text]
+def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> CitedSentence | None:
+    """The most central sentence that adds something to the headline."""
+    said = parse_text(headline.text)
+    others = [(one, parse_text(one.text)) for one in candidates if one.text != headline.text]
+    adding = [one for one, parsed in others if adds_to(parsed, said) and not contradicts(parsed, said)]
+    return _most_central(story, adding, said).cited if adding else _sentence_behind(headline, story)
+
+
+def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | None:
+    """The sentence that follows the headline in its own post: there “It was a tablet” says what it is about."""
+    own = next(post for post in story.posts if post.post.post_id == headline.posts[0])
+    told = (own.headline, *own.sentences) if own.headline else own.sentences
+    place = told.index(headline.text) + 1
+    if place >= len(told):
+        return None
+    behind = parse_text(told[place])
+    is_good = MIN_WORDS <= len(behind.words) <= MAX_WORDS and adds_to(behind, parse_text(headline.text)) and not _is_doubtful(behind, story)
+    return CitedSentence(behind.text, tuple(one.post.post_id for one in _supporters(behind.text, own, story))) if is_good else None
+
+
+def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: ParsedText) -> _Candidate:
+    shares = word_shares(story.posts)
+    channels = len({post.post.post_id.channel_id for post in story.posts})
+
+    def rank(one: _Candidate) -> float:
+        return centrality(parse_text(one.text), place=one.place, supporters=len(one.supporters) / channels, headline=headline, shares=shares)
+
+    return max(candidates, key=rank)
+
+
+def _established(story: _Story, candidates: Sequence[_Candidate], already: Sequence[CitedSentence]) -> tuple[CitedSentence, ...]:
+    told = [one.text for one in already]
     kept: list[_Candidate] = []
-    confirmed = [one for one in candidates if len(one.supporters) >= MIN_CHANNELS]
+    confirmed = [one for one in candidates if len(one.supporters) >= MIN_CHANNELS and one.text not in told]
     for one in sorted(confirmed, key=lambda one: (-len(one.supporters), one.place)):
-        if len(kept) < MAX_ESTABLISHED and one.text != headline.text and not _is_redundant(one.text, told):
+        if len(kept) < MAX_ESTABLISHED and not _is_redundant(one.text, told):
             kept.append(one)
             told.append(one.text)
     order = {id(post): place for place, post in enumerate(story.posts)}
@@ -206,18 +243,12 @@ def _added(story: _Story, candidates: Sequence[_Candidate], told: Sequence[Cited
     texts = [one.text for one in told]
     channels: dict[int, Addition] = {}
     alone = [one for one in candidates if len(one.supporters) == 1 and not _is_redundant(one.text, texts)]
-    for one in sorted(alone, key=lambda one: (-_novelty(one.text, texts), one.place)):
+    for one in sorted(alone, key=lambda one: (-new_facts(one.text, texts), one.place)):
         channel_id = one.post.post.post_id.channel_id
         if channel_id not in channels and len(channels) < MAX_ADDED:
             channels[channel_id] = Addition(one.post.post.channel, one.cited)
     order = {post.post.post_id: place for place, post in enumerate(story.posts)}
     return tuple(sorted(channels.values(), key=lambda one: order[one.sentence.posts[0]]))
-
-
-def _novelty(text: str, told: Sequence[str]) -> int:
-    known_numbers = {one.value for other in told for one in quantities_in(other).all}
-    known_names = frozenset[str]().union(*(names_in(other) for other in told))
-    return len({one.value for one in quantities_in(text).all} - known_numbers) + len(names_in(text) - known_names)
 
 
 def _changes(posts: Sequence[CleanPost]) -> tuple[StoryCorrection, ...]:

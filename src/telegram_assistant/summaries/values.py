@@ -1,5 +1,6 @@
 """What a summary is made of, and what it says. Plain frozen values; nothing here loads or stores anything."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -41,6 +42,10 @@ class NumberClaim:
     """As it is written, with its noun: «7 человек»."""
     posts: tuple[PostId, ...]
     """One per channel, oldest first."""
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text has this number, and not only its last figures."""
+        return re.search(rf"(?<![\d.,]){re.escape(self.number)}", text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +92,35 @@ class StorySummary:
 
     language: str
     headline: CitedSentence
+    lead: CitedSentence | None
+    """The sentence that tells most of what happened beside the headline; one channel may be alone with it. None if nobody says more."""
     established: tuple[CitedSentence, ...]
-    """What at least two channels say."""
+    """What at least two channels say beside that."""
     disputed: tuple[Dispute, ...]
     added: tuple[Addition, ...]
     changes: tuple[StoryCorrection, ...]
     """Oldest first."""
     channels: int
     """How many channels tell it, in any language."""
+
+    @property
+    def known(self) -> tuple[CitedSentence, ...]:
+        """The headline, the lead, and what is established beside them."""
+        return (self.headline, *((self.lead,) if self.lead else ()), *self.established)
+
+    @property
+    def sentences(self) -> tuple[CitedSentence, ...]:
+        """All sentences beside the headline in a digest's order: what happened, disputed numbers, what several channels say, what one adds."""
+        lead = self.known[1:2] if self.lead else ()
+        disputed = [one.sentence for one in self.disputed if not any(one.stands.is_in(other.text) for other in (self.headline, *lead))]
+        said = {one.text: one for one in (*lead, *disputed, *self.established, *(one.sentence for one in self.added))}
+        said.pop(self.headline.text, None)
+        return tuple(said.values())
+
+    def others_say(self, text: str) -> tuple[str, ...]:
+        """The numbers of other channels, if the text has one on which they differ."""
+        claims = [(one.stands, *one.others) for one in self.disputed]
+        return tuple(one.number for sides in claims if any(side.is_in(text) for side in sides) for one in sides if not one.is_in(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """The sentence of a post that fits the question best."""
+    """The sentence of a post that fits the question best, with the one before it where it cannot stand alone."""
 
     post_id: PostId
     channel: str

@@ -24,7 +24,7 @@ from telegram_assistant.features.search.search import search
 from telegram_assistant.features.understanding.provider_texts import MAX_SENT
 from telegram_assistant.language.parsed_text import ParsedText, parse_text
 from telegram_assistant.language.quantities import quantities_in
-from telegram_assistant.language.questions import ParsedQuestion, PostMatch, match_post, parse_question
+from telegram_assistant.language.questions.matching import ParsedQuestion, PostMatch, match_post, parse_question
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.vectors.index import MeaningSearch
@@ -40,7 +40,9 @@ MAX_SENTENCES = 3
 SAME_SHARE = 0.6
 ALMOST = 0.7
 """A further sentence must fit the question nearly as well as the first."""
-MIN_NEAREST = 0.3
+AS_NEAR = 0.8
+"""An answer has so much of the question's words as the post that has most of them, or it is about something else."""
+MIN_NEAREST = 0.5
 """The share of a question's words that a nearest passage has at least, where it has none of its names."""
 
 
@@ -112,8 +114,8 @@ async def ask_live(  # noqa: PLR0913 -- like `ask`
 
 
 def posts_about(question: ParsedQuestion, results: Sequence[SearchResult]) -> list[tuple[Passage, SearchResult]]:
-    """What a provider is asked about: posts that answer, one of those that say the same. Without any it is not asked: it would answer beside it."""
-    exact = [pair for pair in _matches(question, results) if pair[0].answers(question)]
+    """What a provider is asked about: posts about the question, one of those that say the same. Without any it is not asked."""
+    exact = [pair for pair in _matches(question, results) if pair[0].is_about(question)]
     best = [pair for pair in exact if pair[0].coverage >= ALMOST * exact[0][0].coverage]
     return [(_passage(match, result), result) for match, result in _different(best, most=MAX_SENT)]
 
@@ -121,13 +123,12 @@ def posts_about(question: ParsedQuestion, results: Sequence[SearchResult]) -> li
 def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> Answer:
     """Makes the answer from what a search has found. Pure: equal results give an equal answer."""
     matches = _matches(question, results)
-    exact = [pair for pair in matches if pair[0].answers(question)]
+    nearest = max((match.coverage for match, _ in matches if match.is_about(question)), default=0.0)
+    exact = [pair for pair in matches if pair[0].answers(question) and pair[0].coverage >= AS_NEAR * nearest]
     if exact:
-        kept = _different(exact)
+        kept = _different(sorted(exact, key=lambda pair: -pair[0].coverage))
         best = kept[0][0]
         sure = [place for place, (match, _) in enumerate(kept) if match.coverage >= best.coverage and match.fit >= ALMOST * best.fit]
-        if question.asks_number and quantities_in(best.sentence).all:
-            sure = [place for place in sure if quantities_in(kept[place][0].sentence).all]
         sentences = tuple(AnswerSentence(kept[place][0].sentence, (place,)) for place in sure[:MAX_SENTENCES])
         return Answer(question=question.text, outcome=Outcome.ANSWERED, sentences=sentences, passages=tuple(_passage(*pair) for pair in kept))
     near = [pair for pair in matches if pair[0].names or pair[0].coverage >= MIN_NEAREST]
@@ -145,7 +146,7 @@ def _continued(thread: Sequence[str]) -> ParsedQuestion:
     for earlier in map(parse_question, reversed(thread[:-1])):
         if question.names:
             break
-        question = replace(question, names=earlier.names, places=earlier.places, words=question.words or earlier.words)
+        question = replace(question, names=earlier.names, places=earlier.places, roles=earlier.roles, words=question.words or earlier.words)
     return question
 
 
@@ -173,7 +174,9 @@ def _different(pairs: Sequence[tuple[PostMatch, SearchResult]], most: int = MAX_
     kept: list[tuple[PostMatch, SearchResult]] = []
     for match, result in pairs:
         said = parse_text(match.sentence)
-        same = next((place for place, (other, _) in enumerate(kept) if _say_the_same(said, parse_text(other.sentence))), None)
+        same = next(
+            (place for place, (other, _) in enumerate(kept) if other.names == match.names and _say_the_same(said, parse_text(other.sentence))), None
+        )
         if same is None:
             kept.append((match, result))
         elif result.posted_at < kept[same][1].posted_at:

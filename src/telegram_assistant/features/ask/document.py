@@ -3,25 +3,25 @@
 from datetime import tzinfo
 
 from telegram_assistant.documents.document import Block, BlockKind, Document, Span, block
-from telegram_assistant.features.ask.answers import Answer, Outcome, Passage
+from telegram_assistant.features.ask.answers import Answer, AnswerSentence, Outcome, Passage
 from telegram_assistant.reasons import Reason
 from telegram_assistant.translation import say
 
 
 def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
-    """The sentences with the posts that say them; without an exact answer, the nearest passages."""
+    """The sentences with the posts that say them, each in a line of its own; without an exact answer, the nearest passages."""
     notice = say(answer.words, language)
     head = (block(BlockKind.TITLE, answer.question), block(BlockKind.NOTE, f"{notice[:1].upper()}{notice[1:]}."))
     if answer.outcome is not Outcome.ANSWERED:
         return (*head, *(_passage(one, language, zone) for one in answer.passages))
-    spans: list[Span] = []
-    for one in answer.sentences:
-        spans.append(Span(f"{' ' if spans else ''}{one.text}"))
-        for place in one.passages:
-            spans += [Span(" "), Span("", answer.passages[place].link)]
-    return (*head, Block(BlockKind.TEXT, tuple(spans)))
+    return (*head, *(_sentence(one, answer) for one in answer.sentences))
+
+
+def _sentence(one: AnswerSentence, answer: Answer) -> Block:
+    cited = [span for place in one.passages for span in (Span(" "), Span("", answer.passages[place].link))]
+    return Block(BlockKind.TEXT, (Span(one.text), *cited))
 
 
 def _passage(one: Passage, language: str, zone: tzinfo) -> Block:
     at = say(Reason("passage_at", "{at:%-d %B, %H:%M}", at=one.posted_at), language, zone=zone)
-    return block(BlockKind.TEXT, f"{one.text} ", Span(one.channel, one.link), f", {at}")
+    return block(BlockKind.TEXT, f"{one.text} — ", Span(one.channel, one.link), f", {at}")

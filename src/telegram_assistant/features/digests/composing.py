@@ -1,7 +1,6 @@
 """Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected; nothing twice."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -9,24 +8,28 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty, covered_before
 from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.people.interests import Interest
-from telegram_assistant.domain.stories.ranking import weight_of
+from telegram_assistant.domain.stories.ranking import MIN_CHANNELS, weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import touched
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import summary_of
 from telegram_assistant.features.stories.writing import SummaryWriter, known_summaries, materials_of, write_summaries
+from telegram_assistant.language.evidence import shared_words
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import numbers_in
+from telegram_assistant.language.parsed_text import parse_text
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 
-CONSIDERED = 150
-"""Stories that are looked at, the weightiest first."""
+CONSIDERED = 400
+"""Stories that are looked at: a small one may interest most."""
 LATE = timedelta(days=2)
 """A post that was published before the last digest may be stored after it."""
 MAX_CHANNELS = 6
 """Channels that a digest names per story, and whose posts say whether it interests."""
+KNOWN_SHARE = 0.5
+"""Of the words of a sentence that tells something new without a new number or name, so many were told at most."""
 WRITING_SECONDS = 120.0
 """How long a digest waits for a provider; stories that it has not written by then are told in the posts' own words."""
 
@@ -48,7 +51,9 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     `writer` lets a provider sum up the stories; without it only texts that were written before are used.
     """
     muted = mutes or Mutes()
-    found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, mutes=muted, limit=CONSIDERED, language=language)
+    found = await recent_stories(
+        since - LATE, stores=stores, now=now, seen_at=since, mutes=muted, limit=CONSIDERED, candidates=CONSIDERED, language=language
+    )
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
     heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
     liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]
@@ -85,11 +90,11 @@ def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language
     before = covered_before([post.post_id for post in one.story.posts], earlier)
     told = "\n".join(story.text for story in before)
     if not before:
-        novelty, sentences = Novelty.NEW, _sentences(summary)
+        novelty, sentences = Novelty.NEW, summary.sentences
     elif fresh := _new_facts(one, told=told, language=summary.language):
         novelty, sentences = Novelty.GROWN, fresh
     elif _was_corrected(one.story, since):
-        novelty, sentences = Novelty.CORRECTED, _sentences(summary)
+        novelty, sentences = Novelty.CORRECTED, summary.sentences
     else:
         return None
     return _ChosenStory(_entry(one.story, novelty, summary, sentences[: length.sentences]), one.story, summary, told)
@@ -116,27 +121,35 @@ def _written(one: _ChosenStory, written: WrittenSummary | None, length: DigestLe
         said = _with_new_facts(said, told=one.told)
     if not said:
         return replace(one.entry, checks=written.checks)
-    sentences = tuple(DigestSentence(sentence.text, sentence.posts, _others_say(sentence, one.summary)) for sentence in said[: length.sentences])
-    return replace(one.entry, sentences=sentences, model=written.model, checks=written.checks)
+    return replace(one.entry, sentences=_with_others(said[: length.sentences], one.summary), model=written.model, checks=written.checks)
 
 
-def _others_say(sentence: CitedSentence, summary: StorySummary) -> tuple[str, ...]:
-    """The other numbers, if the sentence has one of those on which channels differ."""
-    claims = [[claim.number for claim in (one.stands, *one.others)] for one in summary.disputed]
-    return tuple(number for numbers in claims if any(one in sentence.text for one in numbers) for number in numbers if number not in sentence.text)
-
-
-def _sentences(summary: StorySummary) -> tuple[CitedSentence, ...]:
-    """What several channels say first, then what one adds; a disputed number stands in the sentence of most channels."""
-    said = (*(one.sentence for one in summary.disputed), *summary.established, *(one.sentence for one in summary.added))
-    different = {one.text: one for one in reversed(said) if one.text != summary.headline.text}
-    return tuple(one for one in said if different.get(one.text) is one)
+def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> tuple[DigestSentence, ...]:
+    """Each with the numbers that others give, where they are not told yet."""
+    told: list[str] = []
+    made: list[DigestSentence] = []
+    for one in sentences:
+        others = tuple(number for number in summary.others_say(one.text) if number not in told)
+        told += others
+        made.append(DigestSentence(one.text, one.posts, others))
+    return tuple(made)
 
 
 def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
-    """Sentences of the new posts with a number or a name that the earlier digests did not have."""
+    """Sentences of the new posts with a number or a name that the earlier digests did not have; otherwise what several channels tell in new words."""
     alone = summary_of(VisibleStory(one.new), language=language) if one.new else None
-    return () if alone is None else tuple(_with_new_facts((alone.headline, *_sentences(alone)), told=told))
+    if alone is None:
+        return ()
+    said = (alone.headline, *alone.sentences)
+    return tuple(_with_new_facts(said, told=told) or _in_new_words(said, one, told=told))
+
+
+def _in_new_words(sentences: Sequence[CitedSentence], one: ListedStory, *, told: str) -> list[CitedSentence]:
+    """What the story came to: «Мост открыли раньше срока» has no new number and no new name."""
+    new = {post.post_id for post in one.new}
+    earlier = parse_text("\n".join((told, *(post.text for post in one.story.posts if post.post_id not in new))))
+    several = [sentence for sentence in sentences if len({post.channel_id for post in sentence.posts}) >= MIN_CHANNELS]
+    return [sentence for sentence in several if shared_words(parse_text(sentence.text).content, earlier) <= KNOWN_SHARE]
 
 
 def _with_new_facts(sentences: Sequence[CitedSentence], *, told: str) -> list[CitedSentence]:
@@ -161,13 +174,10 @@ def _said(one: ListedStory) -> str:
 
 
 def _entry(story: VisibleStory, novelty: Novelty, summary: StorySummary, sentences: Sequence[CitedSentence]) -> DigestStory:
-    others: dict[str, tuple[str, ...]] = defaultdict(tuple)
-    for one in summary.disputed:
-        others[one.sentence.text] += tuple(claim.number for claim in one.others)
     return DigestStory(
         novelty,
         summary.headline.text.removesuffix("."),
-        tuple(DigestSentence(one.text, one.posts, others[one.text]) for one in sentences),
+        _with_others(sentences, summary),
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),

@@ -22,6 +22,7 @@ from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.stories.stories import visible_story
 from telegram_assistant.features.stories.telling import tell
 from telegram_assistant.language.lemmas import lemmas_in
+from telegram_assistant.language.parsed_text import is_cyrillic
 from telegram_assistant.language.russian import analyser
 from telegram_assistant.language.topics import touches
 from telegram_assistant.reasons import Reason
@@ -34,9 +35,14 @@ MAX_HEADLINE = 200
 
 
 def touched(texts: Sequence[str], interests: Sequence[Interest]) -> Touched:
-    """Returns which interests a story touches that is told in these texts: two of them, or its only one, are about the topic."""
-    enough = min(2, len(texts))
-    return touched_by([one for one in interests if sum(touches(text, one.topic) for text in texts) >= enough])
+    """Returns which interests a story touches that is told in these texts: two of them are about the topic, or the only one in its alphabet."""
+    return touched_by([one for one in interests if sum(touches(text, one.topic) for text in texts) >= _enough(texts, one.topic)])
+
+
+def _enough(texts: Sequence[str], topic: str) -> int:
+    """A word is found in texts of its own alphabet alone, which must be half of all; names are found in both."""
+    own = sum(is_cyrillic(text) == is_cyrillic(topic) for text in texts)
+    return min(2, own if 2 * own >= len(texts) else len(texts))
 
 
 async def write_down(topic: str, *, interests: PersonInterests, weight: float = OWN_WEIGHT) -> None:

@@ -18,6 +18,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stories.own_stories import MAX_CANDIDATES
 from telegram_assistant.summaries.values import StorySummary, WrittenSummary
 
 MAX_AGE = timedelta(days=7)
@@ -41,7 +42,7 @@ class StoryList:
     stories: tuple[ListedStory, ...]
 
 
-async def recent_stories(
+async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     since: datetime,
     *,
     stores: TenantStores,
@@ -51,14 +52,16 @@ async def recent_stories(
     mutes: Mutes | None = None,
     language: str | None = None,
     limit: int = 30,
+    candidates: int = MAX_CANDIDATES,
 ) -> StoryList:
     """Stories with a post since then, at most a week ago, told in this language where a post is in it.
 
     `seen_at` is when the reader was here; what was stored later is new. Muted channels tell nothing, and muted stories are left out.
+    The stories with the most channels are `candidates`; who looks for small ones, too, wants more of them.
     """
     left_out = mutes or Mutes()
     without = [one.channel_id for one in left_out.channels]
-    material = await stores.stories.recent(max(since, now - MAX_AGE), folder=folder, without=without)
+    material = await stores.stories.recent(max(since, now - MAX_AGE), folder=folder, without=without, candidates=candidates)
     found = [
         (story, story.stored_since(seen_at) if seen_at else ())
         for group in material.groups

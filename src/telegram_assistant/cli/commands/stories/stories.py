@@ -107,7 +107,7 @@ def _show_full(full: FullStory, zone: ZoneInfo) -> None:
     if full.written is not None:
         checks = full.written.checks
         console.print(Text(f"  {full.written.model}: {len(checks.left_out)} sentences left out, {checks.replaced} replaced\n", style="dim"))
-    for sentence in full.summary.established if full.summary else full.telling.sentences:
+    for sentence in full.summary.known[1:] if full.summary else full.telling.sentences:
         console.print(Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim"))
     for dispute in full.summary.disputed if full.summary else ():
         others = ", ".join(f"{one.number} ({len(one.posts)})" for one in dispute.others)

@@ -19,6 +19,7 @@ MAX_RECENT = 20_000
 """Linked posts that are looked at, shared equally by the channels, of each the newest."""
 MIN_PER_CHANNEL = 4
 MAX_CANDIDATES = 40
+"""Stories that are looked at where a list of the largest is wanted."""
 MAX_POSTS = 300
 """Of one story, the newest."""
 MAX_EARLIER = 5
@@ -55,10 +56,10 @@ recent AS MATERIALIZED (
 ),
 chosen AS MATERIALIZED (
     SELECT story_id FROM (SELECT story_id, channel_id, max(posted_at) AS newest FROM recent GROUP BY story_id, channel_id) by_channel
-    GROUP BY story_id ORDER BY count(*) DESC, max(newest) DESC, story_id LIMIT {MAX_CANDIDATES}
+    GROUP BY story_id ORDER BY count(*) DESC, max(newest) DESC, story_id LIMIT $4
 ),
 """
-"""$1 since, $2 folder, $3 channels to leave out"""
+"""$1 since, $2 folder, $3 channels to leave out, $4 the most stories"""
 
 BURSTING = f"""
 WITH bursting AS MATERIALIZED (
@@ -152,10 +153,12 @@ class OwnStories:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def recent(self, since: datetime, *, folder: str | None = None, without: Sequence[ChannelId] = ()) -> StoryMaterial:
-        """Stories of at least two channels with a post since then in this folder, each with all its posts."""
+    async def recent(
+        self, since: datetime, *, folder: str | None = None, without: Sequence[ChannelId] = (), candidates: int = MAX_CANDIDATES
+    ) -> StoryMaterial:
+        """Stories of at least two channels with a post since then in this folder, each with all its posts: so many with the most channels."""
         async with self._transactions.begin() as connection:
-            return _material(await connection.fetch(RECENT_MATERIAL, since, folder, list(without)))
+            return _material(await connection.fetch(RECENT_MATERIAL, since, folder, list(without), candidates))
 
     async def bursting(self, since: datetime) -> StoryMaterial:
         """Stories that enough channels told within half an hour which ended since then, the newest of these, each with all its posts."""

@@ -37,7 +37,7 @@ async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None =
     visit, said = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said())
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
     numbers = {post.post_id: places[post.entry] for post in full.story.posts}
-    known = [one for one in ((full.summary.headline, *full.summary.established) if full.summary else ()) if one.text != full.telling.headline]
+    known = [one for one in (full.summary.known if full.summary else ()) if one.text != full.telling.headline]
     return {
         "full": full,
         "story": full.story,

@@ -1,0 +1,161 @@
+"""Whether a sentence brings what a question wants: a number of the right thing, a name, a place, a time, a cause, or more than the question says."""
+
+import re
+
+from telegram_assistant.language.dates import dates_in
+from telegram_assistant.language.names import key_of
+from telegram_assistant.language.opposites import opposites_of
+from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, is_verb, may_be_name, readings_of
+from telegram_assistant.language.quantities import Quantity, quantities_in
+from telegram_assistant.language.questions.wanted import NOUN_WORDS, TIME_UNITS, Wanted, WantedKind, readings_of_all
+from telegram_assistant.language.sentences import quotations
+
+MIN_ADDED = 2
+"""Words that a sentence adds to the question at least, where it brings no name, number or quotation."""
+WORDS_ONLY = 0.5
+"""How surely such words answer; a fact does so with 1."""
+PLACE_WORDS = 3
+_EMPTY = """
+большой новый крупный последний первый важный главный свежий интересный хороший big new large latest important great fresh interesting good
+"""
+_COLLECTIVE = re.compile(r"\b(?:дво|тро|четвер|пятер|шестер|семер)(?:е|о|их|ых|им|ым)\b", re.IGNORECASE)
+_CAUSE = re.compile(
+    r"\b(?:из-за|потому\s+что|так\s+как|поскольку|в\s+связи\s+с|вследствие|ввиду|благодаря|причин\w+|виноват\w*|вызва\w+|привел\w+\s+к|чтобы|ради|"
+    r"because|due\s+to|owing\s+to|caused?|reasons?|thanks\s+to|led\s+to|blamed?|so\s+that|in\s+order\s+to)\b",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(
+    r"\b(?:в|во|на|у|под|над|около|возле|близ|из|за|перед|между|внутри|рядом\s+с|недалеко\s+от|к|in|at|near|on|under|behind|inside|outside|from|into|to|beside)\s+",
+    re.IGNORECASE,
+)
+_FROM_NOW = re.compile(r"\b(?:через|спустя|назад|in|within|ago|after|later)\b", re.IGNORECASE)
+_ENDS_PHRASE = re.compile(r"[.,;:!?()—–]|\s(?:и|на|в|с|за|от|из|and|of|in|on|at|for|from|to)\s")
+_QUOTES = frozenset('«"“')
+
+
+def brings(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> float:
+    """How surely the sentence has what is wanted and says more than the question: 0 not at all, 1 with a fact, between them with words only."""
+    if wanted.kind is WantedKind.CONFIRMATION:
+        return 1.0
+    return float(_BRINGS[wanted.kind](wanted, question, sentence))
+
+
+def _brings_number(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    if _counts_people(wanted) and _says_another_fate(question, sentence):
+        return False
+    return any(_is_wanted(wanted, one, sentence) for one in _new_numbers(question, sentence))
+
+
+def _counts_people(wanted: Wanted) -> bool:
+    return bool(wanted.nouns & readings_of("человек"))
+
+
+def _says_another_fate(question: ParsedText, sentence: ParsedText) -> bool:
+    """Whether people were killed who are asked about as injured, or the other way round."""
+    asked = [word.readings for word in question.content if not word.readings & sentence.readings]
+    return any(opposites_of(readings) & sentence.readings for readings in asked)
+
+
+def _is_wanted(wanted: Wanted, one: Quantity, sentence: ParsedText) -> bool:
+    if one.value < wanted.at_least or one.against is not None:
+        return False
+    if not wanted.nouns or (wanted.may_be_bare and not one.noun):
+        return True
+    return bool(_counted(one, sentence) & wanted.nouns) or (_counts_people(wanted) and _COLLECTIVE.match(sentence.text, one.start) is not None)
+
+
+def _counted(one: Quantity, sentence: ParsedText) -> frozenset[str]:
+    """Readings of the noun and of the first words behind a number: «17 пассажирских рейсов»."""
+    behind = [word for word in sentence.words if word.start >= one.end][:NOUN_WORDS]
+    near = [word.readings for word in behind if not _ENDS_PHRASE.search(sentence.text[one.end : word.start])]
+    return readings_of(one.noun).union(*near) if one.noun else frozenset().union(*near)
+
+
+def _brings_score(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    return any(one.against is not None for one in _new_numbers(question, sentence))
+
+
+def _brings_name(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    return bool(_new_names(question, sentence))
+
+
+def _brings_person(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    """A name that is not where it happened."""
+    return any(not re.search(rf"(?:{_PLACE.pattern})$", sentence.text[: one.start], re.IGNORECASE) for one in _new_names(question, sentence))
+
+
+def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    counted = [(one.start, one.end) for one in quantities_in(sentence.text).all] + [(one.start, one.end) for one in dates_in(sentence.text)]
+    added = {word.start for word in _added(question, sentence) if not is_verb(word.folded)}
+    for found in _PLACE.finditer(sentence.text):
+        behind = [word for word in sentence.words if word.start >= found.end()][:PLACE_WORDS]
+        if any(start <= found.end() < end for start, end in counted) or not behind:
+            continue
+        if any(word.start in added and not re.search(r"[.,;:!?]", sentence.text[found.end() : word.start]) for word in behind):
+            return True
+    return False
+
+
+def _brings_time(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    asked = {question.text[one.start : one.end].casefold() for one in dates_in(question.text)}
+    if any(sentence.text[one.start : one.end].casefold() not in asked for one in dates_in(sentence.text)):
+        return True
+    return bool(_FROM_NOW.search(sentence.text)) and any(
+        readings_of(one.noun) & readings_of_all(TIME_UNITS) for one in _new_numbers(question, sentence) if one.noun
+    )
+
+
+def _brings_cause(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
+    return bool(_CAUSE.search(sentence.text) and _added(question, sentence))
+
+
+def _brings_detail(_: Wanted, question: ParsedText, sentence: ParsedText) -> float:
+    """A name, a number or a quotation; or at least two words that mean something, beside one of the question's own."""
+    if _new_names(question, sentence) or _new_numbers(question, sentence) or any(one not in question.text for one in quotations(sentence.text)):
+        return 1.0
+    has_asked = any(word.readings & question.readings and not word.is_capitalised for word in sentence.content)
+    return WORDS_ONLY if has_asked and len(_added(question, sentence)) >= MIN_ADDED else 0.0
+
+
+_BRINGS = {
+    WantedKind.NUMBER: _brings_number,
+    WantedKind.SCORE: _brings_score,
+    WantedKind.NAME: _brings_name,
+    WantedKind.PERSON: _brings_person,
+    WantedKind.PLACE: _brings_place,
+    WantedKind.TIME: _brings_time,
+    WantedKind.CAUSE: _brings_cause,
+    WantedKind.DETAIL: _brings_detail,
+}
+
+
+def _new_numbers(question: ParsedText, sentence: ParsedText) -> list[Quantity]:
+    asked = {(one.value, one.against) for one in quantities_in(question.text).all}
+    return [one for one in quantities_in(sentence.text).all if (one.value, one.against) not in asked]
+
+
+def _added(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
+    """The words that the question does not have, without those that say nothing about a thing."""
+    empty = readings_of_all(_EMPTY)
+    return [word for word in sentence.content if not _is_asked(word, question) and not word.readings & empty]
+
+
+def _is_asked(word: ParsedWord, question: ParsedText) -> bool:
+    return bool(word.readings & question.readings) or (word.is_capitalised and key_of(word.text) in question.keys)
+
+
+def _new_names(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
+    dated = [(one.start, one.end) for one in dates_in(sentence.text)]
+    names = [word for place, word in enumerate(sentence.words) if word.is_capitalised and word.is_content and _is_name(sentence, place)]
+    return [word for word in names if not _is_asked(word, question) and not any(start <= word.start < end for start, end in dated)]
+
+
+def _is_name(sentence: ParsedText, place: int) -> bool:
+    """A capital letter inside a sentence or in quotation marks; at its beginning, one that the dictionary or a second capital letter confirms."""
+    word = sentence.words[place]
+    if not word.begins:
+        return True
+    if sentence.text[max(0, word.start - 1) : word.start] in _QUOTES or may_be_name(word.text):
+        return True
+    following = sentence.words[place + 1 : place + 2]
+    return bool(following) and following[0].is_capitalised and sentence.text[word.end : following[0].start] == " " and word.folded.isascii()

@@ -1,0 +1,90 @@
+"""Who acts on whom: the first on the second in «Маяк обыграл Ладью», the second on the first in "Tornado were beaten by North Wind"."""
+
+import re
+from collections.abc import Sequence
+
+from telegram_assistant.language.evidence import is_same
+from telegram_assistant.language.lemmas import MAX_WORD_CHARACTERS
+from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, is_verb
+from telegram_assistant.language.quantities import quantities_in
+from telegram_assistant.language.russian import analyser
+
+_ENDS_CLAUSE = re.compile(r"[.,;:()!?]|\s(?:и|или|and|or)\s")
+_SMALL_WORDS = """
+the a an of to in on at by for with from against over after before near into as than
+"""
+_PREPOSITIONS = frozenset(_SMALL_WORDS.split()) - {"the", "a", "an"}
+_NO_VERBS = frozenset(_SMALL_WORDS.split())
+_SUBJECT, _OBJECT, _DOER = "nomn", "accs", "ablt"
+
+type Name = Sequence[ParsedWord]
+
+
+def acts_on(text: ParsedText, one: Name, other: Name) -> bool | None:
+    """True if the first name acts on the second, False if it is the other way round, None if the text does not say so plainly."""
+    first, second = _span(one, text), _span(other, text)
+    if first is None or second is None:
+        return None
+    if first > second:
+        turned = acts_on(text, other, one)
+        return None if turned is None else not turned
+    words, gap = text.words[first[1] + 1 : second[0]], text.text[text.words[first[1]].end : text.words[second[0]].start]
+    if _ENDS_CLAUSE.search(gap):
+        return _by_score(text) if not words else None
+    if not any(is_verb(word.folded) or (word.folded.isascii() and word.folded not in _NO_VERBS) for word in words):
+        return _by_score(text)
+    return _by_grammar(text, first[0], second[0])
+
+
+def _span(name: Name, text: ParsedText) -> tuple[int, int] | None:
+    """The places of the first and the last word of a name where it stands first."""
+    places = [place for place, word in enumerate(text.words) if word.is_capitalised and any(is_same(word, one) for one in name)]
+    if not places:
+        return None
+    last = places[0]
+    while last + 1 in places:
+        last += 1
+    return places[0], last
+
+
+def _by_score(text: ParsedText) -> bool | None:
+    """Of two names beside a score the one with more goals beats the other."""
+    scores = [(one.value, one.against) for one in quantities_in(text.text).all if one.against is not None]
+    return scores[0][0] > scores[0][1] if scores and scores[0][0] != scores[0][1] else None
+
+
+def _by_grammar(text: ParsedText, first: int, second: int) -> bool | None:
+    begins, mine = _head(text, first)
+    before, theirs = _head(text, second)
+    preceding = text.words[before - 1].folded if before else ""
+    if preceding in _PREPOSITIONS or _is_preposition(preceding):
+        return False if preceding == "by" else None
+    if begins and _is_preposition(text.words[begins - 1].folded):
+        return None
+    if (_OBJECT in mine and _SUBJECT not in mine) or (_DOER in theirs and not theirs & {_SUBJECT, _OBJECT}):
+        return False
+    return True if (not mine or _SUBJECT in mine) and (not theirs or theirs & {_SUBJECT, _OBJECT}) else None
+
+
+def _head(text: ParsedText, place: int) -> tuple[int, frozenset[str]]:
+    """Where a name begins with the noun before it («команду «Ладья»»), and its grammatical cases; none if it has no endings of its own."""
+    word = text.words[place]
+    before = text.words[place - 1] if place else word
+    if place and (before.begins or not before.is_capitalised) and text.text[before.end : word.start] in {" ", " «", ' "', " “"}:
+        cases = _cases(before.folded)
+        if cases:
+            return place - 1, cases
+    is_quoted = text.text[max(0, word.start - 1) : word.start] in {"«", '"', "“"}
+    return place, frozenset() if is_quoted else _cases(word.folded)
+
+
+def _cases(word: str) -> frozenset[str]:
+    words = analyser()
+    if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
+        return frozenset()
+    return frozenset(str(one.tag.case) for one in words.parse(word) if one.tag.POS == "NOUN" and one.tag.case)
+
+
+def _is_preposition(word: str) -> bool:
+    words = analyser()
+    return bool(word) and not word.isascii() and words is not None and words.parse(word)[0].tag.POS == "PREP"

@@ -1,0 +1,63 @@
+"""How central a sentence is to its story: what most channels tell, told first, with facts. A side remark uses words that few channels have."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from telegram_assistant.language.names import names_in
+from telegram_assistant.language.parsed_text import ParsedText, parse_text
+from telegram_assistant.language.quantities import quantities_in
+from telegram_assistant.language.speakers import has_speech
+from telegram_assistant.summaries.cleaning import CleanPost
+
+FIRST_BONUS, SECOND_BONUS = 0.6, 0.2
+"""Of a sentence that begins its post, and of the next one."""
+FACT_BONUS = 0.15
+MAX_FACTS = 2
+SUPPORT_BONUS = 0.2
+SPEECH_LOSS = 0.4
+"""What somebody says about it is not what happened."""
+MIN_ADDED = 3
+"""Words that a lead adds to the headline at least, where it adds no number and no name."""
+
+MIN_SUM = 100_000
+
+type WordShares = Mapping[str, float]
+"""The share of a story's channels that have each word, by its readings."""
+
+
+def word_shares(posts: Sequence[CleanPost]) -> WordShares:
+    channels: dict[str, set[int]] = defaultdict(set)
+    for post in posts:
+        for reading in parse_text(post.text).readings:
+            channels[reading].add(post.post.post_id.channel_id)
+    total = len({post.post.post_id.channel_id for post in posts})
+    return {reading: len(its) / total for reading, its in channels.items()}
+
+
+def centrality(sentence: ParsedText, *, place: int, supporters: float, headline: ParsedText, shares: WordShares) -> float:
+    """The more, the better it tells the story beside its headline. `supporters` is the share of channels that say the same."""
+    content = sentence.content
+    words = sum(max(shares.get(one, 0.0) for one in word.readings) for word in content) / max(len(content), 1)
+    first = FIRST_BONUS if place == 0 else SECOND_BONUS if place == 1 else 0.0
+    facts = FACT_BONUS * min(new_facts(sentence.text, [headline.text]), MAX_FACTS)
+    return words + first + facts + SUPPORT_BONUS * supporters - SPEECH_LOSS * has_speech(sentence)
+
+
+def adds_to(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether a sentence says more than the headline: a number, a name, or some words."""
+    added = [word for word in sentence.content if not word.readings & headline.readings]
+    return len(added) >= MIN_ADDED or new_facts(sentence.text, [headline.text]) > 0
+
+
+def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
+    """Whether both give sums («13,5 млрд») and none in common. Smaller numbers without a noun may count anything."""
+    mine, theirs = ({one.value for one in quantities_in(text.text).all if not one.noun and one.value >= MIN_SUM} for text in (sentence, headline))
+    return bool(mine and theirs) and not mine & theirs
+
+
+def new_facts(text: str, told: Iterable[str]) -> int:
+    """How many numbers and names of a text were not told."""
+    known = list(told)
+    numbers = {one.value for other in known for one in quantities_in(other).all}
+    names = frozenset[str]().union(*map(names_in, known))
+    return len({one.value for one in quantities_in(text).all} - numbers) + len(names_in(text) - names)

@@ -1,6 +1,6 @@
 """The terms of posts, the index in which posts with the same rare terms are found, and how rare terms are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,7 +25,7 @@ from telegram_assistant.domain.stories.terms import (
     weigh,
 )
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
-from telegram_assistant.stores.postgres.stories.grouped_posts import id_of
+from telegram_assistant.stores.postgres.stories.grouped_posts import id_of, ids_of
 
 NEWEST = 200
 """So many earlier posts of a term are looked at, the newest ones: a burst is found through those."""
@@ -50,7 +50,7 @@ class Neighbours:
     """Those with the rarest common terms, the best first; private ones after them."""
     found: int
     """How many public ones share enough terms."""
-    later: tuple[WeighedPost, ...]
+    later: tuple[WeighedPost, ...] = ()
     """Those that look back at it: the next ones of each term."""
 
 
@@ -101,14 +101,14 @@ async def _count(connection: Connection, now: datetime) -> _Counted:
     return _Counted(TermWeights.counted(texts, counts), now, now)
 
 
+async def remove_terms(connection: Connection, posts: Iterable[WeighedPost]) -> None:
+    await connection.execute(UNPUT, *ids_of(sorted(one.post for one in posts)))
+
+
 async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> None:
     """Stores what posts are compared by."""
     posts = sorted(posts, key=lambda one: one.post)
-    channels, messages = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
-    await connection.execute(UNPUT, channels, messages)
-    keyed = [
-        [posting_key(term, period_of(one.posted_at), is_private=one.is_private) for term in (*keys_of(one, weights), *own_keys(one))] for one in posts
-    ]
+    keyed = [_posting_keys(one, weights) for one in posts]
     columns = [_columns(one, keys) for one, keys in zip(posts, keyed, strict=True)]
     await connection.executemany(PUT, columns)
     rows = sorted({(key, one.posted_at, one.post.channel_id, one.post.message_id) for one, keys in zip(posts, keyed, strict=True) for key in keys})
@@ -117,6 +117,11 @@ async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weight
     columns_of = zip(*((key, places[moment], channel, message) for key, moment, channel, message in rows), strict=True)
     if rows:
         await connection.execute(POSTINGS, *map(written, columns_of), moments)
+
+
+def _posting_keys(one: WeighedPost, weights: TermWeights) -> list[int]:
+    period = period_of(one.posted_at)
+    return [posting_key(term, period, is_private=one.is_private) for term in (*keys_of(one, weights), *own_keys(one))]
 
 
 def _columns(one: WeighedPost, keys: list[int]) -> tuple[object, ...]:
@@ -146,47 +151,56 @@ def _weighed(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
     return weigh(id_of(row), row["posted_at"], terms, weights, is_private=row["is_private"], username=row["username"], terms_hash=row["terms_hash"])
 
 
-async def neighbours_of(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> dict[PostId, Neighbours]:
-    """Which earlier posts a post is compared with depends on the earlier posts alone, not on when any of them came."""
-    moments = ([one.posted_at for one in posts], [one.post.channel_id for one in posts], [one.post.message_id for one in posts])
-    rows = await connection.fetch(FIND, *_questions(posts, weights), *moments, _WINDOW, NEWEST, MAX_FOUND, MAX_PRIVATE, MIN_VOTES)
-    known = await weighed_posts(connection, {id_of(row) for row in rows}, weights)
-    earlier: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
-    later: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
-    found = dict.fromkeys(earlier, 0)
-    for row in rows:
-        post = posts[row["place"] // 2].post
-        if id_of(row) in known:
-            (later if row["is_later"] else earlier)[post].append(known[id_of(row)])
-        if not row["is_later"] and row["place"] % 2 == 0:
-            found[post] = row["found"]
-    return {post: Neighbours(tuple(earlier[post]), found[post], tuple(later[post])) for post in earlier}
+async def earlier_posts(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> dict[PostId, Neighbours]:
+    """What these posts, whose terms are stored, are compared with: it depends on the earlier posts alone, not on when any of them came."""
+    asked = [keys_of(one, weights) | dict.fromkeys(mentioned_by(one), MENTION_WEIGHT) for one in posts]
+    rows = await connection.fetch(FIND_EARLIER, *_questions(posts, asked), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE)
+    earlier: list[list[WeighedPost]] = [[] for _ in posts]
+    found = [0] * len(posts)
+    own = {(one.post.channel_id, one.post.message_id): one for one in posts}
+    known = own | await _known_posts(connection, {row[2:4] for row in rows} - own.keys(), weights)
+    for place, is_private, channel_id, message_id, count in rows:
+        if (other := known.get((channel_id, message_id))) is not None:
+            earlier[place - 1].append(other)
+        if not is_private:
+            found[place - 1] = count
+    return {one.post: Neighbours(tuple(earlier[place]), found[place]) for place, one in enumerate(posts)}
 
 
-async def weighed_posts(connection: Connection, posts: Iterable[PostId], weights: TermWeights) -> dict[PostId, WeighedPost]:
-    """Those whose terms are still stored."""
+async def later_posts(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> dict[PostId, list[WeighedPost]]:
+    """For each of these posts, whose own terms are not stored, the later ones that look back at it. Mostly there are none: posts come in order."""
+    newest = await connection.fetchval("SELECT max(posted_at) FROM post_terms")
+    late = [one for one in posts if newest is not None and one.posted_at <= newest]
+    found: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
+    if late:
+        asked = [keys_of(one, weights) | dict.fromkeys(mentioning_key(one), MENTION_WEIGHT) for one in late]
+        rows = await connection.fetch(FIND_LATER, *_questions(late, asked), NEWEST, MIN_VOTES)
+        known = await _known_posts(connection, {row[1:3] for row in rows}, weights)
+        for place, channel_id, message_id in rows:
+            if (other := known.get((channel_id, message_id))) is not None:
+                found[late[place - 1].post].append(other)
+    return found
+
+
+async def weighed_posts(connection: Connection, posts: Iterable[PostId], weights: TermWeights) -> list[WeighedPost]:
+    """Those whose terms are still stored, in the order of their ids."""
+    known = await _known_posts(connection, {(one.channel_id, one.message_id) for one in posts}, weights)
+    return [known[place] for place in sorted(known)]
+
+
+async def _known_posts(connection: Connection, posts: Iterable[tuple[int, int]], weights: TermWeights) -> dict[tuple[int, int], WeighedPost]:
     wanted = sorted(posts)
-    rows = await connection.fetch(TERMS, [one.channel_id for one in wanted], [one.message_id for one in wanted])
-    return {one.post: one for one in (_weighed(row, weights) for row in rows)}
+    rows = await connection.fetch(TERMS, [channel for channel, _ in wanted], [message for _, message in wanted]) if wanted else []
+    return {row[:2]: _weighed(row, weights) for row in rows}
 
 
-def _questions(posts: Sequence[WeighedPost], weights: TermWeights) -> tuple[str, str, str, str, str]:
-    """What is looked up, column by column: who asks (twice its place, one more about private channels), the key, its weight, votes, and side."""
-    rows = list[tuple[int, int, float, int, int]]()
-    for place, one in enumerate(posts):
-        period, sure = period_of(one.posted_at), sure_keys_of(one)
-        asked = [(term, weight, MIN_VOTES if term in sure else 1, BOTH) for term, weight in keys_of(one, weights).items()]
-        asked += [(term, MENTION_WEIGHT, 1, EARLIER) for term in mentioned_by(one)]
-        asked += [(term, MENTION_WEIGHT, 1, LATER) for term in mentioning_key(one)]
-        for is_private in (False,) if one.is_private else (False, True):
-            for near, side in ((period - 1, EARLIER), (period, BOTH), (period + 1, LATER)):
-                rows += [
-                    (2 * place + is_private, posting_key(term, near, is_private=is_private), weight, votes, side & wanted)
-                    for term, weight, votes, wanted in asked
-                    if side & wanted
-                ]
-    places, keys, given, votes_given, sides = zip(*rows, strict=True) if rows else ((), (), (), (), ())
-    return written(places), written(keys), written(given), written(votes_given), written(sides)
+def _questions(posts: Sequence[WeighedPost], asked: Sequence[Mapping[int, float]]) -> tuple[object, ...]:
+    """What is looked up, term by term: who asks (its place from 1), the term, its weight, its votes. Then when and where the posts are."""
+    sure = [sure_keys_of(one) for one in posts]
+    rows = [(place + 1, term, weight, MIN_VOTES if term in sure[place] else 1) for place, terms in enumerate(asked) for term, weight in terms.items()]
+    columns = tuple(map(written, zip(*rows, strict=True))) if rows else ("{}",) * 4
+    moments = [one.posted_at for one in posts]
+    return (*columns, moments, *ids_of(one.post for one in posts), [*map(period_of, moments)], [one.is_private for one in posts], _WINDOW)
 
 
 def written(numbers: Iterable[float]) -> str:
@@ -195,8 +209,6 @@ def written(numbers: Iterable[float]) -> str:
 
 
 COUNTING = 41_002
-EARLIER, LATER = 1, 2
-BOTH = EARLIER | LATER
 
 UNPUT = """
 WITH old AS (
@@ -221,28 +233,38 @@ FROM unnest($1::text::bigint[], $2::text::int[], $3::text::bigint[], $4::text::b
 ON CONFLICT DO NOTHING
 """
 
-FIND = """
--- $1 who asks, $2 keys, $3 weights, $4 votes, $5 sides, $6-$8 when and where the posts are, $9 window, $10 posts per key,
--- $11 and $12 the most public and private ones, $13 the least votes
-SELECT place, channel_id, message_id, is_later, found FROM (
-    SELECT w.place, p.channel_id, p.message_id, p.is_later, count(*) OVER (PARTITION BY w.place, p.is_later) AS found,
-           row_number() OVER (PARTITION BY w.place, p.is_later ORDER BY sum(w.weight) DESC, p.channel_id, p.message_id) AS rank
-    FROM unnest($1::text::int[], $2::text::bigint[], $3::text::float8[], $4::text::int[], $5::text::int[]) AS w(place, key, weight, votes, side)
-    CROSS JOIN LATERAL (
-        (SELECT t.channel_id, t.message_id, false AS is_later FROM term_postings t
-         WHERE t.key = w.key AND w.side & 1 > 0 AND t.posted_at >= ($6::timestamptz[])[w.place / 2 + 1] - $9::interval
-           AND (t.posted_at, t.channel_id, t.message_id)
-               < (($6::timestamptz[])[w.place / 2 + 1], ($7::bigint[])[w.place / 2 + 1], ($8::bigint[])[w.place / 2 + 1])
-         ORDER BY t.posted_at DESC, t.channel_id DESC, t.message_id DESC LIMIT $10)
-        UNION ALL
-        (SELECT t.channel_id, t.message_id, true AS is_later FROM term_postings t
-         WHERE t.key = w.key AND w.side & 2 > 0 AND t.posted_at <= ($6::timestamptz[])[w.place / 2 + 1] + $9::interval
-           AND (t.posted_at, t.channel_id, t.message_id)
-               > (($6::timestamptz[])[w.place / 2 + 1], ($7::bigint[])[w.place / 2 + 1], ($8::bigint[])[w.place / 2 + 1])
-         ORDER BY t.posted_at, t.channel_id, t.message_id LIMIT $10)
-    ) p
-    GROUP BY w.place, p.channel_id, p.message_id, p.is_later HAVING sum(w.votes) >= $13::int
-) f WHERE is_later OR rank <= CASE place % 2 WHEN 0 THEN $11::int ELSE $12::int END ORDER BY place, rank
+# $1 who asks, $2 terms, $3 weights, $4 votes; by place: $5-$7 when and where the post is, $8 its period, $9 whether it is private;
+# $10 window, $11 posts per key, $12 the least votes. Private channels have keys of their own, and do not ask for each other.
+_ASKED = """
+unnest($1::text::int[], $2::text::bigint[], $3::text::float8[], $4::text::int[]) AS w(place, term, weight, votes)
+JOIN (VALUES (false, 0), (false, 1), (true, 0), (true, 1)) AS k(is_private, away) ON NOT (k.is_private AND ($9::boolean[])[w.place])
+"""
+_PLACE = "(($5::timestamptz[])[w.place], ($6::bigint[])[w.place], ($7::bigint[])[w.place])"
+
+
+def _postings(period: str, beyond: str, within: str, order: str) -> str:
+    return f"""
+    SELECT t.channel_id, t.message_id FROM term_postings t
+    WHERE t.key = (w.term << 32) | (((($8::bigint[])[w.place] {period} k.away) * 2 + k.is_private::int) & 4294967295)
+      AND (t.posted_at, t.channel_id, t.message_id) {beyond} {_PLACE} AND t.posted_at {within}
+    ORDER BY t.posted_at {order}, t.channel_id {order}, t.message_id {order} LIMIT $11
+    """
+
+
+FIND_EARLIER = f"""
+-- $13 and $14 the most public and private ones
+SELECT place, is_private, channel_id, message_id, found FROM (
+    SELECT w.place, k.is_private, p.channel_id, p.message_id, count(*) OVER (PARTITION BY w.place, k.is_private) AS found,
+           row_number() OVER (PARTITION BY w.place, k.is_private ORDER BY sum(w.weight) DESC, p.channel_id, p.message_id) AS rank
+    FROM {_ASKED} CROSS JOIN LATERAL ({_postings("-", "<", ">= ($5::timestamptz[])[w.place] - $10::interval", "DESC")}) p
+    GROUP BY w.place, k.is_private, p.channel_id, p.message_id HAVING sum(w.votes) >= $12::int
+) f WHERE rank <= CASE WHEN is_private THEN $14::int ELSE $13::int END ORDER BY place, is_private, rank
+"""
+
+FIND_LATER = f"""
+SELECT w.place, p.channel_id, p.message_id
+FROM {_ASKED} CROSS JOIN LATERAL ({_postings("+", ">", "<= ($5::timestamptz[])[w.place] + $10::interval", "ASC")}) p
+GROUP BY w.place, k.is_private, p.channel_id, p.message_id HAVING sum(w.votes) >= $12::int ORDER BY w.place, k.is_private, p.channel_id, p.message_id
 """
 
 TERMS = """

@@ -16,6 +16,7 @@ from telegram_assistant.domain.watches.watch import WatchKind, WatchTarget
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
 
+ALERTING = 42_001
 LOOKED_BACK = timedelta(minutes=10)
 """The job runs every minute; a run may be late."""
 
@@ -45,9 +46,11 @@ class WatchMatching:
     async def raise_alerts(self, posts: Sequence[Derived]) -> int:
         """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it raises none twice.
 
-        A post that was changed since it was read is skipped: its next revision follows.
+        A post that was changed since it was read is skipped: its next revision follows. One batch at a time is matched, whichever process does it,
+        so that each sees of which stories the others have told.
         """
         async with self._transactions.begin() as connection:
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", ALERTING)
             raised: int = await connection.fetchval(
                 MATCH,
                 [one.post.channel_id for one in posts],
@@ -106,12 +109,20 @@ SELECT EXISTS (
         SELECT 1 FROM story_posts s WHERE s.channel_id = p.channel_id AND s.message_id = p.message_id))
 """
 
-# Writes what the relation `found` holds. Sorted, so that two writers of the same alerts never wait for each other in a circle.
+# Writes what the relation `found` holds, except about stories of which the watch has told: their first post may have come late, and their id
+# may be another one now. Sorted, so that two writers of the same alerts never wait for each other in a circle.
 WRITE = """
+untold AS (
+    SELECT * FROM found f WHERE f.kind NOT IN ('posted', 'grown') OR NOT EXISTS (
+        SELECT 1 FROM story_posts s JOIN story_posts m ON m.story_id = s.story_id
+        JOIN alerts a ON a.channel_id = m.channel_id AND a.message = m.message_id
+        WHERE s.channel_id = f.channel_id AND s.message_id = f.message_id AND s.link IS NOT NULL
+          AND a.tenant_id = f.tenant_id AND a.watch_id = f.watch_id AND a.kind = f.kind)
+),
 raised AS (
     INSERT INTO alerts (tenant_id, watch_id, kind, subject, channel_id, message, severity, happened_at)
     SELECT DISTINCT ON (tenant_id, watch_id, kind, subject) tenant_id, watch_id, kind, subject, channel_id, message_id, severity, at
-    FROM found ORDER BY tenant_id, watch_id, kind, subject, at, channel_id, message_id
+    FROM untold ORDER BY tenant_id, watch_id, kind, subject, at, channel_id, message_id
     ON CONFLICT (tenant_id, watch_id, kind, subject) DO NOTHING
     RETURNING tenant_id, watch_id, alert_id, severity
 ),

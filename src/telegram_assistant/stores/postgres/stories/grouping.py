@@ -31,15 +31,8 @@ from telegram_assistant.stores.postgres.stories.grouping_sql import (
     TELL,
     UNLINK,
 )
-from telegram_assistant.stores.postgres.stories.post_terms import (
-    MAX_FOUND,
-    Neighbours,
-    earlier_posts,
-    later_posts,
-    put_terms,
-    remove_terms,
-    weighed_posts,
-)
+from telegram_assistant.stores.postgres.stories.neighbours import MAX_FOUND, Neighbours, earlier_posts, later_posts
+from telegram_assistant.stores.postgres.stories.post_terms import put_terms, remove_terms, weighed_posts
 
 MAX_AGAIN = 60
 """So many later posts are compared again: an edit among thousands of the same posts must not repeat all their work."""

@@ -5,9 +5,11 @@
 No statement reads all watches: the cost of a post grows with the number of watches that share a rare word with it.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from uuid import UUID
 
 from telegram_assistant.domain.ids import PostId, TenantId
@@ -17,6 +19,10 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
 
 ALERTING = 42_001
+MAX_IDLE_SECONDS = 30.0
+"""So long alerts wait for a stage that groups nothing."""
+NEW_WAIT_SECONDS = 5.0
+"""Whoever waits looks every half second."""
 LOOKED_BACK = timedelta(minutes=10)
 """The job runs every minute; a run may be late."""
 
@@ -36,12 +42,24 @@ class WatchMatching:
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
+        self._newest_grouped: datetime | None = None
+        self._awaited_at = -inf
+        self._waiting_since = -inf
 
     async def await_grouping(self, posts: Sequence[PostId]) -> bool:
-        """Whether one of these posts was stored within the last half minute and is in no story yet. Only posts with words are waited for."""
+        """Whether one of these posts, which all have words, is in no story yet although posts are being grouped.
+
+        After half a minute in which none was grouped, nobody waits any longer. A post that the stage could not group is not waited for.
+        """
         async with self._transactions.begin() as connection:
-            found: bool = await connection.fetchval(AWAIT_GROUPING, [one.channel_id for one in posts], [one.message_id for one in posts])
-        return found
+            (row,) = await connection.fetch(AWAIT_GROUPING, [one.channel_id for one in posts], [one.message_id for one in posts])
+        if not row["is_awaited"]:
+            return False
+        now = time.monotonic()
+        if row["newest"] != self._newest_grouped or now - self._awaited_at > NEW_WAIT_SECONDS:
+            self._waiting_since = now
+        self._newest_grouped, self._awaited_at = row["newest"], now
+        return now - self._waiting_since < MAX_IDLE_SECONDS
 
     async def raise_alerts(self, posts: Sequence[Derived]) -> int:
         """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it raises none twice.
@@ -104,9 +122,9 @@ AWAIT_GROUPING = """
 -- arrays, one element per post: $1 channel, $2 message
 SELECT EXISTS (
     SELECT 1 FROM unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
-    JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id
-    WHERE p.text <> '' AND p.deleted_at IS NULL AND p.stored_at > now() - interval '30 seconds' AND NOT EXISTS (
-        SELECT 1 FROM story_posts s WHERE s.channel_id = p.channel_id AND s.message_id = p.message_id))
+    WHERE NOT EXISTS (SELECT 1 FROM story_posts s WHERE s.channel_id = n.channel_id AND s.message_id = n.message_id)
+      AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = n.channel_id AND d.message_id = n.message_id)
+) AS is_awaited, (SELECT max(written_at) FROM post_terms) AS newest
 """
 
 # Writes what the relation `found` holds, except about stories of which the watch has told: their first post may have come late, and their id

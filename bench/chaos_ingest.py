@@ -1,5 +1,5 @@
 """Ingest under random trouble: every post stored once with its final text, versions in order, tombstones, albums and files;
-no login used twice, no budget exceeded; `posts_parsed_total` of every process is what it has inserted.
+no login used twice, no budget exceeded; `posts_parsed_total` of every process is what it has inserted; no alert lost, none told twice.
 
 A schedule is drawn from its seed. Channels publish posts, albums and files, edit and delete while three ingest processes follow them with six
 accounts: processes are killed, told to stop, and frozen for longer than their leases; connections are cut, refused and
@@ -24,6 +24,7 @@ import asyncpg
 from bench.chaos.counting import WITNESS
 from bench.chaos.ingest import CHANNELS, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fleet, Scene, freeze, live, redis_cli, trouble
 from bench.chaos.judging import MISTAKES, Result, judge
+from bench.chaos.watches import add_watches
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.features.operations.media import sweep
@@ -55,6 +56,7 @@ async def furnish(app: App, control: ControlClient, key: str) -> None:
     for number in range(ACCOUNTS):
         session = control.session(f"7999000{number:04}", joined=joined[number % 2])
         await add_account("AB"[number % 2], session, key=key, app=app)
+    await add_watches(app, "A", "B")
 
 
 async def calm(scene: Scene, settings: Settings) -> bool:
@@ -190,7 +192,10 @@ async def world(seeds: Callable[[], int | None], results: list[Result], keep: Pa
                 results.append(result)
                 verdict = "right" if result.right else f"WRONG {result.faulty}"
                 counted = f"counted {result.posts_counted} of {result.posts_inserted}, left out {result.left_out}"
-                print(f"seed {seed}: {verdict}  posts {result.posts}  files {result.files}  {counted}  {dict(result.faults)}", flush=True)
+                print(
+                    f"seed {seed}: {verdict}  posts {result.posts}  files {result.files}  alerts {result.alerts}  {counted}  {dict(result.faults)}",
+                    flush=True,
+                )
                 if not result.right:
                     print("\n".join(result.examples[:30]), flush=True)
                     log = Path(folder) / f"ingest-{seed}.log"
@@ -213,7 +218,7 @@ async def run(seconds: float | None, schedules: int | None, first_seed: int, par
         **{name: sum(getattr(one, name) for one in results) for name in MISTAKES},
         "posts": sum(one.posts for one in results),
         "files": sum(one.files for one in results),
-        **{name: sum(getattr(one, name) for one in results) for name in ("posts_counted", "posts_inserted", "left_out")},
+        **{name: sum(getattr(one, name) for one in results) for name in ("posts_counted", "posts_inserted", "left_out", "alerts")},
         "faults": dict(sum((one.faults for one in results), Counter[str]())),
         "failing_seeds": [one.seed for one in results if not one.right],
         "seconds": round(time.monotonic() - began),

@@ -1,6 +1,8 @@
-"""Stories while workers are killed: two processes group posts, are killed with -9 again and again, and posts come in another order and twice.
+"""Stories while workers are killed and Redis is emptied, and posts come in another order.
 
-Afterwards the stories must be those of an undisturbed run, up to their ids. Both runs count words once, before: what is rare is then the same.
+Pages of all channels are stored in a random order. Two processes run the stage `stories` behind the outbox, its relay and Redis Streams; again
+and again one of them is killed with -9, or Redis is killed and starts empty. When the outbox is empty, the stories must be those of an
+undisturbed run, up to their ids. Both runs count words once, before: what is rare is then the same.
 """
 
 import asyncio
@@ -8,74 +10,95 @@ import os
 import random
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+import tempfile
+from asyncio.subprocess import DEVNULL, Process
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import batched
+from pathlib import Path
 
 import asyncpg
 
-from bench.story_world import ToldPost, land, world
+from bench.chaos.worker import OPTIONS
+from bench.story_world import ToldPost, land, pages_of_channels, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.events import PostIndexed, PostParsed
 from telegram_assistant.language.terms import terms_of
 from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stages.stories import stories
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.streams.stage import stage
+from telegram_assistant.supervision import keep_running
+from telegram_assistant.telemetry.health import Health
+from telegram_assistant.worker_role import loops_of
+from testkit.engines import Engine, running_engine
+from testkit.factories import make_page
 from testkit.harness import arguments, at_least, at_most, finish, own_database
 
 DATABASE = "tga_bench_chaos_stories"
-BATCH = 25
+BATCH, PAGE = 200, 25
 WORKERS = 2
-LIMITS = (*at_most(0, "different"), *at_least(3, "kills"))
+WORKS_SECONDS = (0.5, 4.0)
+"""So long nothing happens: a worker starts within two seconds."""
+DONE_SECONDS = 900.0
+LIMITS = (*at_most(0, "different", "waiting"), *at_least(3, "kills"), *at_least(2, "emptied"))
+
+
+@stage(consumes=PostParsed, emits=PostIndexed, batch=50, concurrency=2, backoff_seconds=0.1)
+async def pass_on(events: list[PostParsed]) -> list[PostIndexed]:
+    """In place of all that happens to a post before it is grouped."""
+    return [PostIndexed.about(event.post, event.revision, occurred_at=event.occurred_at) for event in events]
 
 
 async def work() -> None:
-    """One worker: groups the posts that it is given, one batch a line, and says which batch is done."""
-    async with assemble(read_settings(os.environ)) as app:
-        print("ready", flush=True)
-        while line := await asyncio.to_thread(sys.stdin.readline):
-            await app.story_builder.group([PostId.parse(one) for one in line.split()], now=datetime.now(UTC))
-            print("done", flush=True)
+    """One worker."""
+    health = Health(probes={})
+    async with assemble(read_settings(os.environ)) as app, asyncio.TaskGroup() as tasks:
+        for loop in loops_of((pass_on, stories), (stories,), app, health, OPTIONS):
+            tasks.create_task(keep_running(loop, stopping=asyncio.Event(), health=health, first_pause_seconds=0.2))
 
 
-async def start(environ: dict[str, str]) -> Process:
+async def start_worker(environ: Mapping[str, str]) -> Process:
     command = (sys.executable, "-m", "bench.chaos_stories", "--work")
-    process = await asyncio.create_subprocess_exec(*command, env=environ, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
-    assert process.stdout is not None
-    while (line := await process.stdout.readline()) and line != b"ready\n":
-        pass
-    return process
+    return await asyncio.create_subprocess_exec(*command, env=environ, stdout=DEVNULL, stderr=DEVNULL)
 
 
-async def killed_while_grouping(batches: Sequence[Sequence[PostId]], environ: dict[str, str], *, every: int, seed: int) -> int:
-    """Gives each batch to a worker until one has done it; kills a worker in the middle of every so many batches. Returns how often."""
-    hand, waiting, kills, given = random.Random(seed), list(batches), 0, 0
-    hand.shuffle(waiting)
+async def end_worker(worker: Process) -> None:
+    with suppress(ProcessLookupError):
+        worker.send_signal(signal.SIGKILL)
+    await worker.wait()
 
-    async def keep_working() -> None:
-        nonlocal kills, given
-        process = await start(environ)
-        while waiting:
-            batch = waiting.pop()
-            given += 1
-            assert process.stdin is not None
-            process.stdin.write(f"{' '.join(map(str, batch))}\n".encode())
-            await process.stdin.drain()
-            if given % every == 0:
-                await asyncio.sleep(hand.random() * 0.2)
-                process.send_signal(signal.SIGKILL)
-                await process.wait()
-                kills += 1
-                waiting.insert(hand.randrange(len(waiting) + 1), batch)
-                process = await start(environ)
+
+async def land_in_any_order(app: App, told: Sequence[ToldPost], hand: random.Random) -> None:
+    pages = await pages_of_channels(app, told, PAGE)
+    hand.shuffle(pages)
+    for page in pages:
+        await app.system.landing.land(make_page(*page), Claim(page[0].channel_id, 0))
+
+
+async def disturb(admin: "asyncpg.Connection[asyncpg.Record]", engine: Engine, environ: Mapping[str, str], hand: random.Random) -> Counter[str]:
+    """Until every post has passed. Returns how often what happened."""
+    happened, deadline = Counter[str](), asyncio.get_running_loop().time() + DONE_SECONDS
+    workers = [await start_worker(environ) for _ in range(WORKERS)]
+    try:
+        while await admin.fetchval("SELECT EXISTS (SELECT 1 FROM outbox)") and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(hand.uniform(*WORKS_SECONDS))
+            if hand.random() < 0.7:
+                happened["kills"] += 1
+                await end_worker(workers.pop(hand.randrange(WORKERS)))
+                workers.append(await start_worker(environ))
             else:
-                assert process.stdout is not None
-                assert await process.stdout.readline() == b"done\n"
-        assert process.stdin is not None
-        process.stdin.close()
-        await process.wait()
-
-    await asyncio.gather(*(keep_working() for _ in range(WORKERS)))
-    return kills
+                happened["emptied"] += 1
+                await asyncio.to_thread(engine.kill)
+                engine.forget_everything()
+                await asyncio.to_thread(engine.start)
+    finally:
+        for worker in workers:
+            await end_worker(worker)
+    return happened
 
 
 async def stories_of(app: App, told: Sequence[ToldPost]) -> set[frozenset[PostId]]:
@@ -90,50 +113,59 @@ async def count_words(settings: Settings, told: Sequence[ToldPost]) -> None:
     """As if all posts had been counted: counting while posts come depends on which have come."""
     terms = [terms_of(one.post.text) for one in told]
     counts = Counter(term for one in terms for part in (one.words, one.names, one.numbers) for term in part)
-    assert settings.database.admin_url is not None
-    admin = await asyncpg.connect(settings.database.admin_url.get_secret_value())
+    admin = await connected(settings)
     await admin.execute("INSERT INTO term_counts VALUES (1, now(), $1, $2, $3)", len(told), list(counts), list(counts.values()))
     await admin.close()
 
 
-async def run(days: int, every: int, seed: int) -> dict[str, object]:
-    told = world(days=days)
-    posts = [one.post.id for one in told]
-    batches = [posts[start : start + BATCH] for start in range(0, len(posts), BATCH)]
-    results, kills = [], 0
-    for is_calm in (True, False):
-        async with own_database(DATABASE) as settings, assemble(settings) as app:
-            await land(app, told)
+async def connected(settings: Settings) -> "asyncpg.Connection[asyncpg.Record]":
+    assert settings.database.admin_url is not None
+    return await asyncpg.connect(settings.database.admin_url.get_secret_value())
+
+
+async def undisturbed(told: Sequence[ToldPost]) -> set[frozenset[PostId]]:
+    async with own_database(DATABASE) as settings, assemble(settings) as app:
+        await land(app, told)
+        await count_words(settings, told)
+        for batch in batched(told, BATCH):
+            await app.story_builder.group([one.post.id for one in batch], now=datetime.now(UTC))
+        return await stories_of(app, told)
+
+
+async def run(days: int, seed: int) -> dict[str, object]:
+    told, hand = world(days=days), random.Random(seed)
+    calm = await undisturbed(told)
+    with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
+        async with own_database(DATABASE, variables={"REDIS_URL": engine.url}) as settings, assemble(settings) as app:
             await count_words(settings, told)
-            if is_calm:
-                for batch in batches:
-                    await app.story_builder.group(batch, now=datetime.now(UTC))
-            else:
-                admin = settings.database.admin_url
-                assert admin is not None
-                environ = {**_environ(), "DATABASE_URL": settings.database.url.get_secret_value(), "DATABASE_ADMIN_URL": admin.get_secret_value()}
-                kills = await killed_while_grouping(batches, environ, every=every, seed=seed)
-            results.append(await stories_of(app, told))
-    calm, killed = results
-    return {"posts": len(posts), "stories": len(calm), "kills": kills, "different": len(calm ^ killed), "seed": seed}
-
-
-def _environ() -> dict[str, str]:
-    return {**os.environ, "NEO4J_URI": ""}
+            await land_in_any_order(app, told, hand)
+            admin = await connected(settings)
+            urls = {"DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
+            happened = await disturb(admin, engine, {**os.environ, **urls, "NEO4J_URI": ""}, hand)
+            waiting = await admin.fetchval("SELECT count(*) FROM outbox")
+            await admin.close()
+            disturbed = await stories_of(app, told)
+    return {
+        "posts": len(told),
+        "stories": len(calm),
+        "kills": happened["kills"],
+        "emptied": happened["emptied"],
+        "waiting": waiting,
+        "different": len(calm ^ disturbed),
+        "seed": seed,
+    }
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--work", action="store_true", help="be one of the workers")
     parser.add_argument("--days", type=int, default=14)
-    parser.add_argument("--every", type=int, default=6, help="a worker is killed in every so many batches")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if options.work:
         asyncio.run(work())
         return
-    result = asyncio.run(run(options.days, options.every, options.seed))
-    finish({"bench": "chaos_stories", **result}, options, *LIMITS)
+    finish({"bench": "chaos_stories", **asyncio.run(run(options.days, options.seed))}, options, *LIMITS)
 
 
 if __name__ == "__main__":

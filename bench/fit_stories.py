@@ -24,7 +24,7 @@ from telegram_assistant.domain.stories.terms import (
     weigh,
 )
 from telegram_assistant.language.terms import hash_of_username, terms_of
-from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND, NEWEST
+from telegram_assistant.stores.postgres.stories.neighbours import MAX_FOUND, NEWEST
 
 STEPS = 40
 PENALTY = 1e-4

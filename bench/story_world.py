@@ -111,6 +111,12 @@ _PLACES: dict[int, dict[int, int]] = {}
 
 async def land(app: App, told: Sequence[ToldPost]) -> None:
     """Stores the posts as ingest does."""
+    for page in await pages_of_channels(app, told, PAGE):
+        await app.system.landing.land(make_page(*page), Claim(page[0].channel_id, 0))
+
+
+async def pages_of_channels(app: App, told: Sequence[ToldPost], size: int) -> list[list[Post]]:
+    """Registers the channels, and returns pages of their posts, each of one channel."""
     by_channel: dict[ChannelId, list[ToldPost]] = defaultdict(list)
     for one in told:
         by_channel[one.post.channel_id].append(one)
@@ -118,8 +124,7 @@ async def land(app: App, told: Sequence[ToldPost]) -> None:
         await app.system.channels.register(
             Channel(channel_id=channel_id, title=its[0].username or "private", username=its[0].username or None, is_private=its[0].is_private)
         )
-        for start in range(0, len(its), PAGE):
-            await app.system.landing.land(make_page(*(one.post for one in its[start : start + PAGE])), Claim(channel_id, 0))
+    return [[one.post for one in its[start : start + size]] for its in by_channel.values() for start in range(0, len(its), size)]
 
 
 def halves(told: Sequence[ToldPost]) -> tuple[list[ToldPost], list[ToldPost]]:

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from bench.chaos.counting import Counting
+from bench.chaos.watches import text_of
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.engines import free_port
@@ -25,6 +26,7 @@ CHANNELS = 18
 TROUBLE_SECONDS = 40.0
 LAST_KILL_SECONDS = 28.0
 FROZEN_SECONDS = (62.0, 70.0)
+EVENT_SHARE = 0.5
 FAULTS = (
     *("kill", "kill", "deploy", "drop", "flood", "premium_flood", "fail", "file_flood", "expire", "deaf"),
     *("slow", "refuse", "kill_postgres", "kill_redis", "empty_redis", "forget_marks"),
@@ -91,6 +93,9 @@ class Scene:
     fleet: Fleet
     began: float = field(default_factory=time.monotonic)
     said: int = 0
+    events: int = 0
+    told: set[tuple[int, int]] = field(default_factory=set)
+    """Posts about events. They stay as they are, so that it is certain what watches should have told."""
 
     @property
     def at(self) -> float:
@@ -102,16 +107,29 @@ async def live(scene: Scene, until: float) -> None:
     hand = scene.hand
     while scene.at < until:
         channel = FIRST_CHANNEL + hand.randrange(CHANNELS)
+        if hand.random() < EVENT_SHARE:
+            await _tell_event(scene, channel)
         for _ in range(hand.choice((1, 1, 1, 2, 5, 130 if hand.random() < 0.05 else 3))):
             scene.said += 1
             newest = await _publish(scene, channel, f"новость {scene.said} из {channel}", deliver=hand.random() < 0.8)
         if hand.random() < 0.3:
             scene.said += 1
-            await _quietly(scene.control.edit, channel, hand.randrange(2, newest + 1), f"исправлено {scene.said}", deliver=hand.random() < 0.5)
+            edited = hand.randrange(2, newest + 1)
+            if (channel, edited) not in scene.told:
+                await _quietly(scene.control.edit, channel, edited, f"исправлено {scene.said}", deliver=hand.random() < 0.5)
         if hand.random() < 0.1:
             first, count = hand.randrange(2, newest + 1), hand.choice((1, 1, 2, 30))
-            await _quietly(scene.control.delete, channel, list(range(first, min(first + count, newest + 1))), deliver=hand.random() < 0.5)
+            gone = [one for one in range(first, min(first + count, newest + 1)) if (channel, one) not in scene.told]
+            await _quietly(scene.control.delete, channel, gone, deliver=hand.random() < 0.5)
         await asyncio.sleep(hand.uniform(0.1, 0.6))
+
+
+async def _tell_event(scene: Scene, channel: int) -> None:
+    """A new event, or one of the last ones again in some channel."""
+    scene.events += scene.hand.random() < 0.4
+    event = scene.events - scene.hand.randrange(min(scene.events + 1, 3))
+    made = await asyncio.to_thread(scene.control.post, channel, text_of(event, scene.hand), deliver=scene.hand.random() < 0.8)
+    scene.told |= {(channel, message_id) for message_id in made}
 
 
 async def _publish(scene: Scene, channel: int, text: str, *, deliver: bool) -> int:

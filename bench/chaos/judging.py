@@ -12,6 +12,7 @@ from typing import Any
 import asyncpg
 
 from bench.chaos.ingest import CHANNELS, Scene
+from bench.chaos.watches import judge_alerts
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import Settings
@@ -36,6 +37,7 @@ class Result:
     posts_inserted: int = 0
     left_out: int = 0
     """Inserted after the last scrape of processes that were killed or stopped."""
+    alerts: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     lost: int = 0
@@ -55,6 +57,9 @@ class Result:
     double_use: int = 0
     counted_wrong: int = 0
     """Processes whose `posts_parsed_total` is not what they have inserted."""
+    alerts_lost: int = 0
+    alerts_twice: int = 0
+    """Of one watch about one story."""
 
     @property
     def faulty(self) -> dict[str, int]:
@@ -69,7 +74,7 @@ class Result:
         self.examples.append(f"{mistake}: {example}")
 
 
-MISTAKES = tuple(one.name for one in fields(Result))[8:]
+MISTAKES = tuple(one.name for one in fields(Result))[9:]
 
 
 async def judge(scene: Scene, settings: Settings, result: Result) -> None:
@@ -84,6 +89,10 @@ async def judge(scene: Scene, settings: Settings, result: Result) -> None:
             await _judge_files(admin, channel_id, truth, result)
             coverage = await app.system.coverage.of(channel_id)
             result.incomplete += coverage is None or not coverage.complete
+        result.alerts, lost, twice = await judge_alerts(app, admin)
+        for mistake, told in (("alerts_lost", lost), ("alerts_twice", twice)):
+            for one in told:
+                result.note(mistake, str(one))
     await _judge_folder(admin, settings, result)
     counted = await scene.fleet.counting.judge(admin, alive=scene.fleet.alive)
     result.posts_counted, result.posts_inserted, result.left_out = counted.posts_counted, counted.posts_inserted, counted.left_out

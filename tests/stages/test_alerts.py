@@ -16,8 +16,10 @@ from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
+from telegram_assistant.stores.postgres.watches import matching
 from telegram_assistant.understanding.stories import StoryBuilder
 from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription, make_tenant
+from testkit.stories import store_story
 
 LONG = "Ночью в городе прошёл сильный снегопад, на дорогах заторы, коммунальные службы работают, говорит мэрия"
 
@@ -192,15 +194,72 @@ async def test_what_several_channels_tell_in_their_own_words_raises_one_alert(de
     assert await desk.raised() == [(AlertKind.POSTED, first)]
 
 
-async def test_a_new_post_waits_until_it_is_grouped(desk: Desk) -> None:
-    await desk.watch("мост")
+async def test_a_post_that_comes_late_and_told_it_first_raises_no_second_alert(desk: Desk) -> None:
+    await desk.watch("плотина")
+    now = datetime.now(UTC)
+    text = "Плотина в Краснолесье закрыта. Осмотр нашёл 7 промоин, грузовики пустили в объезд через Туманск"
+    second, *_ = await desk.post(text, channel=1, posted_at=now + timedelta(seconds=9))
+    await desk.post("В Краснолесье закрыли плотину: осмотр нашёл 7 промоин, грузовики едут через Туманск", posted_at=now + timedelta(seconds=5))
+    assert await desk.raised() == [(AlertKind.POSTED, second)]
+
+
+async def test_posts_that_were_told_apart_and_become_one_story_raise_no_more(desk: Desk, admin: Any) -> None:
+    await desk.watch("паром")
+    now = datetime.now(UTC)
+    first, *_ = await desk.post("Паром до Озёрска встал на ремонт, вахтёры ждут катера с утра", posted_at=now + timedelta(seconds=5))
+    other, *_ = await desk.post("Новый паром построят к весне на верфи в Туманске", channel=1, posted_at=now + timedelta(seconds=6))
+    again = make_post(channel_id=desk.channels[1], message_id=2, text="Паром: начало", posted_at=now + timedelta(seconds=3))
+    await desk.system.landing.land(make_page(again), Claim(again.channel_id, 0))
+    await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
+    await store_story(admin, [first, other, again.id], [])
+    event = PostIndexed.about(again.id, 1, occurred_at=now)
+    await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
+    assert await desk.raised() == [(AlertKind.POSTED, first), (AlertKind.POSTED, other)]
+
+
+async def ungrouped(desk: Desk, admin: Any) -> PostId:
+    """A post that was stored long ago, while no worker ran."""
     post = make_post(channel_id=desk.channels[0], message_id=1, text="Мост закрыт", posted_at=datetime.now(UTC) + timedelta(seconds=1))
     await desk.system.landing.land(make_page(post), Claim(post.channel_id, 0))
-    event = PostIndexed.about(post.id, 1, occurred_at=datetime.now(UTC))
+    await admin.execute("UPDATE posts SET stored_at = now() - interval '1 hour' WHERE channel_id = $1", post.channel_id)
+    return post.id
+
+
+async def test_a_post_waits_until_it_is_grouped_whenever_it_was_stored(desk: Desk, admin: Any) -> None:
+    await desk.watch("мост")
+    post = await ungrouped(desk, admin)
+    event = PostIndexed.about(post, 1, occurred_at=datetime.now(UTC))
     with pytest.raises(Busy):
         await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
-    await desk.arrive(post.id)
-    assert await desk.raised() == [(AlertKind.POSTED, post.id)]
+    await desk.arrive(post)
+    assert await desk.raised() == [(AlertKind.POSTED, post)]
+
+
+async def test_where_nothing_is_grouped_for_long_nobody_waits(desk: Desk, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    await desk.watch("мост")
+    post = await ungrouped(desk, admin)
+    monkeypatch.setattr(matching, "MAX_IDLE_SECONDS", 0.0)
+    event = PostIndexed.about(post, 1, occurred_at=datetime.now(UTC))
+    await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
+    assert await desk.raised() == [(AlertKind.POSTED, post)]
+
+
+async def test_a_post_that_could_not_be_grouped_is_not_waited_for(desk: Desk, admin: Any) -> None:
+    await desk.watch("мост")
+    post = await ungrouped(desk, admin)
+    await admin.execute(
+        """
+        INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, attempts)
+        VALUES ('stories', 'posts.indexed', $1, $2, $3, '', 'it says so', 5)
+        """,
+        str(post),
+        post.channel_id,
+        post.message_id,
+    )
+    event = PostIndexed.about(post, 1, occurred_at=datetime.now(UTC))
+    await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
+    assert await desk.raised() == [(AlertKind.POSTED, post)]
+    await admin.execute("DELETE FROM dead_letters WHERE channel_id = $1", post.channel_id)
 
 
 async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_preview_knew(desk: Desk) -> None:
@@ -213,3 +272,13 @@ async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_
     assert await desk.raised() == [(AlertKind.GROWN, first)]
     assert [line.kind for line in (await desk.preview("мост", WatchKind.STORY, posts=2)).lines] == [AlertKind.GROWN]
     assert (await desk.preview("", WatchKind.STORY, posts=3)).count == 0
+
+
+async def test_a_story_that_goes_on_under_another_id_is_not_told_again(desk: Desk, admin: Any) -> None:
+    await desk.watch("", WatchKind.STORY, posts=2)
+    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
+    second, *_ = await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    assert await desk.system.watch_matching.raise_grown(datetime.now(UTC)) == 1
+    await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
+    await store_story(admin, [first, second], [])
+    assert await desk.system.watch_matching.raise_grown(datetime.now(UTC)) == 0

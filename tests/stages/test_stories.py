@@ -6,19 +6,22 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import batched, count, permutations
 
+import asyncpg
 import pytest
 
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.post import Origin, Post
 from telegram_assistant.domain.stories.story import LinkKind, StoryChange
+from telegram_assistant.domain.stories.terms import MIN_TEXTS
 from telegram_assistant.events import PostIndexed, StoryChanged
 from telegram_assistant.features.stories.trends import trends_since
 from telegram_assistant.stages.stories import stories
-from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.database import Pool, SystemTransactions
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
-from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND
+from telegram_assistant.stores.postgres.stories.neighbours import MAX_FOUND
+from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.understanding.stories import StoryBuilder
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 from testkit.harness import own_cpu_seconds
@@ -149,7 +152,7 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(syst
     before = await system.stories.of_posts([one.id for one in posts])
     hidden = make_post(channel_id=await make_channel(system), message_id=1, text=f"{FIRE} {MATCH}", posted_at=morning + timedelta(minutes=700))
     await tell(system, hidden, is_private=True)
-    last, other = await told_by(system, morning + timedelta(minutes=701), FIRE_AGAIN, MATCH)
+    last, other = await told_by(system, morning + timedelta(minutes=701), FIRE, MATCH)
     used = own_cpu_seconds()
     for one in (hidden, last, other):
         await group(builder, one)
@@ -232,3 +235,18 @@ async def test_what_a_story_says_of_its_links_is_true(system: SystemStores, buil
     story = await system.stories.whole((await system.stories.of_posts([posts[0].id]))[posts[0].id])
     assert [(link.post, link.other, link.kind) for link in story.links] == [(posts[1].id, posts[0].id, LinkKind.COPY)]
     assert {one.link for one in story.members} == {LinkKind.COPY}
+
+
+async def test_words_are_counted_as_soon_as_posts_have_doubled_however_fast_they_come(
+    system: SystemStores, system_pool: Pool, builder: StoryBuilder, morning: datetime, admin: asyncpg.Connection
+) -> None:
+    for table in ("post_terms", "term_postings", "term_counts"):
+        await admin.execute(f"DELETE FROM {table}")
+    terms = PostTerms(SystemTransactions(system_pool))
+    assert (await terms.weights(INDEXED, posts=1)).known == {}
+    channel_id = await make_channel(system)
+    posts = [make_post(channel_id=channel_id, message_id=n, text=f"Снова снег, выпуск {n}", posted_at=morning) for n in range(1, MIN_TEXTS + 1)]
+    await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    await group(builder, *posts)
+    assert (await terms.weights(INDEXED, posts=1)).known == {}
+    assert len((await terms.weights(INDEXED, posts=MIN_TEXTS)).known) > 1

@@ -12,7 +12,8 @@ from telegram_assistant.domain.stories.terms import StoryTerms, TermWeights, Wei
 from telegram_assistant.language.terms import hash_of_username, terms_of
 from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped
 from telegram_assistant.stores.postgres.stories.grouping import Compared, StoryGroups, Surroundings
-from telegram_assistant.stores.postgres.stories.post_terms import Neighbours, PostTerms
+from telegram_assistant.stores.postgres.stories.neighbours import Neighbours
+from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
 from telegram_assistant.stores.postgres.stories.sources import StorySource, StorySources
 
 
@@ -38,7 +39,7 @@ class StoryBuilder:
         left = [post for post, one in sources.items() if post not in passed and (one.text.strip() or one.looks or _certain(one))]
         if not left:
             return done
-        weights = await self.terms.weights(now)
+        weights = await self.terms.weights(now, posts=len(left))
         read = [_weighed(sources[post], terms[post], hashes[post], weights) for post in left]
         async with self.groups.alone() as grouping:
             unchanged = await grouping.unchanged({one.post: sources[one.post].revision for one in read})

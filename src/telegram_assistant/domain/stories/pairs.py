@@ -3,7 +3,7 @@
 `python -m bench.fit_stories` prints the constants.
 """
 
-from math import log1p, sqrt
+from math import log1p, sqrt, sumprod
 from typing import NamedTuple
 
 from telegram_assistant.domain.media.similarity import FINE_NEAR, NEAR, Look
@@ -85,7 +85,7 @@ def side_of(one: WeighedPost, other: WeighedPost) -> str:
 
 def score_of(features: Features, side: str) -> float:
     """The logit that two posts tell the same; above 0 they are linked."""
-    score = BIAS[side] + sum(weight * value for weight, value in zip(WEIGHTS[side], features, strict=True))
+    score = BIAS[side] + sumprod(WEIGHTS[side], features)
     return max(-MAX_SCORE, min(score, MAX_SCORE))
 
 

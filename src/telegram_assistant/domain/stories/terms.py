@@ -79,11 +79,11 @@ class TermWeights:
 
     def total(self, terms: Iterable[int]) -> float:
         known, rare = self.known, self.rare
-        return sum(known.get(term, rare) for term in terms)
+        return sum([known.get(term, rare) for term in terms])
 
     def squares(self, terms: Iterable[int]) -> float:
         known, rare = self.known, self.rare
-        return sum(known.get(term, rare) ** 2 for term in terms)
+        return sum([known.get(term, rare) ** 2 for term in terms])
 
 
 @dataclass(frozen=True, slots=True)

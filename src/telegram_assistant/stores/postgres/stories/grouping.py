@@ -31,7 +31,8 @@ from telegram_assistant.stores.postgres.stories.grouping_sql import (
     TELL,
     UNLINK,
 )
-from telegram_assistant.stores.postgres.stories.post_terms import MAX_FOUND, Neighbours, neighbours_of, put_terms, weighed_posts
+from telegram_assistant.stores.postgres.stories.neighbours import MAX_FOUND, Neighbours, earlier_posts, later_posts
+from telegram_assistant.stores.postgres.stories.post_terms import put_terms, remove_terms, weighed_posts
 
 MAX_AGAIN = 60
 """So many later posts are compared again: an edit among thousands of the same posts must not repeat all their work."""
@@ -96,21 +97,22 @@ class Grouping:
     async def surround(self, told: Sequence[WeighedPost], weights: TermWeights) -> Surroundings:
         """Stores what posts are compared by, and finds what they are compared with."""
         connection, own = self._connection, {one.post for one in told}
+        await remove_terms(connection, told)
+        later = await later_posts(connection, told, weights)
         await put_terms(connection, told, weights)
-        neighbours = await neighbours_of(connection, told, weights)
         new: dict[PostId, int] = {}
         for one in told:
-            for later in neighbours[one.post].later:
-                new[later.post] = new.get(later.post, 0) + (not one.is_private)
+            for other in later[one.post]:
+                new[other.post] = new.get(other.post, 0) + (not one.is_private)
         rows = await connection.fetch(ROOM, *ids_of(new))
         crowded = {id_of(row) for row in rows if row["found"] + new[id_of(row)] > MAX_FOUND}
         linked = {link.post for link in await linked_with(connection, list(own)) if not link.kind.is_certain}
         again = set(sorted((crowded | linked) - own)[:MAX_AGAIN])
-        more = {post: count for post, count in new.items() if count and post not in own}
+        more = {post: count for post, count in new.items() if count}
         await connection.execute(FOUND_MORE, *ids_of(more), list(more.values()))
-        known = await weighed_posts(connection, again, weights)
-        repeated = tuple(known[post] for post in sorted(known))
-        return Surroundings({**neighbours, **(await neighbours_of(connection, repeated, weights) if repeated else {})}, repeated)
+        repeated = tuple(await weighed_posts(connection, again, weights))
+        earlier = await earlier_posts(connection, (*told, *repeated), weights)
+        return Surroundings({post: replace(one, later=tuple(later.get(post, ()))) for post, one in earlier.items()}, repeated)
 
     async def regroup(self, compared: Sequence[Compared]) -> list[Grouped]:
         """Stores the links of these posts and groups everything that they are connected with again; if that is too much, only these posts."""

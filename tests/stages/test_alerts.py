@@ -16,7 +16,6 @@ from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
-from telegram_assistant.stores.postgres.watches import matching
 from telegram_assistant.understanding.stories import StoryBuilder
 from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription, make_tenant
 from testkit.stories import store_story
@@ -235,13 +234,10 @@ async def test_a_post_waits_until_it_is_grouped_whenever_it_was_stored(desk: Des
     assert await desk.raised() == [(AlertKind.POSTED, post)]
 
 
-async def test_where_nothing_is_grouped_for_long_nobody_waits(desk: Desk, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    await desk.watch("мост")
+async def test_where_nothing_is_grouped_for_long_nobody_waits(desk: Desk, admin: Any) -> None:
     post = await ungrouped(desk, admin)
-    monkeypatch.setattr(matching, "MAX_IDLE_SECONDS", 0.0)
-    event = PostIndexed.about(post, 1, occurred_at=datetime.now(UTC))
-    await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
-    assert await desk.raised() == [(AlertKind.POSTED, post)]
+    assert await desk.system.watch_matching.await_grouping([post])
+    assert not await desk.system.watch_matching.await_grouping([post], max_idle_seconds=0)
 
 
 async def test_a_post_that_could_not_be_grouped_is_not_waited_for(desk: Desk, admin: Any) -> None:

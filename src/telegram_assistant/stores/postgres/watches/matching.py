@@ -46,10 +46,10 @@ class WatchMatching:
         self._awaited_at = -inf
         self._waiting_since = -inf
 
-    async def await_grouping(self, posts: Sequence[PostId]) -> bool:
+    async def await_grouping(self, posts: Sequence[PostId], *, max_idle_seconds: float = MAX_IDLE_SECONDS) -> bool:
         """Whether one of these posts, which all have words, is in no story yet although posts are being grouped.
 
-        After half a minute in which none was grouped, nobody waits any longer. A post that the stage could not group is not waited for.
+        Where none was grouped for so long, nobody waits any longer. A post that the stage could not group is not waited for.
         """
         async with self._transactions.begin() as connection:
             (row,) = await connection.fetch(AWAIT_GROUPING, [one.channel_id for one in posts], [one.message_id for one in posts])
@@ -59,7 +59,7 @@ class WatchMatching:
         if row["newest"] != self._newest_grouped or now - self._awaited_at > NEW_WAIT_SECONDS:
             self._waiting_since = now
         self._newest_grouped, self._awaited_at = row["newest"], now
-        return now - self._waiting_since < MAX_IDLE_SECONDS
+        return now - self._waiting_since < max_idle_seconds
 
     async def raise_alerts(self, posts: Sequence[Derived]) -> int:
         """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it raises none twice.

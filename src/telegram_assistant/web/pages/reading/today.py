@@ -55,7 +55,7 @@ class StoryCard:
 
 
 async def show(view: TenantView) -> Content:
-    visit, said = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said())
+    visit, said, around = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said(), view.own.reading.surroundings())
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
     found = await recent_stories(
@@ -80,7 +80,7 @@ async def show(view: TenantView) -> Content:
         "grouping": found.grouping.value,
         "groupings": [one.value for one in Grouping],
         "just_muted": next((one for one in said if one.feedback is Feedback.MUTED and view.now - one.said_at < UNDO_OFFERED), None),
-        "around": await view.own.reading.surroundings(),
+        "around": around,
     }
 
 

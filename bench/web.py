@@ -19,7 +19,7 @@ from uuid import UUID
 
 import asyncpg
 
-from bench.web_world import CHANNELS, WORDS, World, build_world, settle
+from bench.web_world import CHANNELS, WATCHED_WORDS, WORDS, World, build_world, settle
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
@@ -133,7 +133,7 @@ def pages(world: World, digests: list[UUID], hand: random.Random) -> tuple[dict[
         "watches.show": "/watches",
         "watches.show_new": "/watches/new",
         "watches.show_one": f"/watches/{hand.choice(world.watches)}",
-        "watches.preview": f"/watches/preview?kind=words&query={word}",
+        "watches.preview": f"/watches/preview?kind=words&query={hand.choice(WATCHED_WORDS)}",
         "receivers.show": "/receivers",
         "ask.show": f"/ask?q={word}%3F",
         "ask.stream": f"/ask/stream?q={word}%3F",

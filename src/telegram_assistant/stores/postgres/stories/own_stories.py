@@ -128,8 +128,9 @@ coalesce((SELECT bool_or((e.data ->> 'is_ad')::boolean) FROM post_enrichment e
           WHERE e.channel_id = m.channel_id AND e.message_id = m.message_id AND e.kind = 'tags'), false)
 """
 
+# The driver cannot decode an array inside a row, unless the connection has met the type of the array before.
 EARLIER = f"""
-ARRAY(SELECT ROW(v.text, v.replaced_at, v.difference) FROM (
+ARRAY(SELECT ROW(v.text, v.replaced_at, array_to_string(v.difference, ' ')) FROM (
     SELECT * FROM post_versions v WHERE v.channel_id = m.channel_id AND v.message_id = m.message_id ORDER BY revision DESC LIMIT {MAX_EARLIER}
 ) v ORDER BY v.revision)
 """
@@ -211,7 +212,7 @@ def _post(row: asyncpg.Record) -> VisiblePost:
         is_ad=row["is_ad"],
         grouped_id=row["grouped_id"],
         pictures=() if row["is_covered"] else tuple(StoryPicture(*one) for one in row["pictures"] or ()),
-        earlier=tuple(EarlierText(*one) for one in row["earlier"] or ()),
+        earlier=tuple(EarlierText(text, at, found and tuple(map(int, found.split()))) for text, at, found in row["earlier"] or ()),
     )
 
 

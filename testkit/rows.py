@@ -134,7 +134,7 @@ def make_post(
         forwarded_from=forwarded,
         grouped_id=grouped_id,
         lang="ru" if is_russian else "en",
-        facts={"views": hand.randrange(100_000), **({"media": [{"kind": "photo", "id": media_ids[0]}]} if media_ids else {})},
+        facts={"counts": {"views": hand.randrange(100_000)}, **({"media": {"kind": "photo", "id": media_ids[0]}} if media_ids else {})},
     )
 
 

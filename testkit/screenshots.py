@@ -15,11 +15,12 @@ from testkit.chromium import ALL_DEVICES, Device, accessibility_violations, layo
 from testkit.demos import OpenApi, running_demo
 from testkit.engines import free_port
 
-NO_PICTURES = {"/search/suggest", "/go/found", "/setup/login", "/operations/numbers"}
+NO_PICTURES = {"/search/suggest", "/go/found", "/setup/login", "/operations/numbers", "/watches/preview", "/ask/stream"}
 """Parts of pages."""
 POSTS = {"album": ".album:not(.one)", "edited": ".chip.warn", "copies": ".copies", "spoiler": ".spoiler", "file": ".filetile"}
 FEED_PAGES = 12
 SEARCH = "/search?q=has:image"
+QUESTION, WATCHED = "Что+с+мостом%3F", "мост"
 
 
 async def addresses(page: Page) -> dict[str, str]:
@@ -33,6 +34,10 @@ async def addresses(page: Page) -> dict[str, str]:
     await page.goto(f"{base}/today?window=week")
     if await page.locator("article.story").count():
         found["story"] = await page.locator("article.story").first.get_attribute("data-post") or ""
+    found |= {"answered": f"{base}/ask?q={QUESTION}", "watch-previewed": f"{base}/watches/new?kind=words&query={WATCHED}"}
+    await page.goto(f"{base}/channels")
+    if await page.locator("main tbody a").count():
+        found["channel"] = await page.locator("main tbody a").first.get_attribute("href") or ""
     await page.goto(f"{base}/tags")
     if await page.locator("main tbody a").count():
         found["tag"] = await page.locator("main tbody a").first.get_attribute("href") or ""

@@ -40,6 +40,25 @@ async def test_more_like_a_story_shows_its_reason_counts_once_and_can_be_taken_b
     assert (await owner.submit("./interests/say", story=story, feedback="more", do="undo")).status_code == 404
 
 
+async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_something_was_said(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    towns = ("Казани", "Перми", "Туле", "Омске", "Твери", "Пскове", "Орле", "Уфе", "Чите")
+    for number, town in enumerate(towns, start=1):
+        text = f"В {town} открыли новый музей. В нём {number * 10} залов."
+        await tell({one: text, other: text}, number, system=system, admin=admin, minutes_ago=20 * number)
+    last = (await owner.open("./today")).text.partition("In brief</h2>")[2]
+    menu = re.search(r'<details class="menu"><summary aria-label="Actions".*?</details>', last, re.DOTALL)
+    assert menu is not None
+    assert last.count("data-act=") == menu[0].count("data-act=") + 1, "outside of the menu there is only the headline to open"
+    assert menu[0].count('aria-pressed="false"') == 3
+    story = re.search(r'name="story" value="([^"]+)"', menu[0])
+    assert story is not None
+    await owner.submit("./interests/say", story=story[1], feedback="more")
+    assert '<details class="menu" open>' in (await owner.open("./today")).text
+
+
 async def test_less_replaces_more_and_what_a_person_wrote_down_keeps_its_weight(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:

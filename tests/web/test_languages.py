@@ -1,6 +1,7 @@
 """Every text of the pages has its Russian, and a Russian page says nothing in English, whatever went wrong."""
 
 import re
+import tomllib
 from io import BytesIO
 from pathlib import Path
 
@@ -105,3 +106,30 @@ def english_in(page: str) -> list[str]:
     seen = re.sub(r"\w+:\w+", " ", seen)  # operators of the search
     words = [" ".join(one.split()) for one in re.findall(r"(?:\b[A-Za-z][a-z']+\b[ ,.:;]*){3,}", seen)]
     return [one for one in words if not set(re.findall(r"\w+", one)) <= OURS]
+
+
+async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_language(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channel_id = await followed(system, admin, tenant_id, "Шторм")
+    await admin.execute(
+        """
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+        VALUES ($1, 1, 'tags', 'local', '', 'rules', '', 1, '{"tags": ["шторм"], "topic": "weather", "kind": "news"}')
+        """,
+        channel_id,
+    )
+    async with member_browser(app, tenant_id, language="ru") as reader:
+        shown = (await reader.open(f"./post/{channel_id}/1")).text
+    assert "погода" in shown
+    assert "weather" not in shown
+    assert ">news<" not in shown.replace(" ", "")
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_every_topic_of_the_vocabulary_has_a_name(language: str) -> None:
+    topics = tomllib.loads((CHECKOUT / f"src/telegram_assistant/ai/vocabulary/{language}.toml").read_text(encoding="utf-8"))
+    parts = (CHECKOUT / "src/telegram_assistant/web/templates/parts.html").read_text(encoding="utf-8")
+    named = re.search(r"set topic_names = \{(.*?)\}", parts)
+    assert named is not None
+    assert [topic for topic in topics if f'"{topic}": _(' not in named[1]] == []

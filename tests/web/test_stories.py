@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from telegram_assistant.assembly import App
+from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.understanding.sentence_checks import LeftOut, SentenceChecks
@@ -17,6 +17,7 @@ from testkit.stories import StoryLink, store_story
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
 from tests.web.reading_world import ReadingWorld
+from tests.web.test_digests import channels_of, tell
 
 BRIDGE = "Мост через Охту закрыли для грузовиков до 1 апреля. Осмотр опор у Охты нашёл 12 трещин."
 RETOLD = "Грузовикам закрыли мост через Охту до 1 апреля, пишет комитет. Объезд через Каменку длиннее на 38 км."
@@ -166,3 +167,17 @@ async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
     assert "Written by GigaChat-2" in page
     assert "2 sentences were left out: A number that no cited post has." in page
     assert "1 doubtful sentence is shown" in page
+
+
+async def test_a_story_with_a_compared_edit_opens_on_a_fresh_connection(app: App, tenant_id: TenantId, system: SystemStores, admin: Admin) -> None:
+    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    story = await tell({one: BRIDGE, other: BRIDGE}, 1, system=system, admin=admin, minutes_ago=20)
+    await admin.execute(
+        """
+        INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at, difference)
+        VALUES ($1, 1, 1, 'earlier', '', now(), '{0,7,9}')
+        """,
+        one,
+    )
+    async with assemble(app.settings) as fresh, member_browser(fresh, tenant_id) as reader:
+        assert (await reader.open(f"./story/{story}")).status_code == 200

@@ -34,6 +34,7 @@ DOMAIN = "messages"
 MINUTE, TODAY = timedelta(minutes=1), timedelta(hours=20)
 MAX_KEPT_TIMES = 10_000
 """Formatting a time costs as much as the rest of a card, and people of a tenant read the same posts."""
+MAX_KEPT_NUMBERS = 10_000
 MAX_KEPT_TEXTS, MAX_KEPT_LETTERS, MAX_KEPT_ENTITIES = 2_000, 4_096, 100
 """Formatted texts take 5 KB each on average, and no more than 50."""
 _TIME = Markup('<time datetime="%s" title="%s">%s</time>')
@@ -222,7 +223,12 @@ def _money(micro: int, unit: str) -> str:
 
 
 def _number(number: float) -> str:
-    return format_decimal(number, locale=_locale())
+    return _formatted_number(number, _reader.get().language)
+
+
+@lru_cache(maxsize=MAX_KEPT_NUMBERS)
+def _formatted_number(number: float, language: Language) -> str:
+    return format_decimal(number, locale=_locale_of(language))
 
 
 def _compact(number: float) -> str:

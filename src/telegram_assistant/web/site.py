@@ -69,7 +69,7 @@ TODAY: Page[TenantView] = Page("/today", today.show, "today.html", queries=5, ne
 FEED: Page[TenantView] = Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ)
 
 OF_PERSON: tuple[PersonRoute, ...] = (
-    Page("/", partial(person.home, TODAY, FEED), "tenants.html", queries=5),
+    Page("/", partial(person.home, TODAY, FEED), "tenants.html", queries=TODAY.queries + 1),
     Page("/me", person.show, "me.html", queries=3),
     Action("/me/preferences", person.set_preferences, "me.html"),
     Action("/me/password", person.change_password, "me.html"),

@@ -90,6 +90,7 @@ WITH chosen AS MATERIALIZED (
 """
 """$1 stories, $2 until, $3 channels to leave out"""
 
+# How many posts `told` has is a guess: with a plain join to subscriptions every post would be compared with every channel of the tenant.
 MATERIAL = f"""
 members AS MATERIALIZED (
     SELECT s.story_id, p.channel_id, p.message_id FROM chosen s CROSS JOIN LATERAL (
@@ -112,7 +113,8 @@ FROM tenants t LEFT JOIN (
                coalesce((facts -> 'media' ->> 'spoiler')::boolean, false) AS is_covered,
                {OWN_STORED_AT}, {OWN_REVISION}
         FROM posts WHERE channel_id = m.channel_id AND message_id = m.message_id
-    ) p JOIN channels c ON c.channel_id = m.channel_id JOIN subscriptions s ON s.channel_id = m.channel_id
+    ) p JOIN channels c ON c.channel_id = m.channel_id
+    CROSS JOIN LATERAL (SELECT folder FROM subscriptions WHERE channel_id = m.channel_id OFFSET 0) s
 ) ON true
 """
 
@@ -127,8 +129,9 @@ coalesce((SELECT bool_or((e.data ->> 'is_ad')::boolean) FROM post_enrichment e
           WHERE e.channel_id = m.channel_id AND e.message_id = m.message_id AND e.kind = 'tags'), false)
 """
 
+# The driver cannot decode an array inside a row, unless the connection has met the type of the array before.
 EARLIER = f"""
-ARRAY(SELECT ROW(v.text, v.replaced_at, v.difference) FROM (
+ARRAY(SELECT ROW(v.text, v.replaced_at, array_to_string(v.difference, ' ')) FROM (
     SELECT * FROM post_versions v WHERE v.channel_id = m.channel_id AND v.message_id = m.message_id ORDER BY revision DESC LIMIT {MAX_EARLIER}
 ) v ORDER BY v.revision)
 """
@@ -212,7 +215,7 @@ def _post(row: asyncpg.Record) -> VisiblePost:
         is_ad=row["is_ad"],
         grouped_id=row["grouped_id"],
         pictures=() if row["is_covered"] else tuple(StoryPicture(*one) for one in row["pictures"] or ()),
-        earlier=tuple(EarlierText(*one) for one in row["earlier"] or ()),
+        earlier=tuple(EarlierText(text, at, found and tuple(map(int, found.split()))) for text, at, found in row["earlier"] or ()),
     )
 
 

@@ -189,10 +189,11 @@ SELECT channel_id, message_id, posted_at FROM (
     SELECT story_id, (array_agg(m.channel_id ORDER BY m.posted_at, m.channel_id, m.message_id))[1] AS channel_id,
            (array_agg(m.message_id ORDER BY m.posted_at, m.channel_id, m.message_id))[1] AS message_id,
            (array_agg(m.posted_at ORDER BY m.posted_at))[$4] AS posted_at
-    FROM members m GROUP BY story_id HAVING count(*) >= $4 AND ($2 = '' OR bool_or(EXISTS (
-        SELECT 1 FROM posts p WHERE p.channel_id = m.channel_id AND p.message_id = m.message_id
-          AND to_tsvector('russian', p.text) @@ websearch_to_tsquery('russian', $2))))
-) g WHERE posted_at >= $1 ORDER BY posted_at DESC LIMIT $5
+    FROM members m GROUP BY story_id HAVING count(*) >= $4
+) g WHERE posted_at >= $1 AND ($2 = '' OR EXISTS (
+    SELECT 1 FROM members m CROSS JOIN LATERAL (SELECT text FROM posts WHERE channel_id = m.channel_id AND message_id = m.message_id OFFSET 0) p
+    WHERE m.story_id = g.story_id AND to_tsvector('russian', p.text) @@ websearch_to_tsquery('russian', $2)))
+ORDER BY posted_at DESC LIMIT $5
 """
 
 OF_POSTS = """

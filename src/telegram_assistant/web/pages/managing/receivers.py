@@ -1,5 +1,6 @@
 """Where alerts go: webhooks, e-mail addresses and feeds."""
 
+import asyncio
 from datetime import timedelta
 from uuid import UUID
 
@@ -66,13 +67,16 @@ async def revoke_feed(view: TenantView) -> Response:
 
 
 async def _content(view: TenantView) -> Content:
-    followed = await view.stores.followed.channels()
+    stores = view.stores
+    known, addresses, watches, around, searches = await asyncio.gather(
+        stores.receivers.all(), stores.feed_addresses.all(), stores.watches.all(), view.own.reading.surroundings(), stores.saved_searches.all()
+    )
     return {
-        "receivers": await view.stores.receivers.all(),
-        "feeds": await view.stores.feed_addresses.all(),
-        "watches": await view.stores.watches.all(),
-        "folders": sorted({one.folder for one in followed if one.folder and one.active}),
-        "searches": await view.stores.saved_searches.all(),
+        "receivers": known,
+        "feeds": addresses,
+        "watches": watches,
+        "folders": around.folders,
+        "searches": searches,
         "has_mail": bool(view.app.settings.mail.host),
         "created": None,
         "feed_address": None,

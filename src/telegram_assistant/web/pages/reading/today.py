@@ -43,7 +43,8 @@ class StoryCard:
 
     listed: ListedStory
     picture: OncePicture | None
-    spread: SpreadChart
+    spread: SpreadChart | None
+    """None in brief, where nothing of this is shown."""
     new_lines: tuple[tuple[str, str, datetime], ...]
     """Channel, words and time of the newest posts, where the story itself is not new."""
     muted_word: str | None
@@ -55,7 +56,7 @@ class StoryCard:
 
 
 async def show(view: TenantView) -> Content:
-    visit, said = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said())
+    visit, said, around = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said(), view.own.reading.surroundings())
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
     found = await recent_stories(
@@ -68,7 +69,7 @@ async def show(view: TenantView) -> Content:
         language=view.language.value,
         limit=PAGE,
     )
-    cards = [_card(one, visit.mutes.words, said) for one in found.stories]
+    cards = [_card(one, visit.mutes.words, said, in_full=place < TOLD_IN_FULL) for place, one in enumerate(found.stories)]
     return {
         "cards": cards,
         "told_in_full": TOLD_IN_FULL,
@@ -80,7 +81,7 @@ async def show(view: TenantView) -> Content:
         "grouping": found.grouping.value,
         "groupings": [one.value for one in Grouping],
         "just_muted": next((one for one in said if one.feedback is Feedback.MUTED and view.now - one.said_at < UNDO_OFFERED), None),
-        "around": await view.own.reading.surroundings(),
+        "around": around,
     }
 
 
@@ -107,15 +108,18 @@ def _since(view: TenantView, window: Window, visit: Visit) -> datetime:
             return min(visit.before_at, view.now - DAY) if visit.before_at else view.now - 3 * DAY
 
 
-def _card(listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback]) -> StoryCard:
+def _card(listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback], *, in_full: bool) -> StoryCard:
+    spoken = " ".join((listed.telling.headline, *(one.text for one in listed.telling.sentences)))
+    muted_word, said = muted_word_in(spoken, muted_words), said_about(listed.story, feedback)
+    if not in_full and muted_word is None:
+        return StoryCard(listed, None, None, (), None, said)
     pictures = pictures_of(listed.story)
     newest = sorted(listed.new, key=lambda post: post.place)[-MAX_NEW_LINES:]
-    said = " ".join((listed.telling.headline, *(one.text for one in listed.telling.sentences)))
     return StoryCard(
         listed,
         pictures[0] if pictures else None,
         draw_spread(listed.story, height=SMALL_HEIGHT),
         tuple((post.channel, words_of(post), post.posted_at) for post in newest) if len(listed.new) < len(listed.story.posts) else (),
-        muted_word_in(said, muted_words),
-        said_about(listed.story, feedback),
+        muted_word,
+        said,
     )

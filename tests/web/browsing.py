@@ -1,14 +1,26 @@
-"""A person in a real browser who logs in."""
+"""People in a real browser: which screens they have, and how they log in."""
 
+import os
 import secrets
 
+import pytest
 from playwright.async_api import Page
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.people import make_login_link
-from testkit.chromium import Hands
+from testkit.chromium import ALL_DEVICES, DEVICES, Device, Hands
+
+JOURNEYS = (
+    [(device, by_keys) for device in ALL_DEVICES for by_keys in (True, False)]
+    if os.environ.get("ALL_DEVICES")
+    else [*zip(DEVICES, (True, False), strict=True)]
+)
+every_way = pytest.mark.parametrize(
+    ("device", "by_keys"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse"
+)
+"""In CI by the keyboard alone on the desktop and by touch on the phone."""
 
 
 async def log_in(page: Page, app: App, tenant_id: TenantId, *, role: MemberRole | None = None, by_keys: bool = False) -> str:

@@ -1,6 +1,5 @@
 """People on their way through the pages, in a real browser: English on a desktop, Russian on a phone."""
 
-import os
 import re
 import secrets
 from datetime import UTC, datetime
@@ -13,22 +12,15 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from testkit.chromium import ALL_DEVICES, DEVICES, ENGLISH_DESKTOP, RUSSIAN_PHONE, Device, Hands, open_tab
+from testkit.chromium import ENGLISH_DESKTOP, RUSSIAN_PHONE, Device, Hands, open_tab
 from testkit.factories import make_page, make_post
 from tests.conftest import Admin
-from tests.web.browsing import log_in
+from tests.web.browsing import every_way, log_in
 from tests.web.operations_world import build_operations
 from tests.web.reading_world import ReadingWorld
 
-JOURNEYS = (
-    [(device, by_keys) for device in ALL_DEVICES for by_keys in (True, False)]
-    if os.environ.get("ALL_DEVICES")
-    else [*zip(DEVICES, (True, False), strict=True)]
-)
-"""In CI by the keyboard alone on the desktop and by touch on the phone."""
 
-
-@pytest.mark.parametrize(("device", "by_keys"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse")
+@every_way
 @pytest.mark.long
 async def test_a_reader_reads_everything_there_is_leaves_and_returns(
     chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld, device: Device, by_keys: bool

@@ -7,7 +7,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.domain.watches.watch import AlertSeverity, Watch, WatchKind, WatchOptions, WatchTarget
+from telegram_assistant.domain.watches.watch import AlertSeverity, WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.watches.previews import preview_watch
 from telegram_assistant.features.watches.watches import change_watch, create_watch, delete_watch, find_watch, pause_watch, quiet_hours
@@ -23,12 +23,15 @@ async def show(view: TenantView) -> Content:
 
 async def show_new(view: TenantView) -> Content:
     target = _target(view.request.query_params.get) if view.query("kind") or view.query("query") else NEW
-    return await _form(view, target, WatchOptions(zone=view.zone.key), name=view.query("name"))
+    has_words = bool(target.query) or target.kind is not WatchKind.WORDS
+    previewed = await _preview(view, target) if has_words else {"preview": None, "problem": None}
+    return {**await _form(view, target, WatchOptions(zone=view.zone.key), name=view.query("name")), "watch": None, **previewed}
 
 
 async def show_one(view: TenantView) -> Content:
+    """The form at once: the page asks for the preview, which takes longer, by itself."""
     watch = await find_watch(_id(view), stores=view.stores)
-    return await _form(view, watch.target, watch.options, name=watch.name, watch=watch)
+    return {**await _form(view, watch.target, watch.options, name=watch.name), "watch": watch, "preview": None, "problem": None}
 
 
 async def preview(view: TenantView) -> Content:
@@ -57,17 +60,14 @@ async def delete(view: TenantView) -> Response:
     return go(view.url("/watches?done=deleted"))
 
 
-async def _form(view: TenantView, target: WatchTarget, options: WatchOptions, *, name: str, watch: Watch | None = None) -> Content:
-    has_words = bool(target.query) or target.kind is not WatchKind.WORDS
+async def _form(view: TenantView, target: WatchTarget, options: WatchOptions, *, name: str) -> Content:
     return {
         "target": target,
         "options": options,
         "name": name,
-        "watch": watch,
         "kinds": tuple(WatchKind),
         "severities": tuple(AlertSeverity),
         "receivers": await view.stores.receivers.all(),
-        **(await _preview(view, target) if has_words else {"preview": None, "problem": None}),
     }
 
 

@@ -97,7 +97,7 @@ CASES: dict[str, PageCase] = {
     "tags.show": PageCase(lambda _: "/tags"),
     "tags.show_posts": PageCase(lambda _: "/tags/weather"),
     "post.show": PageCase(lambda one: f"/post/{_post(one)}", lambda _: f"/post/{ONLY_B[0]}/101"),
-    "media.show": PageCase(lambda one: f"/media/{_post(one)}/0", lambda _: f"/media/{ONLY_B[0]}/101/0", status=404),
+    "media.show": PageCase(lambda one: f"/media/{_post(one)}/0", lambda _: f"/media/{ONLY_B[0]}/101/0", status=409),
     "live.listen": PageCase(lambda _: "/live?since=wrong", status=422),
     "destinations.show": PageCase(lambda _: "/go?q=a"),
     "destinations.find": PageCase(lambda _: "/go/found?q=a"),

@@ -23,9 +23,9 @@ from telegram_assistant.stores.postgres.stories.post_terms import terms_at, writ
 
 NEWEST = 200
 """So many earlier posts of a term are looked at, the newest ones: a burst is found through those."""
-MAX_FOUND = 60
-"""With so many earlier posts a post is compared: those with the rarest common terms. With half as many, channels that somebody else follows take
-places, and split stories of others."""
+MAX_FOUND = 30
+"""With so many earlier posts a post is compared: those with the rarest common terms. With twice as many, posts that repeat each other all day
+cost the others seconds of waiting."""
 MAX_PRIVATE = 100
 _WINDOW = timedelta(seconds=PERIOD_SECONDS)
 

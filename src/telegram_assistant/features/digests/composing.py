@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty, covered_before
 from telegram_assistant.domain.people.digest_plan import DigestLength
-from telegram_assistant.domain.people.interests import Interest
+from telegram_assistant.domain.people.interests import Interest, Touched
 from telegram_assistant.domain.stories.ranking import MIN_CHANNELS, weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import touched
@@ -56,8 +56,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     )
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
     heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
-    liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]
-    liked.sort(key=lambda pair: (-pair[1].factor * weight_of(pair[0].story, now=now, is_new=True), pair[0].story.story_id))
+    liked = await asyncio.to_thread(_by_interest, heard, interests, now)
     told: list[_ChosenStory] = []
     unchanged = beyond = 0
     for one, touch in liked:
@@ -69,6 +68,11 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
             told.append(replace(chosen, entry=replace(chosen.entry, interests=touch.topics)))
     stories = await _with_texts(told, length=length, stores=stores, writer=writer)
     return Digest(since, now, stories, unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
+
+
+def _by_interest(heard: Sequence[ListedStory], interests: Sequence[Interest], now: datetime) -> list[tuple[ListedStory, Touched]]:
+    liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]
+    return sorted(liked, key=lambda pair: (-pair[1].factor * weight_of(pair[0].story, now=now, is_new=True), pair[0].story.story_id))
 
 
 @dataclass(frozen=True, slots=True)

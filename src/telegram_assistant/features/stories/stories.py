@@ -62,17 +62,21 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     left_out = mutes or Mutes()
     without = [one.channel_id for one in left_out.channels]
     material = await stores.stories.recent(max(since, now - MAX_AGE), folder=folder, without=without, candidates=candidates)
-    found = [
-        (story, story.stored_since(seen_at) if seen_at else ())
-        for group in material.groups
-        for story in stories_of(group.posts, group.links, material.grouping)
-        if tells_news(story)
-        and story.newest.posted_at >= since
-        and (folder is None or folder in story.folders)
-        and not story.has_any(left_out.stories)
-    ]
-    found.sort(key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id))
-    return StoryList(material.grouping, tuple(ListedStory(story, tell(story, language=language), new) for story, new in found[:limit]))
+
+    def listed() -> tuple[ListedStory, ...]:
+        found = [
+            (story, story.stored_since(seen_at) if seen_at else ())
+            for group in material.groups
+            for story in stories_of(group.posts, group.links, material.grouping)
+            if tells_news(story)
+            and story.newest.posted_at >= since
+            and (folder is None or folder in story.folders)
+            and not story.has_any(left_out.stories)
+        ]
+        found.sort(key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id))
+        return tuple(ListedStory(story, tell(story, language=language), new) for story, new in found[:limit])
+
+    return StoryList(material.grouping, await asyncio.to_thread(listed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,27 @@ async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_l
     assert ">news<" not in shown.replace(" ", "")
 
 
+@pytest.mark.parametrize(
+    ("status", "words"), [("analyzed", "Маяк"), ("failed", "прочитать картинки не удалось"), ("skipped", "картинки не рассматривали")]
+)
+async def test_what_became_of_pictures_is_said_in_the_readers_language(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin, status: str, words: str
+) -> None:
+    channel_id = await followed(system, admin, tenant_id, "Шторм")
+    await admin.execute(
+        """
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+        VALUES ($1, 1, 'vision', 'local', '', 'tesseract', '', 1, jsonb_build_object('status', $2::text, 'text', 'Маяк'))
+        """,
+        channel_id,
+        status,
+    )
+    async with member_browser(app, tenant_id, language="ru") as reader:
+        shown = (await reader.open(f"./post/{channel_id}/1")).text
+    assert words in shown
+    assert status not in shown
+
+
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_every_topic_of_the_vocabulary_has_a_name(language: str) -> None:
     topics = tomllib.loads((CHECKOUT / f"src/telegram_assistant/ai/vocabulary/{language}.toml").read_text(encoding="utf-8"))

@@ -18,8 +18,8 @@ SPEECH_LOSS = 0.4
 """What somebody says about it is not what happened."""
 MIN_ADDED = 3
 """Words that a lead adds to the headline at least, where it adds no number and no name."""
-
 MIN_SUM = 100_000
+"""A number without a noun that is as large is a sum of money."""
 
 type WordShares = Mapping[str, float]
 """The share of a story's channels that have each word, by its readings."""

@@ -111,7 +111,7 @@ class StorySummary:
     @property
     def sentences(self) -> tuple[CitedSentence, ...]:
         """All sentences beside the headline in a digest's order: what happened, disputed numbers, what several channels say, what one adds."""
-        lead = self.known[1:2] if self.lead else ()
+        lead = (self.lead,) if self.lead else ()
         disputed = [one.sentence for one in self.disputed if not any(one.stands.is_in(other.text) for other in (self.headline, *lead))]
         said = {one.text: one for one in (*lead, *disputed, *self.established, *(one.sentence for one in self.added))}
         said.pop(self.headline.text, None)

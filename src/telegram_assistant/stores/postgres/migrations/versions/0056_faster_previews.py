@@ -7,7 +7,7 @@ down_revision = "0055"
 
 
 def upgrade() -> None:
-    """`subject_of` looks for a story, which takes a fifth of a millisecond; `subject_of_text` takes a post as it is."""
+    """`subject_of` looks for a story, which takes a fifth of a millisecond; `subject_of_text` says it of a post as it is."""
     op.execute(
         """
         CREATE FUNCTION subject_of_text(words tsvector, channel_id bigint, message_id bigint, grouped_id bigint) RETURNS text
@@ -17,6 +17,26 @@ def upgrade() -> None:
                 WHEN length(words) >= 8 THEN 'text:' || encode(sha256(convert_to(array_to_string(tsvector_to_array(words), ' '), 'UTF8')), 'hex')
                 WHEN grouped_id IS NOT NULL THEN 'album:' || channel_id || '/' || grouped_id
                 ELSE 'post:' || channel_id || '/' || message_id END
+        $$
+        """
+    )
+    op.execute(
+        """
+        CREATE OR REPLACE FUNCTION subject_of(words tsvector, channel_id bigint, message_id bigint, grouped_id bigint) RETURNS text
+        LANGUAGE sql STABLE PARALLEL SAFE
+        AS $$
+            WITH of_story AS (
+                SELECT to_tsvector('russian', p.text) AS words, p.channel_id, p.message_id, p.grouped_id FROM (
+                    SELECT m.channel_id, m.message_id FROM story_posts s JOIN story_posts m ON m.story_id = s.story_id
+                    WHERE s.channel_id = $2 AND s.message_id = $3 AND s.link IS NOT NULL AND (m.channel_id = $2 OR NOT EXISTS (
+                        SELECT 1 FROM channels c WHERE c.channel_id = m.channel_id AND c.is_private))
+                    ORDER BY m.posted_at, m.channel_id, m.message_id LIMIT 1
+                ) m JOIN posts p ON p.channel_id = m.channel_id AND p.message_id = m.message_id
+            ),
+            deciding AS (
+                SELECT * FROM of_story UNION ALL SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM of_story)
+            )
+            SELECT subject_of_text(d.words, d.channel_id, d.message_id, d.grouped_id) FROM deciding d
         $$
         """
     )

@@ -142,6 +142,30 @@ def test_a_preposition_is_not_what_a_disputed_number_counts() -> None:
     assert not any("вместо" in claim.number for one in summary.disputed for claim in (one.stands, *one.others))
 
 
+def test_a_number_without_a_noun_is_disputed_where_everything_around_it_is_the_same() -> None:
+    fares = "Fares in Halbrook go up\n\nFrom Monday a ticket in Halbrook costs {} instead of 49. Cards of pensioners stay free."
+    summary = summarise([post(1, fares.format(63)), post(2, fares.format(77)), post(3, fares.format(63))])
+    assert summary is not None
+    (dispute,) = summary.disputed
+    assert (dispute.stands.number, [one.number for one in dispute.others]) == ("63", ["77"])
+    assert not any("77" in one.text for one in summary.known)
+
+
+def test_two_sums_of_a_story_are_no_dispute() -> None:
+    first = "Lumenta raises 17 million\n\nLumenta received 17 million from a group of funds."
+    second = "Lumenta raises 17 million\n\nAfter the round the funds value Lumenta at 210 million."
+    summary = summarise([post(1, first), post(2, second), post(3, first)])
+    assert summary is not None
+    assert summary.disputed == ()
+
+
+def test_the_number_of_a_minority_is_no_headline() -> None:
+    texts = [f"Прибыль компании «Агроволна» достигла {sum_} млрд\n\nОтчёт вышел утром." for sum_ in ("9,4", "12,1", "12,1")]
+    summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
+    assert summary is not None
+    assert summary.headline.text == "Прибыль компании «Агроволна» достигла 12,1 млрд"
+
+
 STAYED_GREEN = "Страница состояния при этом горела зелёным. Инженеров 12."
 OUTAGE = (
     f"Сервис «Ольха» лёг\n\nБольше 24 тысяч жалоб за 2 часа: упал сервис «Ольха». {STAYED_GREEN}",

@@ -11,13 +11,15 @@ from telegram_assistant.summaries.cleaning import CleanPost
 from telegram_assistant.summaries.values import ChangeSort, CitedSentence, Dispute, NumberClaim
 
 MIN_SHARED_WORDS = 2
+SAME_FRAME = 0.8
+"""Two sentences that share so many of their words around a number without a noun («49 → 63») say it of the same thing."""
 MAX_DISPUTES = 3
 MAX_COMPARED = 8
 _UNIT = re.compile(r"\s?[^\s\w]?[^\s,.;:!?»”\"]*")
 
 
 type Doubtful = frozenset[tuple[str, float]]
-"""Numbers that do not stand, each with a reading of its noun."""
+"""Numbers that do not stand, each with a reading of its noun, or "" without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class _Said:
     """A number in a sentence of a post."""
 
     quantity: Quantity
+    place: int
+    """Among the numbers of its sentence."""
     sentence: str
     post: CleanPost
 
@@ -67,15 +71,18 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
 def _numbers_of(posts: Sequence[CleanPost]) -> Iterable[_Said]:
     for post in posts:
         for sentence in (post.headline, *post.sentences):
-            yield from (_Said(one, sentence, post) for one in quantities_in(sentence).all if one.noun and one.against is None)
+            yield from (_Said(one, place, sentence, post) for place, one in enumerate(quantities_in(sentence).all) if one.against is None)
 
 
 def _is_same_thing(one: _Said, other: _Said) -> bool:
-    """The same noun among the same words: «11 машин столкнулись» and «столкнулись 12 машин»."""
+    """The same noun among the same words: «11 машин столкнулись» and «столкнулись 12 машин»; without a noun, the same place in such a sentence."""
     if not one.noun & other.noun:
         return False
     mine, theirs = (_words_around(said) for said in (one, other))
-    return sum(bool(word & there) for word in mine for there in theirs) >= min(MIN_SHARED_WORDS, len(mine), len(theirs))
+    shared = sum(bool(word & there) for word in mine for there in theirs)
+    if not one.quantity.noun:
+        return one.place == other.place and shared >= max(MIN_SHARED_WORDS, SAME_FRAME * max(len(mine), len(theirs)))
+    return shared >= min(MIN_SHARED_WORDS, len(mine), len(theirs))
 
 
 def _words_around(said: _Said) -> list[frozenset[str]]:

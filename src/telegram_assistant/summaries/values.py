@@ -44,8 +44,8 @@ class NumberClaim:
     """One per channel, oldest first."""
 
     def is_in(self, text: str) -> bool:
-        """Whether a text has this number, and not only its last figures."""
-        return re.search(rf"(?<![\d.,]){re.escape(self.number)}", text) is not None
+        """Whether a text has this number, and not only some of its figures."""
+        return re.search(rf"(?<![\d.,]){re.escape(self.number)}(?!\d|[.,]\d)", text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,14 @@ def test_the_same_words_with_another_number_are_no_copy() -> None:
     assert other is None or other.kind is not LinkKind.COPY
 
 
+def test_it_does_not_matter_which_of_two_posts_is_compared_with_the_other() -> None:
+    text = "На пожаре в Школьном переулке в Нортвике пострадали 5 человек, горит склад с бытовой техникой{}"
+    shorter, longer = told(1, text.format("")), told(2, text.format(" на 300 метрах").replace("На пожаре", "Пожар"))
+    pairs = (shorter.terms.pairs | longer.terms.pairs) - (shorter.terms.pairs ^ longer.terms.pairs)
+    one, other = (replace(each, terms=replace(each.terms, pairs=pairs)) for each in (shorter, longer))
+    assert compare(one, other, TermWeights()) == compare(other, one, TermWeights())
+
+
 def test_two_private_channels_are_never_compared() -> None:
     text = "В Нортвике горит склад компании «Стройгрань», пострадали 4 человека"
     assert compare(told(1, text, is_private=True), told(2, text, is_private=True), TermWeights()) is None

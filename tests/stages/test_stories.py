@@ -64,6 +64,10 @@ async def told_by(system: SystemStores, morning: datetime, *texts: str) -> list[
     return made
 
 
+def edited_to(text: str, post: Post) -> Post:
+    return make_post(channel_id=post.channel_id, message_id=1, text=text, posted_at=post.posted_at, edited_at=post.posted_at + timedelta(minutes=9))
+
+
 async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
     fire, match, again = await told_by(system, morning, FIRE, MATCH, FIRE_AGAIN)
     changed = await group(builder, fire, match, again)
@@ -167,14 +171,22 @@ async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(system: SystemSto
     one, two, three = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
     await group(builder, one, two, three)
     story = (await system.stories.of_posts([one.id]))[one.id]
-    edited = make_post(
-        channel_id=three.channel_id, message_id=1, text=MATCH, posted_at=three.posted_at, edited_at=three.posted_at + timedelta(minutes=9)
-    )
+    edited = edited_to(MATCH, three)
     await tell(system, edited)
     changed = await group(builder, edited)
     found = await system.stories.of_posts([one.id, two.id, three.id])
     assert found[one.id] == found[two.id] == story != found[three.id]
     assert StoryChange.CREATED in {one.change for one in changed}
+
+
+async def test_an_edit_leaves_a_post_alone_that_nothing_links_any_more(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    one, other = await told_by(system, morning, FIRE, FIRE_AGAIN)
+    await group(builder, one, other)
+    edited = edited_to(MATCH, other)
+    await tell(system, edited)
+    await group(builder, edited)
+    found = await system.stories.of_posts([one.id, other.id])
+    assert found[one.id] != found[other.id]
 
 
 async def test_forwards_join_by_their_header_even_when_the_source_comes_later(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:

@@ -90,19 +90,19 @@ def score_of(features: Features, side: str) -> float:
 
 
 def compare(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link | None:
-    """The link between two posts, if they tell the same. Two private channels are never compared."""
+    """The link between two posts, if they tell the same, whichever is given first. Two private channels are never compared."""
     if one.post == other.post or (one.is_private and other.is_private):
         return None
-    features, side = features_of(one, other, weights), side_of(one, other)
+    later, earlier = (one, other) if (one.posted_at, one.post) > (other.posted_at, other.post) else (other, one)
+    features, side = features_of(later, earlier, weights), side_of(later, earlier)
     score = score_of(features, side)
     kind = LinkKind.TRANSLATION if side == "across" else LinkKind.REWRITE
-    if side != "across" and is_copy(one, other, features.pairs):
+    if side != "across" and is_copy(later, earlier, features.pairs):
         kind, score = LinkKind.COPY, max(score, COPY_SCORE)
-    elif is_same_picture(one, other):
+    elif is_same_picture(later, earlier):
         kind, score = (LinkKind.PICTURE, PICTURE_SCORE) if score <= 0 else (kind, score)
     if score <= 0:
         return None
-    later, earlier = (one, other) if (one.posted_at, one.post) > (other.posted_at, other.post) else (other, one)
     return Link(later.post, earlier.post, kind, round(score, 4), later.posted_at, earlier.posted_at, one.is_private or other.is_private)
 
 

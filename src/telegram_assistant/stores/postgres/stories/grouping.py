@@ -34,8 +34,9 @@ from telegram_assistant.stores.postgres.stories.grouping_sql import (
 from telegram_assistant.stores.postgres.stories.neighbours import MAX_FOUND, Neighbours, earlier_posts, later_posts
 from telegram_assistant.stores.postgres.stories.post_terms import put_terms, remove_terms, weighed_posts
 
-MAX_AGAIN = 60
-"""So many later posts are compared again: an edit among thousands of the same posts must not repeat all their work."""
+MAX_AGAIN, AGAIN_EACH = 60, 10
+"""So many later posts, and so many more for each new one, are compared again: an edit among thousands of the same posts must not repeat all
+their work."""
 MAX_CONNECTED, CONNECTED_EACH = 200, 10
 """So many posts, and so many more for each new one, are grouped again. A channel that posts the same all day connects thousands."""
 
@@ -107,7 +108,7 @@ class Grouping:
         rows = await connection.fetch(ROOM, *ids_of(new))
         crowded = {id_of(row) for row in rows if row["found"] + new[id_of(row)] > MAX_FOUND}
         linked = {link.post for link in await linked_with(connection, list(own)) if not link.kind.is_certain}
-        again = set(sorted((crowded | linked) - own)[:MAX_AGAIN])
+        again = set(sorted((crowded | linked) - own)[: MAX_AGAIN + AGAIN_EACH * len(own)])
         more = {post: count for post, count in new.items() if count}
         await connection.execute(FOUND_MORE, *ids_of(more), list(more.values()))
         repeated = tuple(await weighed_posts(connection, again, weights))
@@ -186,9 +187,9 @@ async def _write(connection: Connection, compared: Sequence[Compared], seeds: se
     own = {one.told.post: one.told for one in compared}
     moments = _moments(links) | {post: told.posted_at for post, told in own.items()}
     known = await known_posts(connection, [*moments, *seeds])
-    stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of(moments))}
+    stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of({*moments, *known}))}
     private = {post for post, row in stored.items() if row["is_private"]} | {post for post, told in own.items() if told.is_private}
-    times = {post: stored[post]["posted_at"] if post in stored else moment for post, moment in moments.items()}
+    times = moments | {post: row["posted_at"] for post, row in stored.items()}
     groups = await asyncio.to_thread(partition, times, links, private)
     present = [group for one in groups if (group := frozenset(post for post in one if post in stored or post in own))]
     assigned = assign(present, {post: one.story_id for post, one in known.items() if post in times}, lambda: StoryId(uuid4()))

@@ -83,7 +83,7 @@ generate: install  ## write the files that are generated from code (.env.example
 test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
 	$(SERVERS_ENV) && scripts/suite tests scripts/tests $(MORE_JOBS) "not serial and not valkey" --dist worksteal
-	$(SERVERS_ENV) && scripts/suite serial scripts/tests $(MORE_JOBS) serial --dist loadfile --no-loadscope-reorder
+	$(SERVERS_ENV) && scripts/suite serial scripts/tests $(MORE_JOBS) serial --dist loadfile --no-loadscope-reorder $$(grep -rlw --include='test_*.py' 'mark\.serial' tests | sort)
 
 .PHONY: journeys
 journeys: install  ## the journeys through the pages: both languages, both screens, both themes; the first run also with ingest killed at each step

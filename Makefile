@@ -69,7 +69,7 @@ ci-check-code:
 .PHONY: ci-check-image
 ci-check-image:
 	scripts/suite image scripts/image quick
-	scripts/suite collect $(BIN)/pytest --collect-only -qq > /dev/null  # mypy is busy for longer; what one compiles now, three need not
+	scripts/suite collect $(BIN)/pytest --collect-only -qq  # mypy is busy for longer; what one compiles now, three need not
 
 .PHONY: format
 format: install  ## format, and fix what ruff can fix

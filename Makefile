@@ -69,6 +69,7 @@ ci-check-code:
 .PHONY: ci-check-image
 ci-check-image:
 	scripts/suite image scripts/image quick
+	scripts/suite collect $(BIN)/pytest --collect-only -qq  # mypy is busy for longer; what one compiles now, three need not
 
 .PHONY: format
 format: install  ## format, and fix what ruff can fix
@@ -83,7 +84,7 @@ generate: install  ## write the files that are generated from code (.env.example
 test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
 	$(SERVERS_ENV) && scripts/suite tests scripts/tests $(MORE_JOBS) "not serial and not valkey" --dist worksteal
-	$(SERVERS_ENV) && scripts/suite serial scripts/tests $(MORE_JOBS) serial --dist loadfile --no-loadscope-reorder
+	$(SERVERS_ENV) && scripts/suite serial scripts/tests $(MORE_JOBS) serial --dist loadfile --no-loadscope-reorder $$(grep -rlw --include='test_*.py' 'mark\.serial' tests | sort)
 
 .PHONY: journeys
 journeys: install  ## the journeys through the pages: both languages, both screens, both themes; the first run also with ingest killed at each step

@@ -4,6 +4,7 @@ import itertools
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import asyncpg
@@ -17,7 +18,7 @@ from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
 from telegram_assistant.stores.postgres.posts.landing import Claim, PostPage
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
-from testkit.rows import make_writer, page_of, posts_of
+from testkit.rows import Writer, make_writer, page_of, posts_of
 
 _numbers = itertools.count(random.SystemRandom().randrange(1_000_000_000, 2_000_000_000))
 
@@ -94,6 +95,12 @@ class World:
         return (*self.only_a, *self.shared, *self.only_b)
 
 
+@cache
+def _shared_writer() -> Writer:
+    """One for all worlds of a process: its phrases take longer to make than a world."""
+    return make_writer(fresh_number())
+
+
 async def make_world(system: SystemStores, pool: Pool, *, posts_per_channel: int = 7) -> World:
     a, b, nobody = [await make_tenant(system) for _ in range(3)]
     channels = [await make_channel(system) for _ in range(6)]
@@ -101,7 +108,7 @@ async def make_world(system: SystemStores, pool: Pool, *, posts_per_channel: int
         await system.channels.subscribe(a, make_subscription(channel_id))
     for channel_id in channels[2:]:
         await system.channels.subscribe(b, make_subscription(channel_id))
-    writer = make_writer(channels[0])
+    writer = _shared_writer()
     for channel_id in channels:
         newest = datetime.now(UTC) - timedelta(seconds=writer.hand.randrange(3600))
         posts = posts_of(writer, channel_id, first_id=1, count=posts_per_channel, newest=newest, span=timedelta(days=2))

@@ -101,3 +101,9 @@ def test_every_suite_of_the_makefile_has_a_limit() -> None:
     files = [CHECKOUT / ".ci/budget", CHECKOUT / ".ci/bench-budget"]
     limits = {line.split()[0] for file in files for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
     assert set(re.findall(r"scripts/suite (\S+)", (CHECKOUT / "Makefile").read_text(encoding="utf-8"))) <= limits
+
+
+def test_files_of_serial_tests_name_their_mark() -> None:
+    """The Makefile finds the files by it, so that nobody collects the others for a few tests."""
+    naming = {file for file in CODE if re.search(r"\bmark\.serial\b", file.read_text(encoding="utf-8"))}
+    assert [file for file in naming if not file.name.startswith("test_")] == []

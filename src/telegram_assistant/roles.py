@@ -22,7 +22,6 @@ from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.server import HttpServer
-from telegram_assistant.api.site import build_site
 from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
@@ -38,14 +37,15 @@ from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BUILD, CHANNEL_BOUND
-from telegram_assistant.web.pages.login import announce_first_owner_code
-from telegram_assistant.web.site import build_web
 
 log = get_logger()
 
 
 def api_role_endpoints(app: ApiApp) -> RoleEndpoints:
     """The API and the pages."""
+    from telegram_assistant.api.site import build_site  # noqa: PLC0415 -- a third of a start, and only this role serves them
+    from telegram_assistant.web.site import build_web  # noqa: PLC0415 -- as above
+
     web = build_web(app, api=build_site(app))
     return RoleEndpoints(site=web.site, close=web.close)
 
@@ -145,6 +145,8 @@ async def run_roles(
             group.create_task(_report_process(app, plans, stopped))
             log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
             if any(role.name is RoleName.API for role in roles):
+                from telegram_assistant.web.pages.login import announce_first_owner_code  # noqa: PLC0415 -- as in api_role_endpoints
+
                 await announce_first_owner_code(app)
             await (wait_for_stop or _wait_for_signal)()
             log.info("stopping")

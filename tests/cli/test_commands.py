@@ -1,6 +1,9 @@
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant import __version__
@@ -99,3 +102,16 @@ def test_the_doctor_reports_what_the_file_misspells_and_lines_that_say_nothing(r
     assert "! settings               line 2 of .env has no effect: it does not have the form NAME=value" in seen
     assert "geheim" not in seen
     assert "line 2 of .env has no effect" in runner.invoke(app, ["config"]).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "needless"),
+    [("migrate", ("fastapi", "telethon", "redis")), ("run", ("telegram_assistant.api.site", "telegram_assistant.web", "jinja2"))],
+)
+def test_what_a_start_does_not_use_is_not_loaded(command: str, needless: tuple[str, ...]) -> None:
+    """Servers migrate at every start, and of the roles only the api serves the API and the pages."""
+    seen = f"print([name for name in {needless} if name in sys.modules])"
+    begun = f"import atexit, sys; from telegram_assistant.cli import main; atexit.register(lambda: {seen})"
+    program = f"{begun}; sys.argv[1:] = ['{command}', '--help']; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"

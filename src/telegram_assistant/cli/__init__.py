@@ -74,7 +74,7 @@ COMMANDS = {
     "rebuild": Lazy("operations.rebuild:app", "Rebuild an index from PostgreSQL: vectors, text, graph."),
     "prepare": Lazy("operations.prepare:prepare", "Make the secrets of an installation in containers, as files."),
     "doctor": Lazy("operations.install:doctor", "Check settings, Python and every server, and say how to fix problems."),
-    "migrate": Lazy("operations.install:migrate", "Create or update database roles, grants and tables."),
+    "migrate": Lazy("operations.migrate:migrate", "Create or update database roles, grants and tables."),
     "config": Lazy("operations.install:config", "Show the settings in force; secrets are hidden."),
 }
 

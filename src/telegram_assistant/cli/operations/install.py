@@ -1,4 +1,4 @@
-"""Commands for setting up an installation: doctor, migrate, config."""
+"""Commands for looking at an installation: doctor, config."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -8,14 +8,13 @@ import typer
 from rich.markup import escape
 
 from telegram_assistant.cli.answers import FindingResponse, FindingsResponse, SettingResponse, SettingsResponse
-from telegram_assistant.cli.environment import console, doubts, environment, group_or_exit, refuse, settings_or_exit
+from telegram_assistant.cli.environment import console, doubts, environment, settings_or_exit
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.diagnosis import Finding, Severity, bad, ok, warning
-from telegram_assistant.errors import CannotStart, SettingsError
+from telegram_assistant.errors import SettingsError
 from telegram_assistant.features.operations.doctor import examine_machine, examine_running, examine_servers
 from telegram_assistant.features.operations.readiness import CheckedRole
-from telegram_assistant.settings import DatabaseSettings, Settings, effective, read_settings
-from telegram_assistant.stores.postgres import migrating
+from telegram_assistant.settings import Settings, effective, read_settings
 
 SIGNS = {Severity.OK: "[green]✔[/]", Severity.OFF: "[dim]–[/]", Severity.WARNING: "[yellow]![/]", Severity.BAD: "[red]✘[/]"}
 
@@ -84,23 +83,6 @@ def _show_nothing(_finding: Finding) -> None:
 def _show(finding: Finding) -> None:
     remedy = f"  [bold]→ {escape(finding.remedy)}[/]" if finding.remedy else ""
     console.print(f"{SIGNS[finding.verdict]} {finding.subject:<22} {escape(finding.what)}{remedy}")
-
-
-def migrate(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on success.")] = False,
-) -> None:
-    """Create or update database roles, grants and tables. Safe to repeat, and safe while the previous release runs."""
-    database = group_or_exit(DatabaseSettings)
-
-    def tell(sentence: str) -> None:
-        if not quiet:
-            console.print(sentence)
-
-    try:
-        schema = asyncio.run(migrating.migrate(database, tell=tell))
-    except CannotStart as error:
-        raise refuse(error.why, error.remedy) from error
-    tell(f"the schema is at {schema.revision}")
 
 
 def config(as_json: AsJson = False) -> None:

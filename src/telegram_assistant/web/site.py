@@ -119,7 +119,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/watches", watches.show, "watches.html", queries=2, needs=KeyScope.READ),
     Page("/watches/new", watches.show_new, "watch.html", queries=8, needs=KeyScope.WRITE),
     Page("/watches/preview", watches.preview, "watch_preview.html", queries=7, needs=KeyScope.READ),
-    Page("/watches/{watch}", watches.show_one, "watch.html", queries=3, needs=KeyScope.WRITE),
+    Page("/watches/{watch}", watches.show_one, "watch.html", queries=9, needs=KeyScope.WRITE),
     Action("/watches", watches.create, needs=KeyScope.WRITE, audited="create_watch"),
     Action("/watches/{watch}", watches.change, needs=KeyScope.WRITE, audited="change_watch"),
     Action("/watches/{watch}/pause", watches.pause, needs=KeyScope.WRITE, audited="pause_watch"),

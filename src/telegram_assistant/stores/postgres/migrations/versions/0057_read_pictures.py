@@ -1,7 +1,7 @@
 """What the pictures of a tenant's posts look like and which words are in them, so that copies of a picture are shown once.
 
 The function runs with the owner's rights, because files and what was seen in them belong to no tenant. It tells of pictures that the tenant's own
-posts show: of active subscriptions since `visible_from`, where the tenant lets pictures be read.
+posts show: of active subscriptions since `visible_from`, not deleted before it followed, where the tenant lets pictures be read.
 """
 
 from alembic import op
@@ -29,7 +29,7 @@ def upgrade() -> None:
                     SELECT m.sha256 FROM post_media m
                     WHERE m.channel_id = w.channel_id AND m.message_id = w.message_id AND m.state = 'stored' AND m.kind = 'photo' OFFSET 0) f
                 WHERE EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = w.channel_id AND p.message_id = w.message_id
-                              AND p.posted_at >= s.visible_from OFFSET 0));
+                              AND p.posted_at >= s.visible_from AND (p.deleted_at IS NULL OR p.deleted_at >= s.created_at) OFFSET 0));
             END
         $$
         """

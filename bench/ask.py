@@ -24,7 +24,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.features.ask.answers import Answer, Outcome
-from telegram_assistant.features.ask.ask import ask
+from telegram_assistant.features.ask.ask import answer_question, final_answer
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
@@ -66,7 +66,9 @@ async def measure(
 ) -> tuple[dict[str, Any], list[Answer]]:
     began, cpu = time.monotonic(), own_cpu_seconds()
     now = datetime.fromtimestamp(NOW, UTC)
-    answers = [await ask(one.text, tenant_id=tenant_id, stores=app.tenant(tenant_id), index=None, now=now, writer=writer) for one in asked]
+    stores = app.tenant(tenant_id)
+    growing = (answer_question(one.text, tenant_id=tenant_id, stores=stores, index=None, now=now, writer=writer) for one in asked)
+    answers = [await final_answer(one) for one in growing]
     took, cpu = time.monotonic() - began, own_cpu_seconds() - cpu
     pairs = list(zip(asked, answers, strict=True))
     can = [(one, answer) for one, answer in pairs if one.story is not None]

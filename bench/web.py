@@ -37,8 +37,8 @@ PEOPLE = 100
 EVERY_SECONDS = 10.0
 OFTEN = 0.75
 """The share of pages that show stories, posts or channels."""
-NOT_MEASURED = {"login.show", "login.show_start", "login.show_link"}
-"""Forms without anything to read, for who has not logged in."""
+NOT_MEASURED = {"login.show", "login.show_start", "login.show_link", "checks.show"}
+"""Forms without anything to read, for who has not logged in; and checks of the servers, which are as fast as these answer."""
 LIMITS = (
     *at_most(150.0, "slowest_p95_ms"),
     *at_most(120.0, "assets_kb"),

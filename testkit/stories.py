@@ -1,11 +1,14 @@
 """Stories as the pipeline would have stored them, for what shows them."""
 
+import json
 from collections.abc import Sequence
+from hashlib import sha256
 from uuid import UUID, uuid4
 
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.media.similarity import COARSE_BITS, Look
 from telegram_assistant.domain.stories.bursts import bursting_posts
 from telegram_assistant.domain.stories.story import LinkKind
 
@@ -50,3 +53,31 @@ async def store_story(admin: asyncpg.Connection, posts: Sequence[PostId], links:
         [(one.channel_id, one.message_id, other.channel_id, other.message_id, kind.value, score, leaf) for one, other, kind, score, leaf in links],
     )
     return known
+
+
+async def show_picture(admin: asyncpg.Connection, post: PostId, look: Look, words: str, *, width: int = 640, height: int = 400) -> str:
+    """A stored picture of a post as if it had been looked at; returns the hash of its file, which is another for every post."""
+    digest = sha256(repr((post, look, words)).encode()).digest()
+    coarse = look.coarse - 2**COARSE_BITS if look.coarse >= 2 ** (COARSE_BITS - 1) else look.coarse
+    await admin.execute(
+        "INSERT INTO media_objects (sha256, size_bytes, phash, phash_fine) VALUES ($1, 1, $2, $3)", digest, coarse, look.fine.to_bytes(32)
+    )
+    await admin.execute(
+        "INSERT INTO media_results (sha256, tier, provider, model, prompt_version, data) VALUES ($1, 'local', '', '', '', $2)",
+        digest,
+        json.dumps({"text": words}),
+    )
+    await admin.execute(
+        """
+        INSERT INTO post_media (channel_id, message_id, media_id, kind, sha256, state, width, height)
+        VALUES ($1, $2, $3, 'photo', $4, 'stored', $5, $6)
+        ON CONFLICT (channel_id, message_id, ordinal) DO UPDATE SET sha256 = excluded.sha256, kind = 'photo', state = 'stored'
+        """,
+        post.channel_id,
+        post.message_id,
+        int.from_bytes(digest[:7]),
+        digest,
+        width,
+        height,
+    )
+    return digest.hex()

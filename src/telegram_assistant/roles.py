@@ -158,7 +158,7 @@ async def run_roles(
 def _warn_of_weak_key(http: HttpSettings) -> None:
     key = http.operator_key.get_secret_value()
     if key and (weakness := weakness_of_operator_key(key)):
-        log.warning("operator_key_is_weak", why=f"OPERATOR_KEY {weakness}", remedy="set it to what `tga keys operator` prints")
+        log.warning("operator_key_is_weak", why=str(weakness), remedy="set it to what `tga keys operator` prints")
 
 
 @asynccontextmanager

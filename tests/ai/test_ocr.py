@@ -56,8 +56,8 @@ async def test_without_a_language_that_is_asked_for_nothing_is_read_and_doctor_s
     with pytest.raises(ProviderFailed, match="tesseract has no data for rus"):
         await read_text(Picture(drawn("Пожар"), "image/png"), command=english_only)
     finding = examine_ocr(english_only)
-    assert (finding.verdict, finding.remedy) == (Severity.WARNING, "apt install tesseract-ocr-rus")
-    assert "rus" in finding.what
+    assert (finding.verdict, str(finding.remedy)) == (Severity.WARNING, "install it: apt install tesseract-ocr-rus")
+    assert "rus" in str(finding.what)
 
 
 def table_of(*words: tuple[int, float, str]) -> str:

@@ -16,7 +16,7 @@ from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.features.ask.answers import NOTHING_FOUND, Answer, Outcome
-from telegram_assistant.features.ask.ask import ask, ask_live
+from telegram_assistant.features.ask.ask import answer_question, final_answer
 from telegram_assistant.features.understanding.provider_texts import AWAY, NO_BUDGET, NOT_SENT, UNSUPPORTED
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -64,7 +64,7 @@ class Newsroom:
     def live(self, question: str = QUESTION, *previous: str) -> AsyncIterator[Answer]:
         stores = self.app.tenant(self.tenant_id)
         later = NOW + timedelta(hours=9)
-        return ask_live(question, tenant_id=self.tenant_id, stores=stores, index=None, now=later, previous=previous, writer=self.app.questions)
+        return answer_question(question, tenant_id=self.tenant_id, stores=stores, index=None, now=later, previous=previous, writer=self.app.questions)
 
     async def ask(self, question: str = QUESTION, *previous: str) -> Answer:
         return [answer async for answer in self.live(question, *previous)][-1]
@@ -140,8 +140,10 @@ async def test_nothing_is_sent_that_may_not_be(newsroom, server: FakeServer) -> 
         assert (closed.fallback, closed.outcome, closed.price, server.calls) == (NOT_SENT, Outcome.ANSWERED, None, 0)
         await room.post(CLOSED)
         answer = await room.ask()
-        local = await ask(
-            QUESTION, tenant_id=room.tenant_id, stores=room.app.tenant(room.tenant_id), index=None, now=NOW + timedelta(hours=1), writer=None
+        local = await final_answer(
+            answer_question(
+                QUESTION, tenant_id=room.tenant_id, stores=room.app.tenant(room.tenant_id), index=None, now=NOW + timedelta(hours=1), writer=None
+            )
         )
     assert (answer.written_by, len(answer.passages), server.calls) == (Tier.PROVIDER, 1, 1)
     assert not any(number in server.asked[0].user for number in ("18 дней", "19 дней", "20 дней"))

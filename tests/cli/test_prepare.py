@@ -35,7 +35,7 @@ def test_the_secrets_are_settings_that_the_program_accepts(tmp_path: Path) -> No
     assert len(set(logins)) == len(logins)
     assert settings.database.admin_url is not None
     assert (tmp_path / "postgres/postgres_password").read_text(encoding="utf-8") in settings.database.admin_url.get_secret_value()
-    assert weakness_of_operator_key(settings.http.operator_key.get_secret_value()) == ""
+    assert weakness_of_operator_key(settings.http.operator_key.get_secret_value()) is None
     assert len(settings.web.secret_key.get_secret_value()) >= 32
 
 

@@ -24,6 +24,10 @@ def sketch_of(text: str) -> Sketch:
         f"⚡️ {NEWS}",
         f"Срочно! {NEWS}",
         f"{NEWS}\n\nПодписаться на канал",
+        f"{NEWS}\n\nПодпишитесь, чтобы не пропустить",
+        f"{NEWS}\n\nПрислать новость | Наш чат | Буст",
+        f"{NEWS}\n\nБуст каналу",
+        f"{NEWS}\n\nSubscribe and boost us",
         f"{NEWS}\nhttps://t.me/channel/15\n@channel",
         f"{NEWS}\n\n#мост #город",
         NEWS.replace(", ", " , ").upper().replace("ИВАН ПЕТРОВ", "Иван Петров"),
@@ -36,6 +40,21 @@ def test_what_a_channel_puts_around_a_text_makes_no_other_text(copy: str) -> Non
         assert folded(copy) == folded(NEWS)
     else:
         assert is_copy(sketch_of(copy), sketch_of(NEWS))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Мэр подписал договор.",
+        "Подписано и соглашение о дорогах.",
+        "Подписчики театра получили билеты.",
+        "Рабочие обещают прислать бригаду.",
+        "Поставили новый бустер.",
+        "Trade got a boost.",
+    ],
+)
+def test_a_last_sentence_of_the_news_is_no_call_to_follow(last: str) -> None:
+    assert folded(f"{NEWS}\n{last}") != folded(NEWS)
 
 
 @pytest.mark.parametrize(

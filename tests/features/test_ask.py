@@ -11,7 +11,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.ask.answers import Answer, Outcome
-from telegram_assistant.features.ask.ask import answer_from, ask
+from telegram_assistant.features.ask.ask import answer_from, answer_question, final_answer
 from telegram_assistant.features.ask.document import answer_document
 from telegram_assistant.features.search.results import SearchResult
 from telegram_assistant.language.questions.matching import parse_question
@@ -59,7 +59,8 @@ async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without
 
     async def asks(typed: str, *previous: str) -> Answer:
         later = NOW + timedelta(hours=1)
-        return await ask(typed, tenant_id=tenant_id, stores=tenant_stores(pool, tenant_id), index=None, now=later, previous=previous)
+        stores = tenant_stores(pool, tenant_id)
+        return await final_answer(answer_question(typed, tenant_id=tenant_id, stores=stores, index=None, now=later, previous=previous))
 
     answer = await asks(QUESTION)
     assert (answer.outcome, [one.text for one in answer.sentences]) == (

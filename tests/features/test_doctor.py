@@ -1,11 +1,16 @@
-"""What `tga doctor` finds in the settings alone."""
+"""What `tga doctor` and the page Operations find."""
+
+import asyncio
+import re
 
 import pytest
 
 from telegram_assistant.domain.diagnosis import Finding, Severity
 from telegram_assistant.domain.tenants.access import new_operator_key
-from telegram_assistant.features.operations.doctor import examine_operator_key
+from telegram_assistant.features.operations.doctor import examine, examine_operator_key
 from telegram_assistant.settings import read_settings
+from telegram_assistant.translation import say
+from testkit.engines import free_port
 
 NEEDED = {"DATABASE_URL": "postgresql://localhost/tga", "REDIS_URL": "redis://localhost/0"}
 
@@ -18,11 +23,57 @@ def examined(key: str) -> Finding:
 def test_an_operator_key_that_can_be_guessed_is_red(key: str) -> None:
     found = examined(key)
     assert found.verdict is Severity.BAD
-    assert "tga keys operator" in found.remedy
-    assert key not in found.what.split()
+    assert "tga keys operator" in str(found.remedy)
+    assert key not in str(found.what).split()
 
 
 def test_a_random_operator_key_is_green_and_none_is_fine() -> None:
     for key in (new_operator_key(), "9f86d081884c7d659a2feaa0c55ad015", "3xT-9kQ_7mV2bN8cY4hJ6sD1fG0aZ5wLrE-pUiOtKyXq"):
         assert examined(key).verdict is Severity.OK
     assert examined("").verdict is Severity.OFF
+
+
+async def test_no_finding_holds_a_secret_and_all_are_said_in_russian() -> None:
+    """Nothing answers, and every password is another word that must not appear."""
+    port = free_port()
+    environ = {
+        "DATABASE_URL": f"postgresql://tga_api:hidden-postgres@127.0.0.1:{port}/tga",
+        "REDIS_URL": f"redis://reader:hidden-redis@127.0.0.1:{port}/0",
+        "S3_ENDPOINT": f"http://127.0.0.1:{port}",
+        "S3_BUCKET": "media",
+        "S3_ACCESS_KEY_ID": "hidden-key-id",
+        "S3_SECRET_ACCESS_KEY": "hidden-s3",
+        "NEO4J_URI": f"bolt://127.0.0.1:{port}",
+        "NEO4J_PASSWORD": "hidden-neo4j",
+        "QDRANT_URL": f"http://127.0.0.1:{port}",
+        "QDRANT_API_KEY": "hidden-qdrant",
+        "TELEGRAM_API_ID": "17349",
+        "TELEGRAM_API_HASH": "hidden-hash",
+        "TELEGRAM_SESSION_STRING": "hidden-session",
+        "OPERATOR_KEY": "hidden-operator",
+        "OPENAI_API_KEY": "hidden-openai",
+        "GIGACHAT_AUTH_KEY": "hidden-gigachat",
+        "GIGACHAT_CA_BUNDLE_FILE": "/nowhere/bundle.pem",
+    }
+    found = [one async for one in examine(read_settings(environ))]
+    wrong = {one.subject for one in found if one.verdict is Severity.BAD}
+    assert {"postgres", "redis", "files", "neo4j", "vectors", "telegram application", "telegram sessions", "operator key"} <= wrong
+    for one in found:
+        told = [f"{one.what} {one.remedy}", *(say(reason, "ru") for reason in (one.what, one.remedy) if reason)]
+        assert "hidden" not in " ".join(told), one
+        assert not one.remedy or re.search("[а-я]", told[-1]), one
+
+
+async def test_a_check_that_hangs_ends_and_the_others_are_told() -> None:
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        settings = read_settings({"DATABASE_URL": f"postgresql://tga@127.0.0.1:{free_port()}/tga", "REDIS_URL": f"redis://127.0.0.1:{port}/0"})
+        found = {one.subject: one async for one in examine(settings, max_seconds=2.0)}
+    assert found["redis"].what.code == "check_too_slow"
+    assert found["postgres"].what.code == "postgres_at_silent"
+    assert found["python"].verdict is Severity.OK

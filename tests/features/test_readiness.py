@@ -108,7 +108,7 @@ async def test_each_trouble_has_its_line_with_what_to_do(trouble: dict[str, floa
     async with installation(**trouble) as addresses:  # type: ignore[arg-type]  # names of series are no identifiers
         found = (await examined(addresses))[subject]
     assert found.verdict is verdict, found
-    assert words in found.what
+    assert words in str(found.what)
     assert bool(found.remedy) is (verdict is not Severity.OK)
 
 
@@ -117,9 +117,9 @@ async def test_a_role_that_is_away_or_refuses_is_named() -> None:
         addresses[CheckedRole.WORKER] = replace(addresses[CheckedRole.WORKER], port=free_port())
         addresses[CheckedRole.API] = replace(addresses[CheckedRole.API], key="wrong")
         found = await examined(addresses, posts_are_unique=False)
-    assert "does not answer (ConnectionRefusedError)" in found["role worker"].what
-    assert "tga run --roles worker" in found["role worker"].remedy
-    assert "/health answers with 401" in found["role api"].what
+    assert "does not answer (ConnectionRefusedError)" in str(found["role worker"].what)
+    assert "tga run --roles worker" in str(found["role worker"].remedy)
+    assert "/health answers with 401" in str(found["role api"].what)
     assert found["4 no duplicates"].verdict is Severity.BAD
 
 

@@ -164,14 +164,14 @@ def is_alive(status: Path) -> bool:
 async def test_what_is_in_force_is_reported_from_inside() -> None:
     protection = await probe(parser_rules())
     assert (protection.missing, protection.reachable) == ((), ())
-    assert protection.in_words() == f"no capabilities, Landlock ABI {protection.landlock_abi}, seccomp"
+    assert protection.in_words() == f"Landlock ABI {protection.landlock_abi}, seccomp"
 
 
 async def test_doctor_says_what_protects_readers() -> None:
     (finding,) = await examine(read_group(CrawlSettings, {}))
     assert finding.verdict is Severity.OK
-    assert "Landlock ABI" in finding.what
-    assert "no files, no network" in finding.what
+    assert "Landlock ABI" in str(finding.what)
+    assert "no files, no network" in str(finding.what)
 
 
 async def test_doctor_asks_the_running_crawler_what_protects_its_browser() -> None:
@@ -181,6 +181,6 @@ async def test_doctor_asks_the_running_crawler_what_protects_its_browser() -> No
     for protection, verdict in (("Chromium's own sandbox, Landlock ABI 7", Severity.OK), ("without Chromium's own sandbox", Severity.WARNING)):
         async with serving(load, "127.0.0.1:0", guard=Guard(), max_bytes=1000, protection=protection) as port:
             _, browser = await examine(read_group(CrawlSettings, {"CRAWLER_ADDRESS": f"127.0.0.1:{port}"}))
-        assert (browser.verdict, browser.what) == (verdict, protection)
+        assert (browser.verdict, str(browser.what)) == (verdict, protection)
     _, away = await examine(read_group(CrawlSettings, {"CRAWLER_ADDRESS": f"127.0.0.1:{port}"}))
-    assert (away.verdict, "the browser is unreachable" in away.what) == (Severity.WARNING, True)
+    assert (away.verdict, "the browser is unreachable" in str(away.what)) == (Severity.WARNING, True)

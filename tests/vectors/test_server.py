@@ -45,10 +45,10 @@ async def test_the_server_is_asked_with_the_key() -> None:
     async with guarded_server() as url:
         [finding] = await examine(read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY}), "tests/model")
         assert finding.verdict is Severity.OK
-        assert finding.what.startswith(f"Qdrant at {url.removeprefix('http://')}: empty")
+        assert str(finding.what).startswith(f"Qdrant at {url.removeprefix('http://')}: empty")
         [finding] = await examine(read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": "another"}), "tests/model")
-        assert finding.what.endswith("refuses (401 Unauthorized)")
-        assert "QDRANT_API_KEY" in finding.remedy
+        assert str(finding.what).endswith("refuses (401 Unauthorized)")
+        assert "QDRANT_API_KEY" in str(finding.remedy)
 
 
 async def test_a_server_that_is_away_is_busy_and_its_key_is_in_no_message() -> None:
@@ -59,7 +59,7 @@ async def test_a_server_that_is_away_is_busy_and_its_key_is_in_no_message() -> N
             await vectors.collections()
         assert KEY not in f"{told.value!r} {vectors!r} {vars(vectors)['where']}"
     [finding] = await examine(settings, "tests/model")
-    assert "words find them" in finding.remedy
+    assert "words find them" in str(finding.remedy)
 
 
 @pytest.mark.turns("QDRANT_COLLECTION_PREFIX")

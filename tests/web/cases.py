@@ -151,6 +151,7 @@ CASES: dict[str, PageCase] = {
     ),
     "overview.show": PageCase(lambda _: "/operations", status=404),
     "overview.refresh": PageCase(lambda _: "/operations/numbers", status=404),
+    "checks.show": PageCase(lambda _: "/operations/checks", status=404),
     "dead_letters.show": PageCase(lambda _: "/operations/dead-letters", status=404),
     "dead_letters.replay": PageCase(lambda _: "/operations/dead-letters/1/replay", status=404),
     "dead_letters.discard": PageCase(lambda _: "/operations/dead-letters/1/discard", status=404),

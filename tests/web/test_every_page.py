@@ -4,6 +4,7 @@ import os
 
 import pytest
 from playwright.async_api import Browser as Chromium
+from playwright.async_api import expect
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
@@ -85,6 +86,16 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
         assert not troubles, "\n".join(troubles)
 
 
+async def test_checks_appear_on_the_page_that_asks_for_them(chromium: Chromium, address: str, app_with_files: App, admin: Admin) -> None:
+    async with open_tab(chromium, WANTED[0], address) as page:
+        base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
+        await page.goto(f"{base}/operations")
+        for _ in range(2):
+            await page.locator("#findings a.btn").click()
+            await expect(page.locator("#findings code", has_text="postgres").first).to_be_visible(timeout=30_000)
+        assert page.url.endswith("/operations")
+
+
 @pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
 async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_language(
     chromium: Chromium, address: str, app_with_files: App, admin: Admin, device: Device
@@ -92,7 +103,12 @@ async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_langua
     async with open_tab(chromium, device, address) as page:
         base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
         troubles = []
-        for name, path in {"operations": "/operations", "dead-letters": "/operations/dead-letters", "tenants": "/operations/tenants"}.items():
+        for name, path in {
+            "operations": "/operations",
+            "checks": "/operations/checks",
+            "dead-letters": "/operations/dead-letters",
+            "tenants": "/operations/tenants",
+        }.items():
             answer = await page.goto(base + path)
             assert answer is not None
             assert answer.ok

@@ -22,7 +22,7 @@ from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
 from tests.web.test_languages import english_in
 
-PAGES = ("/operations", "/operations/numbers", "/operations/dead-letters", "/operations/tenants")
+PAGES = ("/operations", "/operations/numbers", "/operations/checks", "/operations/dead-letters", "/operations/tenants")
 STAGE = PIPELINE[0].name
 
 
@@ -138,6 +138,18 @@ async def test_the_chart_of_a_stage_shows_its_minutes(app: App, operator: Browse
         page = (await operator.open(f"./operations?hours={hours}")).text
         assert f"up to {highest} a minute" in page, hours
     assert (await operator.open("./operations?hours=7")).status_code == 200
+
+
+async def test_the_page_checks_what_the_doctor_checks_when_it_is_asked(operator: Browser) -> None:
+    page = (await operator.open("./operations")).text
+    assert 'hx-select="#findings"' in page
+    assert "<code>postgres</code>" not in page, "nothing is checked before somebody asks"
+    page = (await operator.open("./operations/checks")).text
+    found = dict(re.findall(r"<li><span><code>([^<]+)</code><br>(.*?)</span>", page, flags=re.DOTALL))
+    assert found["postgres"].startswith("PostgreSQL ")
+    assert found["redis"].startswith(("Redis ", "Valkey "))
+    assert {"python", "files", "vectors", "sandbox", "operator key"} <= found.keys()
+    assert re.search(r"Checked at \d", page)
 
 
 async def test_a_dead_letter_is_shown_escaped_replayed_and_discarded(operator: Browser, admin: Admin) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.understanding.sentence_checks import LeftOut, SentenceChecks
 from telegram_assistant.features.stories.stories import story_around
@@ -13,7 +14,7 @@ from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.summaries.values import CitedSentence, WrittenSummary
 from testkit.factories import follow_long_ago, make_channel, make_page, make_post
-from testkit.stories import StoryLink, store_story
+from testkit.stories import StoryLink, show_picture, store_story
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
 from tests.web.reading_world import ReadingWorld
@@ -145,6 +146,30 @@ async def test_a_story_shows_who_was_first_what_changed_and_each_picture_once(
     assert page.count("<figure>") == 2, "of four pictures three are equal"
     assert "3 channels" in page
     assert f"/post/{PostId(reading_world.city, MessageId(2))}" in page
+
+
+async def test_copies_of_a_picture_that_look_alike_and_say_the_same_are_shown_once(
+    owner: Browser, app: App, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    third = await told(system, admin, tenant_id, RETOLD, title="Объезды", minutes=15)
+    unseen = await post(system, await make_channel(system, title="Чужой канал"), BRIDGE, minutes=40)
+    story_id = await admin.fetchval("SELECT story_id FROM story_posts WHERE channel_id = $1", first.channel_id)
+    links: list[StoryLink] = [(third, second, LinkKind.REWRITE, 3.0, False), (first, unseen, LinkKind.COPY, 9.0, False)]
+    await store_story(admin, [third, unseen], links, story_id=story_id)
+    notice, look = "Мост через Охту закрыт до 1 апреля, объезд по Каменке", Look(0x0F0F_3C3C_55AA_1234, 2**200 - 2**90)
+    await show_picture(admin, first, look, notice)
+    largest = await show_picture(admin, second, Look(look.coarse ^ 0b11, look.fine ^ 0b1011), notice, width=1280, height=800)
+    other = await show_picture(admin, third, look, notice.replace("1 апреля", "9 мая"))
+    await show_picture(admin, unseen, look, notice, width=2000, height=1600)
+    page = (await owner.open(f"./story/{first}")).text
+    assert page.count("<figure>") == 2, "the notice of another day looks like the others"
+    assert re.search(rf'<figure><a href="[^"]*/post/{first}"><img [^>]*/media/{second}/0/m"', page)
+    assert "<b>Городские новости</b>, in 2 posts</figcaption>" in page
+    assert "<b>Объезды</b></figcaption>" in page
+    assert [one.picture.sha256 for one in (await story_around(first, stores=app.tenant(tenant_id))).pictures] == [largest, other]
+    await admin.execute("UPDATE subscriptions SET ai_policy = 'off' WHERE tenant_id = $1 AND channel_id = $2", tenant_id, first.channel_id)
+    assert (await owner.open(f"./story/{first}")).text.count("<figure>") == 3, "pictures of this channel are not to be read for this tenant"
 
 
 async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(

@@ -49,6 +49,27 @@ async def test_a_watch_is_previewed_created_and_its_alert_opened(app: App, owner
     assert "paused" in (await owner.open("./watches")).text
 
 
+async def test_without_scripts_a_preview_stays_in_the_form_of_its_watch(app: App, owner: Browser, tenant_id: TenantId) -> None:
+    channel_id = await follow(app, tenant_id)
+    await post(app, channel_id, 1, "Лёд на мосту", datetime.now(UTC) - timedelta(days=2))
+    await owner.open("./watches/new")
+    assert 'formaction="' + owner.base + '/watches/new"' in owner.page
+    await owner.submit("./watches", name="Snow", query="снег")
+    watch = (await app.tenant(tenant_id).watches.all())[0]
+    page = (await owner.open(f"./watches/{watch.watch_id}")).text
+    assert f'formaction="{owner.base}/watches/{watch.watch_id}"' in page
+    typed = "name=Ice&kind=words&query=лёд&severity=critical&quiet_from=22:00&quiet_until=07:00"
+    page = (await owner.open(f"./watches/{watch.watch_id}?{typed}")).text
+    assert "Change the watch" in page
+    assert f'action="{owner.base}/watches/{watch.watch_id}"' in page
+    assert "fired 1 time in 30 days" in page
+    for shown in ('value="Ice"', 'value="лёд"', 'value="critical" selected', 'value="22:00"'):
+        assert shown in page
+        assert shown in (await owner.open(f"./watches/new?{typed}")).text
+    await owner.submit(f"./watches/{watch.watch_id}", name="Ice", query="лёд")
+    assert [one.name for one in await app.tenant(tenant_id).watches.all()] == ["Ice"]
+
+
 async def test_a_feed_shows_what_the_tenant_sees_now_until_its_address_is_revoked(
     app: App, owner: Browser, browser: Browser, tenant_id: TenantId
 ) -> None:

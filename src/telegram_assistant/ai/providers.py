@@ -80,14 +80,16 @@ def examine(settings: Settings) -> list[Finding]:
     """Checks the configured providers without a call, which might cost money."""
     names = configured(settings)
     if not names:
-        return [off("ai providers", "none configured; posts are understood on this machine")]
+        return [off("ai providers", Reason("no_providers", "none configured; posts are understood on this machine"))]
     findings = []
     for name in names:
-        missing = _missing(name)
-        what = f"{', '.join(missing)} not installed"
-        findings.append(bad(name, what, remedy=INSTALL) if missing else ok(name, f"configured ({_about(settings, name)})"))
+        if missing := _missing(name):
+            what = Reason("libraries_missing", "not installed: {libraries}", libraries=", ".join(missing))
+            findings.append(bad(name, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL)))
+        else:
+            findings.append(ok(name, Reason("provider_configured", "configured ({model})", model=_about(settings, name))))
     if "gigachat" in names and (complaint := _complaint_about_certificates(settings)):
-        findings.append(bad("gigachat certificates", str(complaint), remedy="correct GIGACHAT_CA_BUNDLE_FILE"))
+        findings.append(bad("gigachat certificates", complaint, remedy=CORRECT_BUNDLE))
     return findings
 
 

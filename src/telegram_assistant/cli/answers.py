@@ -164,10 +164,11 @@ class StagesResponse(ResponseModel):
 
 
 class FindingResponse(ResponseModel):
-    """One finding of `tga doctor`. `remedy` says what to do."""
+    """One finding of `tga doctor`. `code` is for programs, `what` and `remedy` are in the language of the terminal; `remedy` says what to do."""
 
     subject: str
     verdict: Severity
+    code: str
     what: str
     remedy: str
 

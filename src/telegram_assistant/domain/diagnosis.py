@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from telegram_assistant.reasons import Reason
+
 
 class Severity(StrEnum):
     """How serious a finding is."""
@@ -16,27 +18,27 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `tga doctor`."""
+    """One line of `tga doctor`, and of the page Operations. `subject` is the name of what was checked, the same in every language."""
 
     subject: str
     verdict: Severity
-    what: str
-    remedy: str = ""
+    what: Reason
+    remedy: Reason | None = None
 
 
-def ok(subject: str, what: str) -> Finding:
+def ok(subject: str, what: Reason) -> Finding:
     return Finding(subject, Severity.OK, what)
 
 
-def off(subject: str, what: str) -> Finding:
+def off(subject: str, what: Reason) -> Finding:
     return Finding(subject, Severity.OFF, what)
 
 
-def warning(subject: str, what: str, *, remedy: str) -> Finding:
+def warning(subject: str, what: Reason, *, remedy: Reason) -> Finding:
     return Finding(subject, Severity.WARNING, what, remedy)
 
 
-def bad(subject: str, what: str, *, remedy: str) -> Finding:
+def bad(subject: str, what: Reason, *, remedy: Reason) -> Finding:
     return Finding(subject, Severity.BAD, what, remedy)
 
 
@@ -47,6 +49,9 @@ def clock_skew(subject: str, skew_seconds: float) -> list[Finding]:
     """A finding if the server's clock differs from ours by more than leases and delays tolerate."""
     if abs(skew_seconds) <= MAX_SKEW_SECONDS:
         return []
-    direction = "ahead of" if skew_seconds > 0 else "behind"
-    what = f"the server's clock is {abs(skew_seconds):.0f} s {direction} ours"
-    return [bad(f"{subject} clock", what, remedy="synchronise both machines with NTP")]
+    seconds = abs(skew_seconds)
+    if skew_seconds > 0:
+        what = Reason("clock_ahead", "the server's clock is {seconds:.0f} s ahead of ours", seconds=seconds)
+    else:
+        what = Reason("clock_behind", "the server's clock is {seconds:.0f} s behind ours", seconds=seconds)
+    return [bad(f"{subject} clock", what, remedy=Reason("synchronise_clocks", "synchronise both machines with NTP"))]

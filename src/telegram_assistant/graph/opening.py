@@ -7,6 +7,7 @@ from importlib import import_module
 
 from telegram_assistant.domain.diagnosis import Finding, off
 from telegram_assistant.graph.store import Graph
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import GraphSettings
 
 SERVER = "telegram_assistant.graph.server"
@@ -33,5 +34,5 @@ def name_of(database: str) -> str:
 async def examine(settings: GraphSettings) -> list[Finding]:
     """Checks the server."""
     if not settings.uri:
-        return [off("neo4j", "NEO4J_URI is empty: the graph is off")]
+        return [off("neo4j", Reason("graph_is_off", "NEO4J_URI is empty: the graph is off"))]
     return [await import_module(SERVER).examine(settings)]

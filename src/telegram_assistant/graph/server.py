@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from neo4j import READ_ACCESS, AsyncGraphDatabase, AsyncManagedTransaction, NotificationMinimumSeverity
 from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverError, Neo4jError
@@ -88,7 +89,8 @@ async def examine(settings: GraphSettings) -> Finding:
     try:
         server = Neo4jServer(settings)
     except CannotStart as error:
-        return bad(SUBJECT, str(error.why), remedy=str(error.remedy))
+        return bad(SUBJECT, error.why, remedy=error.remedy)
+    where = urlsplit(settings.uri).netloc.rpartition("@")[2]
     try:
         async with server.driver.session() as session:
             components = await session.run("CALL dbms.components() YIELD name, versions, edition RETURN name, versions[0] AS version, edition")
@@ -97,10 +99,12 @@ async def examine(settings: GraphSettings) -> Finding:
             await (await transaction.run("CREATE (:Doctor)")).consume()
             await transaction.rollback()
     except AuthError:
-        return bad(SUBJECT, f"Neo4j at {settings.uri} refuses the login", remedy="correct NEO4J_USER and NEO4J_PASSWORD")
+        what = Reason("graph_at_refuses_login", "Neo4j at {where} refuses the login", where=where)
+        return bad(SUBJECT, what, remedy=Reason("correct_graph_login", "correct NEO4J_USER and NEO4J_PASSWORD"))
     except (Neo4jError, DriverError, OSError) as error:
-        remedy = "start Neo4j, or correct NEO4J_URI; an empty NEO4J_URI turns the graph off"
-        return bad(SUBJECT, f"Neo4j at {settings.uri} does not answer ({type(error).__name__})", remedy=remedy)
+        what = Reason("graph_at_silent", "Neo4j at {where} does not answer ({error})", where=where, error=type(error).__name__)
+        return bad(SUBJECT, what, remedy=Reason("start_graph", "start Neo4j, or correct NEO4J_URI; an empty NEO4J_URI turns the graph off"))
     finally:
         await server.close()
-    return ok(SUBJECT, f"{found['name']} {found['version']} {found['edition']} at {settings.uri}")
+    version = f"{found['version']} {found['edition']}"
+    return ok(SUBJECT, Reason("server_found", "{program} {version} at {where}", program=found["name"], version=version, where=where))

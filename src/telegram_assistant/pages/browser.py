@@ -87,7 +87,7 @@ async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> 
                     port = await _wait_for_port(process, profile / "DevToolsActivePort")
                     if port is not None:
                         own = "Chromium's own sandbox" if has_own_sandbox else "without Chromium's own sandbox"
-                        protection = f"{own}, {(await probe(rules)).in_words()}"
+                        protection = f"{own}, no capabilities, {(await probe(rules)).in_words()}"
                         url = f"http://127.0.0.1:{port}"
                         yield Browser(cdp_url=url, proxy=proxy, profile=profile, has_own_sandbox=has_own_sandbox, protection=protection)
                         return

@@ -29,8 +29,7 @@ class Protection:
 
     def in_words(self) -> str:
         """Return the text that `tga doctor` shows."""
-        layers = ["no capabilities"]
-        layers += [f"Landlock ABI {self.landlock_abi}"] if self.landlock_abi is not None else []
+        layers = [f"Landlock ABI {self.landlock_abi}"] if self.landlock_abi is not None else []
         layers += ["seccomp"] if self.has_system_call_filter else []
         return ", ".join(layers)
 

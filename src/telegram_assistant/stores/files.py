@@ -24,6 +24,8 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import FilesSettings
 
 SUBJECT = "files"
+START_S3 = Reason("start_s3", "start the S3 server, or correct S3_ENDPOINT and S3_BUCKET")
+OPEN_FOLDER = Reason("open_files_folder", "make the folder writable, or correct FILES_DIR")
 TIMEOUT_SECONDS = 8.0
 RETRY_AFTER_SECONDS = 15.0
 AT_ONCE_BYTES = 32 * 1024 * 1024
@@ -46,7 +48,7 @@ class ListedFile:
 class Files:
     """One interface to S3 and to a folder. Raises Busy for passing errors: a server that is down, a full disk, a wrong key."""
 
-    def __init__(self, store: S3Store | LocalStore, where: str) -> None:
+    def __init__(self, store: S3Store | LocalStore, where: Reason) -> None:
         self.where = where
         self._store = store
 
@@ -153,7 +155,7 @@ def _thumbnail_path(key: ThumbnailKey) -> str:
 
 
 @contextmanager
-def _busy(where: str) -> Iterator[None]:
+def _busy(where: Reason) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError, TimeoutError) as error:
@@ -183,8 +185,10 @@ def _open(settings: FilesSettings) -> S3Store | LocalStore | None:
     return LocalStore(settings.folder, mkdir=True) if settings.folder else None
 
 
-def _where(settings: FilesSettings) -> str:
-    return f"S3 at {settings.endpoint}, bucket {settings.bucket}" if settings.endpoint else f"the folder {settings.folder}"
+def _where(settings: FilesSettings) -> Reason:
+    if settings.endpoint:
+        return Reason("files_in_bucket", "S3 at {endpoint}, bucket {bucket}", endpoint=settings.endpoint, bucket=settings.bucket)
+    return Reason("files_in_folder", "the folder {folder}", folder=str(settings.folder))
 
 
 def _endpoint(settings: FilesSettings) -> str:
@@ -199,25 +203,24 @@ def _endpoint(settings: FilesSettings) -> str:
 async def examine(settings: FilesSettings) -> list[Finding]:
     """Writes, reads and deletes one small file."""
     if settings.endpoint and not settings.bucket:
-        return [bad(SUBJECT, "S3_ENDPOINT is set and S3_BUCKET is not", remedy="name the bucket in S3_BUCKET")]
+        what = Reason("one_set_without_other", "{present} is set and {missing} is not", present="S3_ENDPOINT", missing="S3_BUCKET")
+        return [bad(SUBJECT, what, remedy=Reason("name_bucket", "name the bucket in S3_BUCKET"))]
     where = _where(settings)
     path = f"doctor/{uuid.uuid4()}"
     try:
         store = _open(settings)
         if store is None:
-            return [off(SUBJECT, "no S3_ENDPOINT and no FILES_DIR: no media are kept")]
+            return [off(SUBJECT, Reason("files_off", "no S3_ENDPOINT and no FILES_DIR: no media are kept"))]
         async with asyncio.timeout(TIMEOUT_SECONDS):
             await store.put_async(path, b"doctor")
             await (await store.get_async(path)).bytes_async()
             await store.delete_async(path)
     except (PermissionDeniedError, UnauthenticatedError):
-        remedy = "check S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, and that they may read, write and delete in the bucket"
-        return [bad(SUBJECT, f"{where} refuses the key", remedy=remedy)]
+        remedy = Reason("check_bucket_key", "check S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, and that they may read, write and delete in the bucket")
+        return [bad(SUBJECT, Reason("files_refuse_key", "{where} refuses the key", where=where), remedy=remedy)]
     except (BaseError, OSError, TimeoutError, ValueError) as error:
-        remedy = (
-            "start the S3 server, or correct S3_ENDPOINT and S3_BUCKET" if settings.endpoint else "make the folder writable, or correct FILES_DIR"
-        )
-        return [bad(SUBJECT, f"{where} cannot be used ({_reason(error)})", remedy=remedy)]
+        what = Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error))
+        return [bad(SUBJECT, what, remedy=START_S3 if settings.endpoint else OPEN_FOLDER)]
     return [ok(SUBJECT, where)]
 
 

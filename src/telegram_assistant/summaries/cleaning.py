@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.language import language_of
-from telegram_assistant.domain.posts.near_copies import ADDRESS
+from telegram_assistant.domain.posts.near_copies import ADDRESS, CALL_TO_FOLLOW
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import goes_on, is_cyrillic, parse_text
 from telegram_assistant.language.quantities import quantities_in
@@ -25,11 +25,7 @@ CHANGE_CHARACTERS = 120
 _SOURCE = re.compile(
     r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in full|link)\b", re.IGNORECASE
 )
-_CALL = re.compile(
-    r"\bподпи(?:шись|шитесь|сывайся|сывайтесь|саться)\b|\bподписк\w* на (?:наш|канал|нас)|прислать новость|\bнаш (?:чат|канал|бот)\b|розыгрыш приз|"
-    r"промокод|на правах рекламы|\berid\b|\bsubscribe\b|follow us|join us|promo code|\bsponsored\b",
-    re.IGNORECASE,
-)
+_ADVERTISING = re.compile(r"розыгрыш приз|промокод|на правах рекламы|\berid\b|promo code|\bsponsored\b", re.IGNORECASE)
 _MARKS = (
     (ChangeSort.CORRECTION, re.compile(r"^(?:исправление|исправляем|исправлено|уточняем|уточнение|поправка)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
     (ChangeSort.CORRECTION, re.compile(r"^(?:correction|corrected|to clarify|clarification|erratum)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
@@ -81,13 +77,17 @@ def language_in(text: str, known: str | None) -> str:
     return known or language_of(text) or ("ru" if is_cyrillic(text) else "en")
 
 
+def _is_call(sentence: str) -> bool:
+    return bool(CALL_TO_FOLLOW.search(sentence) or _ADVERTISING.search(sentence))
+
+
 def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     usual = habits.get(post.post_id.channel_id, frozenset())
     kept: list[str] = []
     changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
         bare = " ".join(ADDRESS.sub(" ", sentence).split())
-        if not bare or _fold(bare) in usual or _CALL.search(bare) or _SOURCE.match(bare) or len(parse_text(bare).words) == 0:
+        if not bare or _fold(bare) in usual or _is_call(bare) or _SOURCE.match(bare) or len(parse_text(bare).words) == 0:
             continue
         kind, text = _marked(bare)
         if kind is not None:

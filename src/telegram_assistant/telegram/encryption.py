@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from telethon.crypto import aes
 
 from telegram_assistant.domain.diagnosis import Finding, bad, ok
+from telegram_assistant.reasons import Reason
 
 SUBJECT = "cryptg"
 
@@ -16,6 +17,6 @@ def examine() -> list[Finding]:
     except PackageNotFoundError:
         number = ""
     if not number or getattr(aes, "cryptg", None) is None:
-        what = "Telethon does not use cryptg, so reading costs 2 to 12 times the CPU"
-        return [bad(SUBJECT, what, remedy="install it: pip install cryptg==0.6.0")]
-    return [ok(SUBJECT, f"cryptg {number}, used by Telethon {version('telethon')}")]
+        what = Reason("cryptg_unused", "Telethon does not use cryptg, so reading costs 2 to 12 times the CPU")
+        return [bad(SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command="pip install cryptg==0.6.0"))]
+    return [ok(SUBJECT, Reason("cryptg_used", "cryptg {number}, used by Telethon {telethon}", number=number, telethon=version("telethon")))]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from telegram_assistant.domain.diagnosis import Finding, bad, off, ok, warning
 from telegram_assistant.errors import Busy, CannotStart, InUse
@@ -15,6 +16,10 @@ from telegram_assistant.vectors.protocol import Searchable, Vectors
 from telegram_assistant.vectors.sharing import SharedVectors, shared_search
 
 SUBJECT = "vectors"
+START_QDRANT = Reason(
+    "start_qdrant", "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait to be indexed, and words find them"
+)
+ONE_MODEL = Reason("rebuild_by_one_model", "run `tga rebuild vectors`: it makes all of them by the model in force, and removes the others")
 
 
 class Used(StrEnum):
@@ -78,24 +83,31 @@ async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable 
 async def examine(settings: VectorSettings, model: str) -> list[Finding]:
     """Checks the store: its kind, its model and its number of posts."""
     if used_by(settings) is Used.OFF:
-        return [off(SUBJECT, "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only")]
+        return [off(SUBJECT, Reason("only_words_find", "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only"))]
     try:
         async with open_vectors(settings) as store:
             assert store is not None  # they are not off
-            return [await _found(store, model)]
+            return [await _found(store, _place(settings), model)]
     except InUse:
-        return [ok(SUBJECT, f"embedded, in the folder {settings.folder}, used by a process that runs now; for more processes set QDRANT_URL")]
+        used = Reason("vectors_held", "{place}, used by a process that runs now; for more processes set QDRANT_URL", place=_place(settings))
+        return [ok(SUBJECT, used)]
     except CannotStart as error:
-        return [bad(SUBJECT, str(error.why), remedy=str(error.remedy))]
+        return [bad(SUBJECT, error.why, remedy=error.remedy)]
     except Busy as error:
-        remedy = "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait to be indexed, and words find them"
-        return [bad(SUBJECT, str(error), remedy=remedy)]
+        return [bad(SUBJECT, error.reason, remedy=START_QDRANT)]
 
 
-async def _found(store: Vectors, model: str) -> Finding:
+def _place(settings: VectorSettings) -> Reason:
+    if settings.url:
+        return Reason("vectors_in_server", "Qdrant at {address}", address=urlsplit(settings.url).netloc.rpartition("@")[2])
+    return Reason("vectors_in_folder", "embedded, in the folder {folder}", folder=str(settings.folder))
+
+
+async def _found(store: Vectors, place: Reason, model: str) -> Finding:
     collections = await store.collections()
-    shown = [f"{await store.count(one)} posts in {one}" for one, name in collections.items() if name is not None]
-    if len(shown) > 1:
-        remedy = "run `tga rebuild vectors`: it makes all of them by the model in force, and removes the others"
-        return warning(SUBJECT, f"{store.where}: {', '.join(sorted(shown))}; the model is {model}", remedy=remedy)
-    return ok(SUBJECT, f"{store.where}: {shown[0] if shown else 'empty'}; the model is {model}")
+    posts = {one: await store.count(one) for one, name in sorted(collections.items()) if name is not None}
+    if not posts:
+        return ok(SUBJECT, Reason("vectors_empty", "{place}: empty; the model is {model}", place=place, model=model))
+    shown = ", ".join(f"{one}: {count}" for one, count in posts.items())
+    what = Reason("vectors_found", "{place}, posts in {shown}; the model is {model}", place=place, shown=shown, model=model)
+    return ok(SUBJECT, what) if len(posts) == 1 else warning(SUBJECT, what, remedy=ONE_MODEL)

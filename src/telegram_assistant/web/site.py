@@ -24,7 +24,7 @@ from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, Perso
 from telegram_assistant.web.pages import login, person
 from telegram_assistant.web.pages.following import adding, channel, channels, watches
 from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, receivers, setup
-from telegram_assistant.web.pages.operating import dead_letters, overview
+from telegram_assistant.web.pages.operating import checks, dead_letters, overview
 from telegram_assistant.web.pages.operating import tenants as operated_tenants
 from telegram_assistant.web.pages.reading import (
     alerts,
@@ -119,7 +119,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/watches", watches.show, "watches.html", queries=2, needs=KeyScope.READ),
     Page("/watches/new", watches.show_new, "watch.html", queries=8, needs=KeyScope.WRITE),
     Page("/watches/preview", watches.preview, "watch_preview.html", queries=7, needs=KeyScope.READ),
-    Page("/watches/{watch}", watches.show_one, "watch.html", queries=3, needs=KeyScope.WRITE),
+    Page("/watches/{watch}", watches.show_one, "watch.html", queries=9, needs=KeyScope.WRITE),
     Action("/watches", watches.create, needs=KeyScope.WRITE, audited="create_watch"),
     Action("/watches/{watch}", watches.change, needs=KeyScope.WRITE, audited="change_watch"),
     Action("/watches/{watch}/pause", watches.pause, needs=KeyScope.WRITE, audited="pause_watch"),
@@ -171,6 +171,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/setup/login/{login}/give-up", setup.give_up_login, needs=KeyScope.ADMIN, audited="give_up_login"),
     Page("/operations", overview.show, "operations.html", queries=6, needs=KeyScope.OPERATE),
     Page("/operations/numbers", overview.refresh, "operations_numbers.html", queries=6, needs=KeyScope.OPERATE),
+    Page("/operations/checks", checks.show, "operations_checks.html", queries=20, needs=KeyScope.OPERATE),
     Page("/operations/dead-letters", dead_letters.show, "operations_dead_letters.html", queries=2, needs=KeyScope.OPERATE),
     Action("/operations/dead-letters/{number}/replay", dead_letters.replay, needs=KeyScope.OPERATE, audited="replay_dead_letter"),
     Action("/operations/dead-letters/{number}/discard", dead_letters.discard, needs=KeyScope.OPERATE, audited="discard_dead_letter"),

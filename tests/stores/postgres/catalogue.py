@@ -17,6 +17,7 @@ DEFINER_FUNCTIONS = {
     "index_watch": "tenant",
     "forget_watch_terms": "tenant",
     "preview_watch": "tenant",
+    "read_pictures": "tenant",
     "find_feed_address": "api",
     "similar_word": "tenant",
     "channels_for_provider": "tenant",

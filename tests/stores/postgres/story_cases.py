@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.stories.keywords import Keyword, KeywordKind, KeywordTrend, TrendDay, WrittenKeyword
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping
@@ -11,7 +12,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial
 from telegram_assistant.summaries.values import CitedSentence, WrittenSummary
 from testkit.factories import World
-from testkit.stories import store_story
+from testkit.stories import show_picture, store_story
 from tests.conftest import Admin
 from tests.stores.postgres.more_cases import Case
 
@@ -32,6 +33,12 @@ async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
     """Whichever post is asked for, only own posts and links between them are found."""
     found = [await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
     return set().union(*map(channels_of, found))
+
+
+async def _stories_read_pictures(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Every channel shows a picture of its own, with the channel's id written in it."""
+    read = await stores.stories.read_pictures([PostId(channel_id, MessageId(1)) for channel_id in world.channels])
+    return {ChannelId(int(one.words)) for one in read.values()}
 
 
 async def _stories_has_any(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -106,6 +113,7 @@ STORY_METHODS: dict[str, Case] = {
     "stories.recent": _stories_recent,
     "stories.bursting": _stories_bursting,
     "stories.around": _stories_around,
+    "stories.read_pictures": _stories_read_pictures,
     "stories.has_any": _stories_has_any,
     "stories.choose_grouping": _stories_choose_grouping,
     "keyword_trends.counts": _keyword_trends_counts,
@@ -129,3 +137,5 @@ async def tell_story(admin: Admin, world: World) -> None:
         """,
         list(world.channels),
     )
+    for channel_id in world.channels:
+        await show_picture(admin, PostId(channel_id, MessageId(1)), Look(2**40 - 1, 7), str(channel_id))

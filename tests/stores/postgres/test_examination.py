@@ -10,7 +10,7 @@ from telegram_assistant.stores.postgres.diagnostics import examine
 
 async def bad_subjects(environ: dict[str, str]) -> dict[str, str]:
     found = await examine(read_settings(environ).database)
-    return {finding.subject: finding.remedy for finding in found if finding.verdict is Severity.BAD}
+    return {finding.subject: str(finding.remedy) for finding in found if finding.verdict is Severity.BAD}
 
 
 async def test_a_migrated_database_and_a_plain_login_are_fine(database: dict[str, str]) -> None:
@@ -40,7 +40,7 @@ async def test_a_login_that_row_level_security_does_not_bind_is_found(database: 
 
 
 async def test_each_login_has_its_line_that_says_what_it_may_do(database: dict[str, str]) -> None:
-    found = {finding.subject: finding.what for finding in await examine(read_settings(database).database)}
+    found = {finding.subject: str(finding.what) for finding in await examine(read_settings(database).database)}
     assert "serves requests" in found["postgres api"]
     assert "no session" in found["postgres system"]
     assert "alone reads sessions" in found["postgres ingest"]
@@ -71,11 +71,11 @@ async def test_one_login_for_everything_is_told_what_it_costs_and_that_of_reques
         await admin.execute(f"CREATE ROLE {name} LOGIN NOINHERIT PASSWORD 'x' IN ROLE tga_api, tga_tenant")
         found = {finding.subject: finding for finding in await examine(read_settings({**database, **alone}).database)}
         assert found["postgres login"].verdict is Severity.OK
-        assert "serves requests only" in found["postgres login"].what
+        assert "serves requests only" in str(found["postgres login"].what)
         await admin.execute(f"GRANT tga_system, tga_ingest TO {name}")
         found = {finding.subject: finding for finding in await examine(read_settings({**database, **alone}).database)}
         assert found["postgres login"].verdict is Severity.WARNING
-        assert "reads every tenant and the sealed sessions" in found["postgres login"].what
+        assert "reads every tenant and the sealed sessions" in str(found["postgres login"].what)
     finally:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.close()
@@ -103,5 +103,5 @@ async def test_each_way_of_not_getting_in_has_its_own_remedy(database: dict[str,
 
 def test_clocks_that_are_apart_are_found() -> None:
     assert clock_skew("redis", 4.0) == []
-    assert "12 s ahead of ours" in clock_skew("redis", 12.0)[0].what
-    assert "12 s behind ours" in clock_skew("redis", -12.0)[0].what
+    assert "12 s ahead of ours" in str(clock_skew("redis", 12.0)[0].what)
+    assert "12 s behind ours" in str(clock_skew("redis", -12.0)[0].what)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.feed import cursor_of
@@ -16,6 +17,7 @@ from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchF
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import make_channel, make_page, make_post, make_tenant
+from testkit.stories import show_picture
 from tests.conftest import Admin
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -195,6 +197,15 @@ async def test_what_was_noticed_before_a_tenant_followed_is_not_there(system: Sy
     assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {6, 7}
     details = [await stores.post_details.of(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)]
     assert [(one.earlier_versions, len(one.counts)) for one in details if one] == [(0, 0), (1, 1), (1, 1)]
+
+
+async def test_pictures_from_before_the_window_or_of_posts_deleted_before_are_not_read(system: SystemStores, pool: Pool, admin: Admin) -> None:
+    stores, channel_id = await two_followers(system, pool)
+    posts = [PostId(channel_id, MessageId(n)) for n in range(1, 8)]
+    shown = [await show_picture(admin, post, Look(2**40 - 1, 7), "") for post in posts]
+    deleted = "UPDATE posts SET deleted_at = now() - $3::interval WHERE channel_id = $1 AND message_id = $2"
+    await admin.executemany(deleted, [(channel_id, 6, timedelta(hours=1)), (channel_id, 7, timedelta(seconds=-1))])
+    assert set(await stores.stories.read_pictures(posts)) == {shown[4], shown[6]}
 
 
 async def test_no_post_was_stored_before_the_tenant_followed(system: SystemStores, pool: Pool, admin: Admin) -> None:

@@ -23,11 +23,11 @@ from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary
 from telegram_assistant.errors import Rejected
 from telegram_assistant.language.russian import analyser
-from telegram_assistant.reasons import Reason
+from telegram_assistant.reasons import Reason, quote
 
 INSTALL = "pip install 'telegram-assistant[local-ai]'"
 SUBJECT = "local understanding"
-LIBRARIES = "all its libraries are installed"
+LIBRARIES = Reason("libraries_installed", "all its libraries are installed")
 OCR_SUBJECT = "tesseract"
 PICTURES_AT_ONCE = max(1, (os.cpu_count() or 1) // 2)
 """Reading one picture keeps a processor busy for about a second."""
@@ -101,24 +101,32 @@ def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabu
 def examine(models: Path, model: str | None) -> list[Finding]:
     """Checks what is installed for local understanding. `model` None: a provider computes the vectors."""
     missing = [library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
-    findings = [warning(SUBJECT, f"works with less: {', '.join(missing)} not installed", remedy=INSTALL) if missing else ok(SUBJECT, LIBRARIES)]
+    findings = [ok(SUBJECT, LIBRARIES)]
+    if missing:
+        what = Reason("understanding_with_less", "works with less: {libraries} not installed", libraries=", ".join(missing))
+        findings = [warning(SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL))]
     findings.append(examine_ocr(ocr_command()))
     if not missing and model is not None:
         card = _card(models, model)
-        remedy = "run `tga models pull`"
-        findings.append(ok("sentence model", card.name) if card else warning("sentence model", f"{model} was not fetched", remedy=remedy))
+        if card:
+            findings.append(ok("sentence model", quote(card.name)))
+        else:
+            what, remedy = Reason("model_missing", "{model} was not fetched", model=model), Reason("pull_model", "run `tga models pull`")
+            findings.append(warning("sentence model", what, remedy=remedy))
     return findings
 
 
 def examine_ocr(command: str | None) -> Finding:
     """Checks whether tesseract has data for the required languages."""
     if command is None:
-        return off(OCR_SUBJECT, "not installed, so text in pictures is not read here (apt install tesseract-ocr tesseract-ocr-rus)")
+        command = "apt install tesseract-ocr tesseract-ocr-rus"
+        return off(OCR_SUBJECT, Reason("ocr_not_installed", "not installed, so text in pictures is not read here ({command})", command=command))
     missing = missing_languages(command)
     if missing:
-        remedy = f"apt install {' '.join(f'tesseract-ocr-{language}' for language in missing)}"
-        return warning(OCR_SUBJECT, f"no data for {' and '.join(missing)}, so text in pictures is not read here", remedy=remedy)
-    return ok(OCR_SUBJECT, f"reads {' and '.join(LANGUAGES)} in pictures")
+        packages = " ".join(f"tesseract-ocr-{language}" for language in missing)
+        what = Reason("ocr_lacks_data", "no data for {languages}, so text in pictures is not read here", languages=", ".join(missing))
+        return warning(OCR_SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command=f"apt install {packages}"))
+    return ok(OCR_SUBJECT, Reason("ocr_reads", "reads {languages} in pictures", languages=", ".join(LANGUAGES)))
 
 
 def _card(models: Path, model: str) -> ModelCard | None:

@@ -14,7 +14,7 @@ from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, OfferResponse, 
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.features.ask.answers import Answer, Outcome, Passage
-from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, ask, ask_live
+from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, answer_question, final_answer
 from telegram_assistant.features.ask.writing import offered
 from telegram_assistant.features.understanding.provider_texts import PATIENCE
 from telegram_assistant.reasons import Reason
@@ -109,7 +109,7 @@ async def ask_question(context: Context, body: AskRequest) -> AskResponse:
     and that were compared with them. Questions that the posts do not answer are refused rather than guessed. A provider that does not answer
     in time is left out of this response; asked again, its answer is known.
     """
-    answer = await ask(
+    growing = answer_question(
         body.question,
         tenant_id=context.caller.tenant_id,
         stores=context.stores,
@@ -119,6 +119,7 @@ async def ask_question(context: Context, body: AskRequest) -> AskResponse:
         writer=context.app.questions if body.provider else None,
         patience_seconds=PATIENCE * context.app.settings.api.timeout_seconds,
     )
+    answer = await final_answer(growing)
     return ask_response(answer, context.say)
 
 
@@ -133,7 +134,7 @@ async def stream_answer(
     Server-sent events: each `data` is the answer so far, of the same form as the response of `POST /ask`. The first has what was found without
     a provider, and the highest price; each further one has a checked sentence more; the last has `is_final`.
     """
-    live = ask_live(
+    live = answer_question(
         question,
         tenant_id=context.caller.tenant_id,
         stores=context.stores,

@@ -17,7 +17,7 @@ from telegram_assistant.cli.wording import words_of
 from telegram_assistant.documents.telegram_markdown import write_messages
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.features.ask.answers import Answer, Outcome
-from telegram_assistant.features.ask.ask import ask_live
+from telegram_assistant.features.ask.ask import answer_question
 from telegram_assistant.features.ask.document import answer_document
 from telegram_assistant.features.understanding.spending import money_of
 from telegram_assistant.reasons import Reason
@@ -45,7 +45,7 @@ def ask(
         zone = ZoneInfo(app.settings.telemetry.time_zone)
         printer = _Printer(zone)
         async with open_meaning_search(app.settings, questions=app.questions) as index:
-            live = ask_live(
+            live = answer_question(
                 " ".join(question),
                 tenant_id=known.tenant_id,
                 stores=app.tenant(known.tenant_id),

@@ -10,12 +10,15 @@ from rich.markup import escape
 from telegram_assistant.cli.answers import FindingResponse, FindingsResponse, SettingResponse, SettingsResponse
 from telegram_assistant.cli.environment import console, doubts, environment, settings_or_exit
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.wording import say_here, words_of
 from telegram_assistant.domain.diagnosis import Finding, Severity, bad, ok, warning
 from telegram_assistant.errors import SettingsError
-from telegram_assistant.features.operations.doctor import examine_machine, examine_running, examine_servers
+from telegram_assistant.features.operations.doctor import examine, examine_machine, examine_running
 from telegram_assistant.features.operations.readiness import CheckedRole
+from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.settings import Settings, effective, read_settings
 
+CORRECT_SETTING = Reason("correct_setting", "correct it in the environment or in .env; .env.example explains it")
 SIGNS = {Severity.OK: "[green]✔[/]", Severity.OFF: "[dim]–[/]", Severity.WARNING: "[yellow]![/]", Severity.BAD: "[red]✘[/]"}
 
 
@@ -36,24 +39,22 @@ def doctor(
     settings: Settings | None = None
     try:
         settings = read_settings(environ)
-        findings.append(ok("settings", "valid"))
+        findings.append(ok("settings", Reason("settings_valid", "valid")))
     except SettingsError as error:
-        findings += [
-            bad("settings", problem, remedy="correct it in the environment or in .env; .env.example explains it") for problem in error.problems
-        ]
-    findings += [warning("settings", sentence, remedy="correct or remove it") for sentence in doubts()]
-    findings += examine_machine()
+        findings += [bad("settings", quote(problem), remedy=CORRECT_SETTING) for problem in error.problems]
+    findings += [warning("settings", quote(sentence), remedy=Reason("remove_setting", "correct or remove it")) for sentence in doubts()]
+    findings += [] if settings is not None else examine_machine()
     for finding in findings:
         show(finding)
     if settings is not None:
-        findings += asyncio.run(_examine(examine_servers(settings), show))
+        findings += asyncio.run(_examine(examine(settings), show))
     if settings is not None and production:
         if not as_json:
             console.print("\nThe running installation:")
         findings += asyncio.run(_examine(examine_running(settings, hosts), show))
     wrong = sum(finding.verdict is Severity.BAD for finding in findings)
     if as_json:
-        print_json(FindingsResponse(items=[FindingResponse.model_validate(one, from_attributes=True) for one in findings], ok=not wrong))
+        print_json(FindingsResponse(items=[_response(one) for one in findings], ok=not wrong))
         raise typer.Exit(1 if wrong else 0)
     if wrong:
         console.print(f"\n[red]{wrong} problem{'s' if wrong > 1 else ''} to fix.[/]")
@@ -81,8 +82,14 @@ def _show_nothing(_finding: Finding) -> None:
 
 
 def _show(finding: Finding) -> None:
-    remedy = f"  [bold]→ {escape(finding.remedy)}[/]" if finding.remedy else ""
-    console.print(f"{SIGNS[finding.verdict]} {finding.subject:<22} {escape(finding.what)}{remedy}")
+    remedy = f"  [bold]→ {words_of(finding.remedy)}[/]" if finding.remedy else ""
+    console.print(f"{SIGNS[finding.verdict]} {finding.subject:<22} {words_of(finding.what)}{remedy}")
+
+
+def _response(finding: Finding) -> FindingResponse:
+    return FindingResponse(
+        subject=finding.subject, verdict=finding.verdict, code=finding.what.code, what=say_here(finding.what), remedy=say_here(finding.remedy)
+    )
 
 
 def config(as_json: AsJson = False) -> None:

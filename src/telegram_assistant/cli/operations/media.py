@@ -31,7 +31,7 @@ def status(
     """Show how many files are stored, wanted, skipped or given up, the usage of each tenant, and the last errors."""
 
     async def look(assembled: App) -> tuple[MediaSurvey, str]:
-        where = assembled.files.where if assembled.files else str(SkipReason.NO_PLACE.words)
+        where = str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words)
         return await assembled.system.media_upkeep.survey(most=limit), where
 
     survey, where = with_app(look)

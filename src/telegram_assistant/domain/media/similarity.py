@@ -15,7 +15,13 @@ FINE_NEAR = 16
 """The most fine bits of 256 that may differ. Saved or watermarked copies differ in up to 15, cropped ones in more: those count as different."""
 PLAIN_BITS = 4
 """A picture with fewer set (or unset) bits is nearly one colour and would match every other such picture."""
+CROP_NEAR, CROP_FINE_NEAR = 20, 72
+"""The most bits in which a cropped copy differs. Unlike pictures differ in half of them, pictures of one template in as few: the words decide."""
+MIN_CROP_WORDS = 4
+"""With fewer words in a picture, such as the name of a channel, a crop cannot be told from another picture."""
 SAME_WORDS = 0.8
+MAX_WORDS = 100
+"""So many different words of a picture are compared: what a stranger has written must not keep us busy."""
 BANDS = 4
 _BAND = COARSE_BITS // BANDS
 _NUMBER = re.compile(r"\d+")
@@ -36,13 +42,32 @@ class Look:
 
 def is_same_picture(one: Look, other: Look, *, words: str, other_words: str) -> bool:
     """Compares two pictures. `words` and `other_words` are their texts, read by the same OCR."""
-    is_near = (one.coarse ^ other.coarse).bit_count() <= NEAR and (one.fine ^ other.fine).bit_count() <= FINE_NEAR
-    if one.is_plain or other.is_plain or not is_near:
+    return look_alike(one, other) and _words_agree(words, other_words)
+
+
+def is_copied_picture(one: Look, other: Look, *, words: str, other_words: str) -> bool:
+    """Like `is_same_picture`, and finds cropped copies too, if there are words in them. For pictures of posts that tell the same."""
+    if not look_alike(one, other, near=CROP_NEAR, fine_near=CROP_FINE_NEAR) or not _words_agree(words, other_words):
         return False
-    if sorted(_NUMBER.findall(words)) != sorted(_NUMBER.findall(other_words)):
+    return look_alike(one, other) or min(len(_words_of(words)), len(_words_of(other_words))) >= MIN_CROP_WORDS
+
+
+def look_alike(one: Look, other: Look, *, near: int = NEAR, fine_near: int = FINE_NEAR) -> bool:
+    """Whether their hashes are near. Alone it proves nothing: notices of one kind look alike."""
+    if one.is_plain or other.is_plain:
         return False
-    here, there = (_WORD.findall(text.casefold()) for text in (words, other_words))
-    return SequenceMatcher(None, here, there, autojunk=False).ratio() >= SAME_WORDS
+    return (one.coarse ^ other.coarse).bit_count() <= near and (one.fine ^ other.fine).bit_count() <= fine_near
+
+
+def _words_agree(one: str, other: str) -> bool:
+    """The numbers exactly, the words nearly."""
+    if sorted(_NUMBER.findall(one)) != sorted(_NUMBER.findall(other)):
+        return False
+    return SequenceMatcher(None, _words_of(one), _words_of(other), autojunk=False).ratio() >= SAME_WORDS
+
+
+def _words_of(text: str) -> list[str]:
+    return list(dict.fromkeys(_WORD.findall(text.casefold())))[:MAX_WORDS]
 
 
 def bands(coarse: int) -> tuple[int, ...]:

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from hashlib import blake2b, sha256
 
 ADDRESS = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
-_CALL = re.compile(r"подпи[сш]|прислать|наш (?:чат|канал)|буст|subscribe|follow us|join us|boost", re.IGNORECASE)
+CALL_TO_FOLLOW = re.compile(
+    r"\bподпи(?:шись|шитесь|сывайся|сывайтесь|саться)\b|\bподписк\w* на (?:наш|канал|нас)|\bприслать (?:новость|фото|видео)|"
+    r"\bнаш (?:чат|канал|бот)\b|\bбуст\w* (?:канал|нас)|\bsubscribe\b|\bfollow us\b|\bjoin us\b|"
+    r"\bboost (?:us|our|the channel)\b|(?:^|\|)\W{0,5}(?:буст|boost)\W{0,5}(?:$|\|)",
+    re.IGNORECASE,
+)
+"""What a channel asks of its readers. «Подписал договор» is news."""
 _OPENING = re.compile(r"\W*(?:срочно|молния|важно|обновлено|breaking|urgent|update|just in)\b\W*", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[.!?…:\n]+\s*")
@@ -130,7 +136,7 @@ def without_surroundings(text: str) -> str:
 
 
 def _is_signature(line: str) -> bool:
-    return bool(ADDRESS.search(line) or _CALL.search(line)) and len(_WORD.findall(ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
+    return bool(ADDRESS.search(line) or CALL_TO_FOLLOW.search(line)) and len(_WORD.findall(ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
 
 
 def _facts(bare: str) -> set[str]:

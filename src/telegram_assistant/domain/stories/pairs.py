@@ -6,7 +6,7 @@
 from math import log1p, sqrt, sumprod
 from typing import NamedTuple
 
-from telegram_assistant.domain.media.similarity import FINE_NEAR, NEAR, Look
+from telegram_assistant.domain.media.similarity import look_alike
 from telegram_assistant.domain.stories.story import Link, LinkKind
 from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
 
@@ -120,18 +120,9 @@ def is_same_picture(one: WeighedPost, other: WeighedPost) -> bool:
     a, b = one.terms.seen, other.terms.seen
     if not one.terms.looks or not other.terms.looks or not a or len(a & b) < SAME_SEEN * len(a | b):
         return False
-    return any(_is_near(a, b) for a in one.terms.looks for b in other.terms.looks)
+    return any(look_alike(a, b) for a in one.terms.looks for b in other.terms.looks)
 
 
 def contained(one: frozenset[int], other: frozenset[int]) -> float:
     least = min(len(one), len(other))
     return len(one & other) / least if least else 0.0
-
-
-def _is_near(one: Look, other: Look) -> bool:
-    return (
-        not one.is_plain
-        and not other.is_plain
-        and (one.coarse ^ other.coarse).bit_count() <= NEAR
-        and (one.fine ^ other.fine).bit_count() <= FINE_NEAR
-    )

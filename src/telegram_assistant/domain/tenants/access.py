@@ -9,6 +9,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.reasons import Reason
 
 KEY_BEGINS = "tga_"
 SHOWN_LETTERS = 10
@@ -84,12 +85,14 @@ def new_operator_key() -> str:
     return secrets.token_urlsafe(32)
 
 
-def weakness_of_operator_key(key: str) -> str:
-    """Why the key could be guessed; empty if it is strong enough."""
+def weakness_of_operator_key(key: str) -> Reason | None:
+    """Why the key could be guessed; None if it is strong enough."""
     if len(key) < MIN_OPERATOR_KEY_LETTERS:
-        return f"is shorter than {MIN_OPERATOR_KEY_LETTERS} letters"
+        return Reason("operator_key_short", "OPERATOR_KEY can be guessed: it is shorter than {letters} letters", letters=MIN_OPERATOR_KEY_LETTERS)
     # Random text does not compress; repeated letters and words do.
-    return "repeats itself" if len(zlib.compress(key.encode())) < MIN_OPERATOR_KEY_LETTERS else ""
+    if len(zlib.compress(key.encode())) < MIN_OPERATOR_KEY_LETTERS:
+        return Reason("operator_key_repeats", "OPERATOR_KEY can be guessed: it repeats itself")
+    return None
 
 
 def hash_of(key: str) -> bytes:

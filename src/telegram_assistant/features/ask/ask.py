@@ -46,36 +46,7 @@ MIN_NEAREST = 0.5
 """The share of a question's words that a nearest passage has at least, where it has none of its names."""
 
 
-async def ask(  # noqa: PLR0913 -- the question, its thread, its tenant and what answers it
-    typed: str,
-    *,
-    tenant_id: TenantId,
-    stores: TenantStores,
-    index: MeaningSearch | None,
-    now: datetime,
-    zone: tzinfo = UTC,
-    previous: Sequence[str] = (),
-    writer: TenantQuestions | None = None,
-    patience_seconds: float | None = None,
-) -> Answer:
-    """Answers a question, like `ask_live`, at the end. A provider that takes longer than `patience_seconds` is not waited for."""
-    live = ask_live(
-        typed,
-        tenant_id=tenant_id,
-        stores=stores,
-        index=index,
-        now=now,
-        zone=zone,
-        previous=previous,
-        writer=writer,
-        patience_seconds=patience_seconds,
-    )
-    async for answer in live:  # noqa: B007 -- the last one counts
-        pass
-    return answer
-
-
-async def ask_live(  # noqa: PLR0913 -- like `ask`
+async def answer_question(  # noqa: PLR0913 -- the question, its thread, its tenant and what answers it
     typed: str,
     *,
     tenant_id: TenantId,
@@ -89,8 +60,9 @@ async def ask_live(  # noqa: PLR0913 -- like `ask`
 ) -> AsyncIterator[Answer]:
     """Yields the answer as it grows: what was found without a provider, then each checked sentence that a provider writes, then the end.
 
-    `writer` asks a provider if the tenant's owner has consented to it. `previous` are the questions before this one, the oldest first: a
-    question without names goes on about theirs. Raises Rejected if there is no word in it to look for; Busy if PostgreSQL is unavailable.
+    `writer` asks a provider if the tenant's owner has consented to it; one that takes longer than `patience_seconds` is not waited for.
+    `previous` are the questions before this one, the oldest first: a question without names goes on about theirs. Raises Rejected if there is
+    no word in it to look for; Busy if PostgreSQL is unavailable.
     """
     thread = [_tidy(one) for one in (*previous[-MAX_PREVIOUS:], typed)]
     question = _continued(thread)
@@ -111,6 +83,13 @@ async def ask_live(  # noqa: PLR0913 -- like `ask`
     written = write_answer(answer, thread, about, writer=writer, tenant_id=tenant_id, stores=stores, patience_seconds=patience_seconds)
     async for one in written:
         yield one
+
+
+async def final_answer(growing: AsyncIterator[Answer]) -> Answer:
+    """What `answer_question` yields last."""
+    async for answer in growing:  # noqa: B007 -- the last one counts
+        pass
+    return answer
 
 
 def posts_about(question: ParsedQuestion, results: Sequence[SearchResult]) -> list[tuple[Passage, SearchResult]]:

@@ -1,8 +1,8 @@
-"""Checks of `tga doctor`: each returns findings, and problems come with a remedy."""
+"""The checks of `tga doctor` and of the page Operations: each returns findings, and problems come with a remedy."""
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from telegram_assistant.ai import providers
@@ -12,6 +12,7 @@ from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.features.operations import sandbox_check
 from telegram_assistant.features.operations.readiness import CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.graph import opening as graph
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource, Settings
 from telegram_assistant.stores import files
 from telegram_assistant.stores.postgres import diagnostics as postgres
@@ -21,23 +22,39 @@ from telegram_assistant.telegram import encryption
 from telegram_assistant.vectors import opening
 
 OLDEST_PYTHON = (3, 12)
+MAX_SECONDS = 20.0
+"""How long one check may take. The servers have shorter limits of their own; this one ends what hangs nevertheless."""
 
 
-async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
-    """Checks all servers concurrently and yields findings in a fixed order."""
-    checks = [
-        asyncio.create_task(postgres.examine(settings.database)),
-        asyncio.create_task(redis.examine(settings.redis)),
-        asyncio.create_task(files.examine(settings.files)),
-        asyncio.create_task(graph.examine(settings.graph)),
-        asyncio.create_task(opening.examine(settings.vectors, settings.ai.embeddings_model_in_force)),
-        asyncio.create_task(sandbox_check.examine(settings.crawl)),
-    ]
-    for answer in checks:
-        for finding in await answer:
-            yield finding
-    for finding in [*telegram.examine(settings.telegram), *examine_understanding(settings), examine_operator_key(settings)]:
-        yield finding
+async def examine(settings: Settings, *, max_seconds: float = MAX_SECONDS) -> AsyncIterator[Finding]:
+    """Checks this machine and all servers concurrently, and yields findings in a fixed order. No finding holds a secret."""
+    checks: Mapping[str, Awaitable[Sequence[Finding]]] = {
+        "python": asyncio.to_thread(examine_machine),
+        postgres.SUBJECT: postgres.examine(settings.database),
+        redis.SUBJECT: redis.examine(settings.redis),
+        files.SUBJECT: files.examine(settings.files),
+        "neo4j": graph.examine(settings.graph),
+        opening.SUBJECT: opening.examine(settings.vectors, settings.ai.embeddings_model_in_force),
+        sandbox_check.READERS: sandbox_check.examine(settings.crawl),
+        understanding.SUBJECT: asyncio.to_thread(examine_settings, settings),
+    }
+    running = [asyncio.create_task(_within(max_seconds, subject, check)) for subject, check in checks.items()]
+    try:
+        for one in running:
+            for finding in await one:
+                yield finding
+    finally:
+        for one in running:
+            one.cancel()
+
+
+async def _within(max_seconds: float, subject: str, check: Awaitable[Sequence[Finding]]) -> Sequence[Finding]:
+    try:
+        async with asyncio.timeout(max_seconds):
+            return await check
+    except TimeoutError:
+        what = Reason("check_too_slow", "the check did not end within {seconds:.0f} s", seconds=max_seconds)
+        return [bad(subject, what, remedy=Reason("check_server_load", "see whether the server is overloaded or the network drops packets"))]
 
 
 async def examine_running(settings: Settings, hosts: Mapping[CheckedRole, str]) -> AsyncIterator[Finding]:
@@ -51,24 +68,26 @@ def examine_machine() -> list[Finding]:
     """Checks this machine, without connecting to any server."""
     running = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < OLDEST_PYTHON:
-        python = bad("python", f"Python {running} is too old", remedy="use Python 3.12 or newer")
+        what = Reason("program_too_old", "{program} {version} is too old", program="Python", version=running)
+        python = bad("python", what, remedy=Reason("update_python", "use Python 3.12 or newer"))
     else:
-        python = ok("python", f"Python {running}")
+        python = ok("python", Reason("program_found", "{program} {version}", program="Python", version=running))
     return [python, *encryption.examine()]
 
 
-def examine_understanding(settings: Settings) -> list[Finding]:
-    """Checks AI providers and local models."""
+def examine_settings(settings: Settings) -> list[Finding]:
+    """Checks what needs no server: the application, AI providers, local models and the operator's key."""
     local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
-    return [*providers.examine(settings), *understanding.examine(settings.ai.models, local)]
+    models = understanding.examine(settings.ai.models, local)
+    return [*telegram.examine(settings.telegram), *providers.examine(settings), *models, examine_operator_key(settings)]
 
 
 def examine_operator_key(settings: Settings) -> Finding:
     """Checks that the operator's key cannot be guessed: it gives full access to the operator's tenant."""
     key = settings.http.operator_key.get_secret_value()
     if not key:
-        return off("operator key", "OPERATOR_KEY is empty: health details and metrics are served to this machine only")
-    weakness = weakness_of_operator_key(key)
-    if weakness:
-        return bad("operator key", f"OPERATOR_KEY can be guessed: it {weakness}", remedy="set it to what `tga keys operator` prints")
-    return ok("operator key", "OPERATOR_KEY cannot be guessed")
+        what = Reason("operator_key_empty", "OPERATOR_KEY is empty: health details and metrics are served to this machine only")
+        return off("operator key", what)
+    if weakness := weakness_of_operator_key(key):
+        return bad("operator key", weakness, remedy=Reason("print_operator_key", "set it to what `tga keys operator` prints"))
+    return ok("operator key", Reason("operator_key_strong", "OPERATOR_KEY cannot be guessed"))

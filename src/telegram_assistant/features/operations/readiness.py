@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
+from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.settings import HttpSettings
 from telegram_assistant.telemetry.scraping import Metrics, RoleAddress, RoleStatus, role_status
 
@@ -29,6 +30,7 @@ ALERT_SERIES = {
     "Scheduler Stale": "scheduler_last_tick_ts_seconds",
     "High Parsing Latency": "parsing_duration_seconds_bucket",
 }
+RESTART_INGEST = Reason("restart_ingest", "an older version may be running: restart the ingest role")
 ABSENT_WHEN_HEALTHY = {"parser_hwm_age_seconds"}
 """It has a series only while a channel is partly read."""
 
@@ -75,8 +77,9 @@ async def examine_installation(addresses: Mapping[CheckedRole, RoleAddress], *, 
                 for finding in _parts(role, answer):
                     yield finding
             case ConnectionError():
-                remedy = f"start it: tga run --roles {role}; {role.upper()}_PORT and HTTP_HOST say where it is expected"
-                yield bad(f"role {role}", str(answer), remedy=remedy)
+                port = f"{role.upper()}_PORT"
+                remedy = Reason("start_role", "start it: tga run --roles {role}; {port} and HTTP_HOST say where it is expected", role=role, port=port)
+                yield bad(f"role {role}", quote(str(answer)), remedy=remedy)
             case _:
                 raise answer
     ingest = answers[list(addresses).index(CheckedRole.INGEST)]
@@ -88,11 +91,13 @@ async def examine_installation(addresses: Mapping[CheckedRole, RoleAddress], *, 
 def _role(role: CheckedRole, status: RoleStatus) -> Finding:
     subject, said = f"role {role}", str(status.health["status"])
     if said != "ok":
-        return bad(subject, f"/health says {said}", remedy="/health/details names the part that fails, and why")
+        remedy = Reason("see_health_details", "/health/details names the part that fails, and why")
+        return bad(subject, Reason("health_says", "/health says {status}", status=said), remedy=remedy)
     if status.obstacles:
         why = "; ".join(f"{name}: {obstacle}" for name, obstacle in status.obstacles.items())
-        return bad(subject, f"/ready is failing: {why}", remedy="fix what it names; `tga doctor` says how")
-    return ok(subject, f"alive and ready, version {status.health['version']}")
+        what = Reason("role_not_ready", "/ready is failing: {why}", why=why)
+        return bad(subject, what, remedy=Reason("fix_what_it_names", "fix what it names; `tga doctor` says how"))
+    return ok(subject, Reason("role_ready", "alive and ready, version {version}", version=str(status.health["version"])))
 
 
 def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
@@ -100,15 +105,19 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
     parts: Mapping[str, Mapping[str, object]] = status.details["parts"]
     for name, part in parts.items():
         if part["status"] not in {"ok", "starting"}:
-            detail = f": {part['detail']}" if part.get("detail") else ""
-            yield bad(name, f"{part['status']} since {part['since']}{detail}", remedy=f"search the log of the {role} role for {name!r}")
+            state, since = f"{part['status']}", f"{part['since']}"
+            what = Reason("part_fails", "{state} since {since}", state=state, since=since)
+            if part.get("detail"):
+                what = Reason("part_fails_because", "{state} since {since}: {detail}", state=state, since=since, detail=str(part["detail"]))
+            yield bad(name, what, remedy=Reason("search_log", "search the log of the {role} role for {part!r}", role=role, part=name))
     if role is CheckedRole.WORKER:
         stages = [name for name in parts if name.startswith("stage ")]
         running = [name for name in stages if parts[name]["status"] == "ok"]
         if not stages or len(running) < len(stages):
-            yield bad("stages", f"{len(running)} of {len(stages)} stages run", remedy="`tga streams --once` shows them; restart the worker role")
+            what = Reason("some_stages_run", "{running} of {stages} stages run", running=len(running), stages=len(stages))
+            yield bad("stages", what, remedy=Reason("restart_worker", "`tga streams --once` shows them; restart the worker role"))
         else:
-            yield ok("stages", f"all {len(stages)} stages run")
+            yield ok("stages", Reason("all_stages_run", "all {stages} stages run", stages=len(stages)))
 
 
 def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> Iterator[Finding]:
@@ -118,34 +127,33 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
     yield _tick(metrics, interval_seconds=expected.interval_seconds, now=now)
     yield _news(metrics)
     if expected.posts_are_unique:
-        yield ok("4 no duplicates", "the database refuses a second row for the same post")
+        yield ok("4 no duplicates", Reason("posts_unique", "the database refuses a second row for the same post"))
     else:
-        yield bad("4 no duplicates", "the table of posts has no unique key over channel and message", remedy="run `tga migrate`")
+        what = Reason("posts_not_unique", "the table of posts has no unique key over channel and message")
+        yield bad("4 no duplicates", what, remedy=Reason("migrate_now", "run `tga migrate`"))
     yield _partly_read(metrics)
-    yield _exported("6 dashboard", "panels", PANEL_SERIES, metrics)
-    yield _exported("7 alerts", "alerts", ALERT_SERIES, metrics)
+    yield _exported("6 dashboard", PANEL_SERIES, metrics)
+    yield _exported("7 alerts", ALERT_SERIES, metrics)
     yield _forced(metrics)
     yield _latency(metrics)
 
 
 def _scheduler(ingest: RoleStatus) -> Finding:
     subject, said = "1 scheduler", str(ingest.health["scheduler"]["status"])
-    if said == "ok":
-        return ok(subject, "/health says ok")
-    return bad(
-        subject,
-        f"/health says {said}",
-        remedy="`tga scheduler status` shows why; check `tga accounts list` and `tga channels list`: there may be nothing to read",
+    what = Reason("health_says", "/health says {status}", status=said)
+    remedy = Reason(
+        "see_scheduler", "`tga scheduler status` shows why; check `tga accounts list` and `tga channels list`: there may be nothing to read"
     )
+    return ok(subject, what) if said == "ok" else bad(subject, what, remedy=remedy)
 
 
 def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
     subject, last = "2 tick", metrics.largest("scheduler_last_tick_ts_seconds")
-    remedy = "check that Redis answers, and which instance holds the lock: `tga scheduler status`"
+    remedy = Reason("check_lock", "check that Redis answers, and which instance holds the lock: `tga scheduler status`")
     if not last:
-        return bad(subject, "there has been no tick yet", remedy=remedy)
+        return bad(subject, Reason("no_tick_yet", "there has been no tick yet"), remedy=remedy)
     age = max(0.0, now.timestamp() - last)
-    said = f"the last tick was {age:.0f} s ago; one is due every {interval_seconds} s"
+    said = Reason("last_tick", "the last tick was {age:.0f} s ago; one is due every {every} s", age=age, every=interval_seconds)
     return ok(subject, said) if age < 2 * interval_seconds else bad(subject, said, remedy=remedy)
 
 
@@ -156,47 +164,58 @@ def _news(metrics: Metrics) -> Finding:
         metrics.total(name, **labels) or 0 for name, labels in (("posts_parsed_total", {"mode": "incremental"}), ("push_posts_total", {}))
     )
     runs = {status: metrics.total("parser_runs_total", mode="incremental", status=status) or 0 for status in ("ok", "empty", "flood", "failed")}
-    said = f"{posts:.0f} new posts ({pushed:.0f} pushed) in {runs['ok']:.0f} incremental runs; {runs['empty']:.0f} runs found none"
+    said = Reason(
+        "news_counted",
+        "{posts:.0f} new posts ({pushed:.0f} pushed) in {runs:.0f} incremental runs; {empty:.0f} runs found none",
+        posts=posts,
+        pushed=pushed,
+        runs=runs["ok"],
+        empty=runs["empty"],
+    )
     if posts > pushed and not runs["ok"] + runs["flood"] + runs["failed"]:
-        return bad(subject, said, remedy="posts were counted that no run can have stored: report this bug")
+        return bad(subject, said, remedy=Reason("posts_of_no_run", "posts were counted that no run can have stored: report this bug"))
     if not posts:
-        return warning(subject, said, remedy="wait for the first new post; `tga channels coverage` shows what is read")
+        return warning(subject, said, remedy=Reason("wait_for_post", "wait for the first new post; `tga channels coverage` shows what is read"))
     return ok(subject, said)
 
 
 def _partly_read(metrics: Metrics) -> Finding:
     subject, age = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
     if not age:
-        return ok(subject, "no channel is partly read")
-    said = f"a channel has been partly read for {age:.0f} s"
-    remedy = "its next run continues where the last one ended; `tga channels coverage` shows why it has not"
+        return ok(subject, Reason("nothing_partly_read", "no channel is partly read"))
+    said = Reason("partly_read", "a channel has been partly read for {age:.0f} s; up to {limit:.0f} s is normal", age=age, limit=MAX_HWM_AGE_SECONDS)
+    remedy = Reason("next_run_continues", "its next run continues where the last one ended; `tga channels coverage` shows why it has not")
     if age < MAX_HWM_AGE_SECONDS:
-        return ok(subject, f"{said}, under {MAX_HWM_AGE_SECONDS:.0f} s")
+        return ok(subject, said)
     return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, said, remedy=remedy)
 
 
-def _exported(subject: str, what: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
+def _exported(subject: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
     known = {sample.name for sample in metrics.samples} | ABSENT_WHEN_HEALTHY
     missing = [name for name, one in series.items() if one not in known]
     if missing:
-        return bad(subject, f"no metric is exported for: {', '.join(missing)}", remedy="an older version may be running: restart the ingest role")
-    return ok(subject, f"the metrics of all {len(series)} {what} are exported ({', '.join(series)})")
+        return bad(subject, Reason("metrics_missing", "no metric is exported for: {names}", names=", ".join(missing)), remedy=RESTART_INGEST)
+    return ok(subject, Reason("metrics_exported", "the metrics of all {number} are exported ({names})", number=len(series), names=", ".join(series)))
 
 
 def _forced(metrics: Metrics) -> Finding:
     subject, forced = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
     if forced is None:
-        return bad(subject, "parser_mode_forced_total is not exported", remedy="an older version may be running: restart the ingest role")
-    said = f"{forced:.0f} were read in historical mode because they had not been read for LPA_MAX_AGE_HOURS"
-    return ok(subject, said) if not forced else warning(subject, said, remedy="this is normal after an outage; otherwise check for inactive accounts")
+        what = Reason("metrics_missing", "no metric is exported for: {names}", names="parser_mode_forced_total")
+        return bad(subject, what, remedy=RESTART_INGEST)
+    said = Reason("channels_forced", "{number:.0f} were read in historical mode because they had not been read for LPA_MAX_AGE_HOURS", number=forced)
+    remedy = Reason("check_inactive_accounts", "this is normal after an outage; otherwise check for inactive accounts")
+    return warning(subject, said, remedy=remedy) if forced else ok(subject, said)
 
 
 def _latency(metrics: Metrics) -> Finding:
     subject, p95 = "parsing latency", metrics.quantile("parsing_duration_seconds", 0.95)
     if p95 is None:
-        return warning(subject, "no run has finished yet", remedy="wait for the first one")
-    said = "over ten minutes" if math.isinf(p95) else f"at most {p95:g} s"
-    remedy = "check the load of PostgreSQL and ingest and the proxy; lower PARSER_MAX_CONCURRENCY"
+        return warning(subject, Reason("no_run_yet", "no run has finished yet"), remedy=Reason("wait_for_run", "wait for the first one"))
+    said = Reason("runs_take", "95 of 100 runs take at most {seconds:g} s", seconds=p95)
+    if math.isinf(p95):
+        said = Reason("runs_take_long", "95 of 100 runs take over ten minutes")
+    remedy = Reason("check_load", "check the load of PostgreSQL and ingest and the proxy; lower PARSER_MAX_CONCURRENCY")
     if p95 <= MAX_P95_SECONDS:
-        return ok(subject, f"95 of 100 runs take {said}")
-    return (bad if p95 > ALERT_P95_SECONDS else warning)(subject, f"95 of 100 runs take {said}", remedy=remedy)
+        return ok(subject, said)
+    return (bad if p95 > ALERT_P95_SECONDS else warning)(subject, said, remedy=remedy)

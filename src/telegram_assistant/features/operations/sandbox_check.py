@@ -4,13 +4,14 @@ from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
 from telegram_assistant.domain.understanding.pages import Unreadable
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import Renderer
+from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.sandbox.launching import probe
 from telegram_assistant.sandbox.parsers import parser_rules
 from telegram_assistant.settings import CrawlSettings
 
 READERS = "sandbox"
 BROWSER = "browser"
-KERNEL = "use Linux 6.7 or newer with Landlock (CONFIG_LSM or lsm= names it) and seccomp, and let containers call both"
+KERNEL = Reason("use_newer_kernel", "use Linux 6.7 or newer with Landlock (CONFIG_LSM or lsm= names it) and seccomp, and let containers call both")
 
 
 async def examine(crawl: CrawlSettings) -> list[Finding]:
@@ -22,12 +23,22 @@ async def _examine_readers() -> Finding:
     try:
         protection = await probe(parser_rules())
     except (OSError, TimeoutError, ValueError) as error:
-        what = f"no sandboxed process can be started ({type(error).__name__}), so no pages and pictures are read"
-        return bad(READERS, what, remedy="check that this user can read this Python and its packages")
+        what = Reason("no_sandbox", "no sandboxed process can be started ({error}), so no pages and pictures are read", error=type(error).__name__)
+        return bad(READERS, what, remedy=Reason("let_python_be_read", "check that this user can read this Python and its packages"))
     if protection.reachable:
-        what = f"readers of pages and pictures can reach {', '.join(protection.reachable)}; not in force: {', '.join(protection.missing)}"
+        what = Reason(
+            "sandbox_leaks",
+            "readers of pages and pictures can reach {reachable}; not in force: {missing}",
+            reachable=", ".join(protection.reachable),
+            missing=", ".join(protection.missing),
+        )
         return warning(READERS, what, remedy=KERNEL)
-    return ok(READERS, f"readers of pages and pictures: empty environment, {protection.in_words()}; no files, no network")
+    what = Reason(
+        "sandbox_in_force",
+        "readers of pages and pictures: empty environment, no capabilities, {layers}; no files, no network",
+        layers=protection.in_words(),
+    )
+    return ok(READERS, what)
 
 
 async def _examine_browser(crawl: CrawlSettings) -> list[Finding]:
@@ -37,7 +48,9 @@ async def _examine_browser(crawl: CrawlSettings) -> list[Finding]:
     try:
         protection = await renderer.ask_protection()
     except Unreadable as error:
-        return [warning(BROWSER, str(error), remedy="start it: python -m telegram_assistant.pages.crawler")]
+        command = "python -m telegram_assistant.pages.crawler"
+        return [warning(BROWSER, error.reason, remedy=Reason("start_program", "start it: {command}", command=command))]
     if protection.startswith("without"):
-        return [warning(BROWSER, protection, remedy="allow user namespaces, or keep it in a container of its own")]
-    return [ok(BROWSER, protection)]
+        remedy = Reason("allow_namespaces", "allow user namespaces, or keep it in a container of its own")
+        return [warning(BROWSER, quote(protection), remedy=remedy)]
+    return [ok(BROWSER, quote(protection))]

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.differences import Piece, pieces_of
+from telegram_assistant.domain.stories.pictures import OncePicture, pictures_of
 from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.story import LinkKind
-from telegram_assistant.domain.stories.visible import Grouping, StoryPicture, VisiblePost, VisibleStory, stories_of
+from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory, stories_of
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
@@ -90,19 +91,6 @@ class TextChange:
 
 
 @dataclass(frozen=True, slots=True)
-class OncePicture:
-    """A picture that is shown once, with the posts that have it, the first first."""
-
-    picture: StoryPicture
-    posts: tuple[VisiblePost, ...]
-
-    @property
-    def also_in(self) -> int:
-        """The number of other channels that show it."""
-        return len({post.channel_id for post in self.posts}) - 1
-
-
-@dataclass(frozen=True, slots=True)
 class StoryChannel:
     """A channel of the story: its first post of it, how many posts, and how complete we know the channel."""
 
@@ -158,7 +146,7 @@ async def story_around(post_id: PostId, *, stores: TenantStores, language: str |
     material = (await materials_of([(story, summary)], stores=stores))[0] if summary is not None else None
     written = (await known_summaries([material], stores=stores)).get(material.key) if material is not None else None
     return FullStory(
-        story, tell(story, language=language), summary, material, written, _sources(story, coverage), _changes(story), pictures_of(story)
+        story, tell(story, language=language), summary, material, written, _sources(story, coverage), _changes(story), await _pictures(story, stores)
     )
 
 
@@ -186,10 +174,8 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
     return tuple(sorted(changes, key=lambda one: (one.changed_at, one.post.place)))
 
 
-def pictures_of(story: VisibleStory) -> tuple[OncePicture, ...]:
-    """Each stored picture once, in the order in which they appeared."""
-    found: dict[str, list[tuple[StoryPicture, VisiblePost]]] = {}
-    for post in story.posts:
-        for picture in post.pictures:
-            found.setdefault(picture.sha256, []).append((picture, post))
-    return tuple(OncePicture(shown[0][0], tuple(post for _, post in shown)) for shown in found.values())
+async def _pictures(story: VisibleStory, stores: TenantStores) -> tuple[OncePicture, ...]:
+    """Each picture once. What they look like is asked only where there are several files."""
+    files = {picture.sha256 for post in story.posts for picture in post.pictures}
+    shown = [post.post_id for post in story.posts if post.pictures]
+    return await asyncio.to_thread(pictures_of, story, await stores.stories.read_pictures(shown) if len(files) > 1 else {})

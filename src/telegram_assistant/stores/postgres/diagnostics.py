@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import asyncpg
 
 from telegram_assistant.domain.diagnosis import Finding, Severity, bad, clock_skew, ok, warning
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 from telegram_assistant.stores.postgres.database_logins import ROLES_OF, SYSTEM, TENANT, granted_roles, may_take, roles_by_user
 from telegram_assistant.stores.postgres.schema import Connection, schema_of
@@ -19,10 +20,11 @@ SELECT EXISTS (
         SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) ORDER BY a.attname))
 """
 MAY = {
-    DatabaseLogin.API: "serves requests: one tenant at a time, and narrow functions",
-    DatabaseLogin.SYSTEM: "sees every tenant and no session",
-    DatabaseLogin.INGEST: "sees every tenant, and alone reads sessions",
+    DatabaseLogin.API: Reason("login_serves_requests", "serves requests: one tenant at a time, and narrow functions"),
+    DatabaseLogin.SYSTEM: Reason("login_sees_tenants", "sees every tenant and no session"),
+    DatabaseLogin.INGEST: Reason("login_reads_sessions", "sees every tenant, and alone reads sessions"),
 }
+MIGRATE = Reason("migrate_now", "run `tga migrate`")
 
 
 async def examine(settings: DatabaseSettings) -> list[Finding]:
@@ -43,9 +45,11 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
         asked_at = datetime.now(UTC)
         server_time: datetime = await connection.fetchval("SELECT clock_timestamp()")
         version = str(await connection.fetchval("SHOW server_version")).split()[0]
-        findings = [ok(SUBJECT, f"PostgreSQL {version} at {location_of(settings.url)}")]
+        where = location_of(settings.url)
+        findings = [ok(SUBJECT, Reason("server_found", "{program} {version} at {where}", program="PostgreSQL", version=version, where=where))]
         if connection.get_server_version().major < OLDEST_VERSION:
-            findings.append(bad(f"{SUBJECT} version", f"PostgreSQL {version} is too old", remedy="use PostgreSQL 15 or newer"))
+            what = Reason("program_too_old", "{program} {version} is too old", program="PostgreSQL", version=version)
+            findings.append(bad(f"{SUBJECT} version", what, remedy=Reason("update_postgres", "use PostgreSQL 15 or newer")))
         findings += await _notifications(connection)
         findings += clock_skew(SUBJECT, (server_time - asked_at).total_seconds())
         return findings
@@ -64,11 +68,15 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
         if wrong:
             return wrong
         if not await may_take(connection, SYSTEM):
-            return [ok(subject, f"{name} serves requests only; worker and ingest need DATABASE_SYSTEM_URL and DATABASE_INGEST_URL")]
+            what = Reason(
+                "login_only_requests", "{login} serves requests only; worker and ingest need DATABASE_SYSTEM_URL and DATABASE_INGEST_URL", login=name
+            )
+            return [ok(subject, what)]
     finally:
         await connection.close(timeout=5)
-    what = f"{name} does everything, so a hole in the API reads every tenant and the sealed sessions"
-    return [warning(subject, what, remedy="set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; one person may do without")]
+    what = Reason("login_does_everything", "{login} does everything, so a hole in the API reads every tenant and the sealed sessions", login=name)
+    remedy = Reason("separate_logins", "set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; one person may do without")
+    return [warning(subject, what, remedy=remedy)]
 
 
 async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> list[Finding]:
@@ -86,11 +94,13 @@ async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> li
     finally:
         await connection.close(timeout=5)
     if more:
-        return [bad(subject, f"the login {name} may become {' and '.join(more)}, which it must not", remedy="run `tga migrate`: it takes that away")]
+        what = Reason("login_too_strong", "the login {login} may become {roles}, which it must not", login=name, roles=", ".join(more))
+        return [bad(subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it takes that away"))]
     shared = [other.value for other in DatabaseLogin if other is not login and settings.name_of(other) == name]
     if shared:
-        return [warning(subject, f"{name} is the login of {' and '.join(shared)} too", remedy=f"set {login.variable} to a login of its own")]
-    return [ok(subject, f"{name} {MAY[login]}")]
+        what = Reason("login_is_shared", "{login} is the login of {others} too", login=name, others=", ".join(shared))
+        return [warning(subject, what, remedy=Reason("own_login", "set {variable} to a login of its own", variable=login.variable))]
+    return [ok(subject, Reason("login_may", "{login} {may}", login=name, may=MAY[login]))]
 
 
 async def _connect(settings: DatabaseSettings, login: DatabaseLogin) -> "asyncpg.Connection[asyncpg.Record] | Finding":
@@ -99,13 +109,18 @@ async def _connect(settings: DatabaseSettings, login: DatabaseLogin) -> "asyncpg
     try:
         return await asyncpg.connect(url.get_secret_value(), timeout=5, command_timeout=5)
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError):
-        remedy = f"correct user and password in {login.variable}; `tga migrate` creates the login when DATABASE_ADMIN_URL is set"
-        return bad(subject, f"PostgreSQL at {where} refuses the login", remedy=remedy)
+        remedy = Reason(
+            "correct_login",
+            "correct user and password in {variable}; `tga migrate` creates the login when DATABASE_ADMIN_URL is set",
+            variable=login.variable,
+        )
+        return bad(subject, Reason("postgres_refuses_login", "PostgreSQL at {where} refuses the login", where=where), remedy=remedy)
     except asyncpg.InvalidCatalogNameError:
-        return bad(subject, f"there is no such database at {where}", remedy=f"create it (createdb), or correct {login.variable}")
+        what = Reason("no_such_database", "there is no such database at {where}", where=where)
+        return bad(subject, what, remedy=Reason("create_database", "create it (createdb), or correct {variable}", variable=login.variable))
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        remedy = f"start PostgreSQL, or correct {login.variable}"
-        return bad(subject, f"PostgreSQL at {where} does not answer ({type(error).__name__})", remedy=remedy)
+        what = Reason("postgres_at_silent", "PostgreSQL at {where} does not answer ({error})", where=where, error=type(error).__name__)
+        return bad(subject, what, remedy=Reason("start_postgres", "start PostgreSQL, or correct {variable}", variable=login.variable))
 
 
 async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin) -> list[Finding]:
@@ -118,21 +133,27 @@ async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin
         """
     )
     assert row is not None  # we are logged in as it
-    words = [word for word, has in (("a superuser", row["rolsuper"]), ("BYPASSRLS", row["rolbypassrls"]), ("the owner", row["is_owner"])) if has]
-    if not words:
+    rights = [right for right, has in (("SUPERUSER", row["rolsuper"]), ("BYPASSRLS", row["rolbypassrls"]), ("tga_owner", row["is_owner"])) if has]
+    if not rights:
         return []
-    remedy = f"put a plain login into {login.variable} and this one into DATABASE_ADMIN_URL, then run `tga migrate`: it creates the plain one"
-    return [bad(subject, f"the login {row['rolname']} is {words[0]}, so tenants are not separated", remedy=remedy)]
+    remedy = Reason(
+        "plain_login",
+        "put a plain login into {variable} and this one into DATABASE_ADMIN_URL, then run `tga migrate`: it creates the plain one",
+        variable=login.variable,
+    )
+    what = Reason("login_passes_separation", "the login {login} has {right}, so tenants are not separated", login=row["rolname"], right=rights[0])
+    return [bad(subject, what, remedy=remedy)]
 
 
 async def _schema(connection: Connection, wanted: frozenset[str]) -> list[Finding]:
     missing = [role for role in sorted(wanted) if not await may_take(connection, role)]
     if missing:
-        return [bad(f"{SUBJECT} roles", f"the login may not act as {' and '.join(missing)}", remedy="run `tga migrate`")]
+        what = Reason("login_lacks_roles", "the login may not act as {roles}", roles=", ".join(missing))
+        return [bad(f"{SUBJECT} roles", what, remedy=MIGRATE)]
     schema = await schema_of(connection, role=min(wanted - {TENANT}))
     if schema.is_behind:
-        what = f"the schema is at {schema.revision or 'nothing known'}, this version needs {schema.head}"
-        return [bad(f"{SUBJECT} schema", what, remedy="run `tga migrate`")]
+        what = Reason("schema_behind", "the schema is at {revision}, this version needs {head}", revision=schema.revision or "–", head=schema.head)
+        return [bad(f"{SUBJECT} schema", what, remedy=MIGRATE)]
     return []
 
 
@@ -149,8 +170,8 @@ async def _notifications(connection: Connection) -> list[Finding]:
         async with asyncio.timeout(NOTIFY_TIMEOUT_SECONDS):
             await received.wait()
     except TimeoutError:
-        remedy = "use the direct port or a session-pooled one (Supabase: port 5432, not 6543)"
-        return [bad(f"{SUBJECT} notifications", "LISTEN does not work over this connection", remedy=remedy)]
+        remedy = Reason("use_direct_port", "use the direct port or a session-pooled one (Supabase: port 5432, not 6543)")
+        return [bad(f"{SUBJECT} notifications", Reason("no_notifications", "LISTEN does not work over this connection"), remedy=remedy)]
     finally:
         await connection.remove_listener("tga_doctor", receive)
     return []

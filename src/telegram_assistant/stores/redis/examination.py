@@ -6,6 +6,7 @@ from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
 from telegram_assistant.domain.diagnosis import Finding, bad, clock_skew, ok, warning
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 from telegram_assistant.stores.redis.client import connect_to
 
@@ -20,12 +21,14 @@ async def examine(settings: RedisSettings) -> list[Finding]:
         async with connect_to(settings) as redis:
             return await _look(redis, where)
     except AuthenticationError:
-        return [bad(SUBJECT, f"Redis at {where} refuses the password", remedy="correct the password in REDIS_URL")]
+        what = Reason("redis_refuses_password", "Redis at {where} refuses the password", where=where)
+        return [bad(SUBJECT, what, remedy=Reason("correct_redis_password", "correct the password in REDIS_URL"))]
     except NoPermissionError as error:
-        return [bad(SUBJECT, f"the user in REDIS_URL may not do everything: {error}", remedy="give that user +@all on ~*")]
+        what = Reason("redis_user_is_weak", "the user in REDIS_URL may not do everything: {error}", error=str(error))
+        return [bad(SUBJECT, what, remedy=Reason("strengthen_redis_user", "give that user +@all on ~*"))]
     except (RedisError, OSError) as error:
-        remedy = "start Redis, or correct REDIS_URL"
-        return [bad(SUBJECT, f"Redis at {where} does not answer ({type(error).__name__})", remedy=remedy)]
+        what = Reason("redis_at_silent", "Redis at {where} does not answer ({error})", where=where, error=type(error).__name__)
+        return [bad(SUBJECT, what, remedy=Reason("start_redis", "start Redis, or correct REDIS_URL"))]
 
 
 async def _look(redis: Redis, where: str) -> list[Finding]:
@@ -38,18 +41,22 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
     version = str(server.get("valkey_version") or server["redis_version"])
     findings = []
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VERSION:
-        findings.append(bad(f"{SUBJECT} version", f"{engine} {version} is too old", remedy="use Redis 7 or newer, or Valkey 8 or newer"))
+        what = Reason("program_too_old", "{program} {version} is too old", program=engine, version=version)
+        findings.append(bad(f"{SUBJECT} version", what, remedy=Reason("update_redis", "use Redis 7 or newer, or Valkey 8 or newer")))
     if not persistence["aof_enabled"]:
-        remedy = "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes"
-        findings.append(bad(f"{SUBJECT} persistence", "a restart loses every event on its way: appendonly is off", remedy=remedy))
+        what = Reason("redis_forgets", "a restart loses every event on its way: appendonly is off")
+        remedy = Reason("turn_on_appendonly", "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes")
+        findings.append(bad(f"{SUBJECT} persistence", what, remedy=remedy))
     if not memory["maxmemory"]:
-        remedy = "set `maxmemory 1gb` (or what the machine can spare) in redis.conf"
-        findings.append(bad(f"{SUBJECT} memory", "no maxmemory is set, so Redis may take the whole machine", remedy=remedy))
+        what = Reason("redis_unlimited", "no maxmemory is set, so Redis may take the whole machine")
+        remedy = Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf")
+        findings.append(bad(f"{SUBJECT} memory", what, remedy=remedy))
     if memory["maxmemory_policy"] != "noeviction":
-        remedy = "set `maxmemory-policy noeviction` in redis.conf"
-        what = f"maxmemory-policy is {memory['maxmemory_policy']}, which throws events away when memory is full"
-        findings.append(bad(f"{SUBJECT} eviction", what, remedy=remedy))
+        policy = str(memory["maxmemory_policy"])
+        what = Reason("redis_evicts", "maxmemory-policy is {policy}, which throws events away when memory is full", policy=policy)
+        findings.append(bad(f"{SUBJECT} eviction", what, remedy=Reason("keep_events", "set `maxmemory-policy noeviction` in redis.conf")))
     if server.get("redis_mode") == "sentinel":
-        findings.append(warning(SUBJECT, "this is a sentinel, not a server", remedy="point REDIS_URL at the master"))
+        what = Reason("redis_is_sentinel", "this is a sentinel, not a server")
+        findings.append(warning(SUBJECT, what, remedy=Reason("name_redis_master", "point REDIS_URL at the master")))
     findings += clock_skew(SUBJECT, seconds + microseconds / 1e6 - asked_at)
-    return [ok(SUBJECT, f"{engine} {version} at {where}"), *findings]
+    return [ok(SUBJECT, Reason("server_found", "{program} {version} at {where}", program=engine, version=version, where=where)), *findings]

@@ -92,10 +92,10 @@ class StoryChangeResponse(ResponseModel):
 
 
 class StoryPictureResponse(ResponseModel):
-    """A picture of the story, once, with the ids of the posts that show it."""
+    """A picture of the story, once: copies that look alike and say the same are one."""
 
-    sha256: str
-    post_ids: list[str]
+    sha256: str = Field(description="The largest copy.")
+    post_ids: list[str] = Field(description="The posts that show a copy of it, the first first.")
 
 
 class FullStoryResponse(ResponseModel):

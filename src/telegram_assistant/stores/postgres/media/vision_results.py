@@ -83,11 +83,15 @@ class MediaResults:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(SAME, sha256, _signed(look.coarse), *pieces, channel_id)
         for row in rows:
-            other = Look(row["phash"] % 2**COARSE_BITS, int.from_bytes(row["phash_fine"]))
+            other = stored_look(row["phash"], row["phash_fine"])
             result = _result(row)
             if result.model in models and is_same_picture(look, other, words=words, other_words=row["words"]):
                 return FileResult(result.seen, result.model, same_as=row["sha256"])
         return None
+
+
+def stored_look(phash: int, phash_fine: bytes) -> Look:
+    return Look(phash % 2**COARSE_BITS, int.from_bytes(phash_fine))
 
 
 def _file(row: asyncpg.Record) -> VisionFile:

@@ -10,9 +10,11 @@ import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.bursts import MIN_CHANNELS, WINDOW
+from telegram_assistant.domain.stories.pictures import ReadPicture
 from telegram_assistant.domain.stories.story import Link, LinkKind
 from telegram_assistant.domain.stories.visible import EarlierText, Grouping, StoryPicture, VisiblePost
 from telegram_assistant.stores.postgres.database import Connection, TenantTransactions
+from telegram_assistant.stores.postgres.media.vision_results import stored_look
 from telegram_assistant.stores.postgres.posts.rows import OWN_REVISION, OWN_STORED_AT
 
 MAX_RECENT = 20_000
@@ -172,6 +174,14 @@ class OwnStories:
         """The story of a post, with the earlier texts of its posts."""
         async with self._transactions.begin() as connection:
             return _material(await connection.fetch(ONE_MATERIAL, post_id.channel_id, post_id.message_id, []))
+
+    async def read_pictures(self, posts: Sequence[PostId]) -> dict[str, ReadPicture]:
+        """The pictures of these posts in which our OCR has read, by the hashes of their files."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT * FROM read_pictures($1::bigint[], $2::bigint[])", [one.channel_id for one in posts], [one.message_id for one in posts]
+            )
+        return {row["sha256"].hex(): ReadPicture(stored_look(row["phash"], row["phash_fine"]), row["words"]) for row in rows}
 
     async def has_any(self) -> bool:
         """Whether two channels have ever told the same."""

@@ -7,8 +7,9 @@ from datetime import datetime
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.media.similarity import COARSE_BITS, Look
+from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.media.vision_results import stored_look
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def _source(row: asyncpg.Record) -> StorySource:
         addresses=tuple(row["addresses"] or ()),
         username=row["username"] or "",
         is_private=bool(row["is_private"]),
-        looks=tuple(Look(coarse % 2**COARSE_BITS, int.from_bytes(fine)) for coarse, fine in zip(row["coarse"] or (), row["fine"] or (), strict=True)),
+        looks=tuple(stored_look(coarse, fine) for coarse, fine in zip(row["coarse"] or (), row["fine"] or (), strict=True)),
         seen=row["seen"] or "",
         forwarded_from=PostId(forwarded[0], MessageId(forwarded[1])) if forwarded else None,
         reply_to=PostId(channel_id, MessageId(row["reply_to"])) if row["reply_to"] else None,

@@ -1,9 +1,9 @@
 """Watches: the list, and a form that previews what a watch would have found."""
 
-from collections.abc import Callable
 from datetime import time
 from uuid import UUID
 
+from starlette.datastructures import FormData, QueryParams
 from starlette.responses import Response
 
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -14,7 +14,10 @@ from telegram_assistant.features.watches.watches import change_watch, create_wat
 from telegram_assistant.reasons import Reason
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
 
+type Fields = FormData | QueryParams
+
 NEW = WatchTarget(kind=WatchKind.WORDS, query="")
+NO_PREVIEW: Content = {"preview": None, "problem": None}
 
 
 async def show(view: TenantView) -> Content:
@@ -22,30 +25,31 @@ async def show(view: TenantView) -> Content:
 
 
 async def show_new(view: TenantView) -> Content:
-    target = _target(view.request.query_params.get) if view.query("kind") or view.query("query") else NEW
-    has_words = bool(target.query) or target.kind is not WatchKind.WORDS
-    previewed = await _preview(view, target) if has_words else {"preview": None, "problem": None}
-    return {**await _form(view, target, WatchOptions(zone=view.zone.key), name=view.query("name")), "watch": None, **previewed}
+    if not _is_typed(view):
+        return {**await _form(view, "", NEW, WatchOptions(zone=view.zone.key)), "watch": None, **NO_PREVIEW}
+    return {**await _typed(view), "watch": None}
 
 
 async def show_one(view: TenantView) -> Content:
-    """The form at once: the page asks for the preview, which takes longer, by itself."""
+    """The form at once: the page asks for the preview, which takes longer, by itself. Without scripts it comes with what was typed."""
     watch = await find_watch(_id(view), stores=view.stores)
-    return {**await _form(view, watch.target, watch.options, name=watch.name), "watch": watch, "preview": None, "problem": None}
+    if _is_typed(view):
+        return {**await _typed(view), "watch": watch}
+    return {**await _form(view, watch.name, watch.target, watch.options), "watch": watch, **NO_PREVIEW}
 
 
 async def preview(view: TenantView) -> Content:
-    return await _preview(view, _target(view.request.query_params.get))
+    return await _preview(view, _target(view.request.query_params))
 
 
 async def create(view: TenantView) -> Response:
-    watch = await create_watch(*_read_form(view), stores=view.stores, created_by=view.person.name, now=view.now, zone=view.zone)
+    watch = await create_watch(*_read(view.form, view), stores=view.stores, created_by=view.person.name, now=view.now, zone=view.zone)
     view.note(name=watch.name, kind=watch.target.kind.value)
     return go(view.url("/watches?done=created"))
 
 
 async def change(view: TenantView) -> Response:
-    watch = await change_watch(_id(view), *_read_form(view), stores=view.stores, now=view.now, zone=view.zone)
+    watch = await change_watch(_id(view), *_read(view.form, view), stores=view.stores, now=view.now, zone=view.zone)
     view.note(name=watch.name, kind=watch.target.kind.value)
     return go(view.url("/watches?done=changed"))
 
@@ -60,7 +64,18 @@ async def delete(view: TenantView) -> Response:
     return go(view.url("/watches?done=deleted"))
 
 
-async def _form(view: TenantView, target: WatchTarget, options: WatchOptions, *, name: str) -> Content:
+def _is_typed(view: TenantView) -> bool:
+    return bool(view.query("kind") or view.query("query"))
+
+
+async def _typed(view: TenantView) -> Content:
+    """The form as it was typed, which a browser without scripts sends to be previewed."""
+    name, target, options = _read(view.request.query_params, view)
+    has_words = bool(target.query) or target.kind is not WatchKind.WORDS
+    return {**await _form(view, name, target, options), **(await _preview(view, target) if has_words else NO_PREVIEW)}
+
+
+async def _form(view: TenantView, name: str, target: WatchTarget, options: WatchOptions) -> Content:
     return {
         "target": target,
         "options": options,
@@ -85,25 +100,30 @@ def _id(view: TenantView) -> UUID:
     return uuid_of(view.request.path_params["watch"])
 
 
-def _read_form(view: TenantView) -> tuple[str, WatchTarget, WatchOptions]:
+def _read(fields: Fields, view: TenantView) -> tuple[str, WatchTarget, WatchOptions]:
     try:
-        severity = AlertSeverity(view.text("severity") or AlertSeverity.NORMAL)
+        severity = AlertSeverity(_text(fields, "severity") or AlertSeverity.NORMAL)
     except ValueError as error:
         raise Rejected(DAMAGED) from error
-    quiet = quiet_hours(_time(view.text("quiet_from")), _time(view.text("quiet_until")))
-    receivers = tuple(uuid_of(str(one)) for one in view.form.getlist("receiver"))
+    quiet = quiet_hours(_time(_text(fields, "quiet_from")), _time(_text(fields, "quiet_until")))
+    receivers = tuple(uuid_of(str(one)) for one in fields.getlist("receiver"))
     options = WatchOptions(severity=severity, quiet=quiet, zone=view.zone.key, receivers=receivers)
-    return view.text("name"), _target(lambda name, _otherwise: view.text(name)), options
+    return _text(fields, "name"), _target(fields), options
 
 
-def _target(field: Callable[[str, str], str]) -> WatchTarget:
+def _target(fields: Fields) -> WatchTarget:
     try:
-        kind = WatchKind(field("kind", "") or WatchKind.WORDS)
+        kind = WatchKind(_text(fields, "kind") or WatchKind.WORDS)
     except ValueError as error:
         raise Rejected(DAMAGED) from error
-    hours = _number(field("hours", "")) if kind is WatchKind.SILENCE else None
-    posts = _number(field("posts", "")) if kind is WatchKind.STORY else None
-    return WatchTarget(kind=kind, query=field("query", "").strip(), hours=hours, posts=posts)
+    hours = _number(_text(fields, "hours")) if kind is WatchKind.SILENCE else None
+    posts = _number(_text(fields, "posts")) if kind is WatchKind.STORY else None
+    return WatchTarget(kind=kind, query=_text(fields, "query").strip(), hours=hours, posts=posts)
+
+
+def _text(fields: Fields, name: str) -> str:
+    value = fields.get(name, "")
+    return value if isinstance(value, str) else ""
 
 
 def _number(text: str) -> int | None:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from telegram_assistant.errors import Forbidden, Rejected
 from telegram_assistant.features.ask.answers import Answer
-from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, ask, ask_live
+from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, answer_question, final_answer
 from telegram_assistant.features.ask.writing import offered
 from telegram_assistant.web.forgery import is_same_site
 from telegram_assistant.web.handling import FOREIGN
@@ -25,7 +25,7 @@ async def show(view: TenantView) -> Content:
     if not typed:
         return {**content, "offer": offer}
     try:
-        answer = await ask(
+        growing = answer_question(
             typed,
             tenant_id=view.membership.tenant_id,
             stores=view.stores,
@@ -34,6 +34,7 @@ async def show(view: TenantView) -> Content:
             zone=view.zone,
             previous=previous,
         )
+        answer = await final_answer(growing)
     except Rejected as error:
         return {**content, "problem": error.reason}
     live = f"{view.url('/ask/stream')}?{urlencode([('q', typed), *(('after', one) for one in previous)])}"
@@ -45,7 +46,7 @@ async def stream(view: TenantView) -> Response:
     """Server-sent events: `answer` with the section of the page so far, `end` with the last one."""
     if not is_same_site(view.request):
         raise Forbidden(FOREIGN)
-    live = ask_live(
+    live = answer_question(
         view.query("q").strip(),
         tenant_id=view.membership.tenant_id,
         stores=view.stores,

@@ -9,11 +9,12 @@ from enum import StrEnum
 from starlette.responses import Response
 
 from telegram_assistant.domain.people.interests import Feedback, StoryFeedback
+from telegram_assistant.domain.stories.pictures import OncePicture, pictures_of
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests.interests import said_about
 from telegram_assistant.features.reading import muted_word_in
-from telegram_assistant.features.stories.stories import ListedStory, OncePicture, pictures_of, recent_stories
+from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.stores.postgres.people.choices import Visit
 from telegram_assistant.web.charts.stories import SMALL_HEIGHT, SpreadChart, draw_spread
@@ -113,7 +114,7 @@ def _card(listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[
     muted_word, said = muted_word_in(spoken, muted_words), said_about(listed.story, feedback)
     if not in_full and muted_word is None:
         return StoryCard(listed, None, None, (), None, said)
-    pictures = pictures_of(listed.story)
+    pictures = pictures_of(listed.story, {})
     newest = sorted(listed.new, key=lambda post: post.place)[-MAX_NEW_LINES:]
     return StoryCard(
         listed,

@@ -1,0 +1,62 @@
+"""The pictures of a story, each once: copies that look alike and say the same are one picture."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from telegram_assistant.domain.media.similarity import Look, is_copied_picture
+from telegram_assistant.domain.stories.visible import StoryPicture, VisiblePost, VisibleStory
+
+MAX_COMPARED = 60
+"""So many different pictures of a story are compared by their looks; later ones by their files alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPicture:
+    """What a file looks like, and the words that our OCR has read in it."""
+
+    look: Look
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class OncePicture:
+    """A picture that is shown once: the largest of its copies, and the posts that have one, the first first."""
+
+    picture: StoryPicture
+    shown_by: VisiblePost
+    """The post with this copy."""
+    posts: tuple[VisiblePost, ...]
+
+    @property
+    def in_posts(self) -> int:
+        """In how many posts it was seen; an album is one."""
+        return len({post.entry for post in self.posts})
+
+
+def pictures_of(story: VisibleStory, read: Mapping[str, ReadPicture]) -> tuple[OncePicture, ...]:
+    """Each stored picture once, in the order in which they appeared. `read` are files by their hashes; the others are compared by hash alone."""
+    groups: dict[str, list[tuple[StoryPicture, VisiblePost]]] = {}
+    first_of: dict[str, str] = {}
+    for post in story.posts:
+        for picture in post.pictures:
+            first = first_of.get(picture.sha256) or _same(picture.sha256, list(groups), read)
+            first_of[picture.sha256] = first
+            groups.setdefault(first, []).append((picture, post))
+    return tuple(_once(copies) for copies in groups.values())
+
+
+def _same(sha256: str, firsts: list[str], read: Mapping[str, ReadPicture]) -> str:
+    """The first copy of the same picture; the file itself if it is the first. Copies of copies may show something else in the end."""
+    seen = read.get(sha256)
+    if seen is None:
+        return sha256
+    for first in firsts[:MAX_COMPARED]:
+        earlier = read.get(first)
+        if earlier is not None and is_copied_picture(earlier.look, seen.look, words=earlier.words, other_words=seen.words):
+            return first
+    return sha256
+
+
+def _once(copies: list[tuple[StoryPicture, VisiblePost]]) -> OncePicture:
+    largest, shown_by = max(copies, key=lambda one: (one[0].width or 0) * (one[0].height or 0))
+    return OncePicture(largest, shown_by, tuple(dict.fromkeys(post for _, post in copies)))

@@ -1,11 +1,11 @@
 """The pages: 100 people who open a page each every 10 s, over 200,000 posts of 500 channels; and what a phone loads first.
 
 Three of four pages show stories, posts or channels. This process is the server and nothing else while the people read: they are in another one
-(`bench/web_load.py`), and their clocks tell the server time, from the request to the last byte of the answer on loopback. The server has been running
-for a while: templates are compiled in each language, and connections have planned their statements. A thumbnail is made when somebody first asks
-for it; that time stands apart. CPU is that of one page at a time, of this process and of its connections. Queries are counted one page at a time, as
-transactions: each store method is one. A page that is not opened here misses a limit. A phone is Chromium's, four times slower than this machine, on
-a line of 1.6 Mbit/s with 150 ms of delay.
+(`bench/web_load.py`), and their clocks tell the server time, from the request to the last byte of the answer on loopback. The server has been
+running for a while, with the program's memory settings: templates are compiled in each language, and connections have planned their statements. A
+thumbnail is made when somebody first asks for it; that time stands apart. CPU is that of one page at a time, of this process and of its connections.
+Queries are counted one page at a time, as transactions: each store method is one. A page that is not opened here misses a limit. A phone is
+Chromium's, four times slower than this machine, on a line of 1.6 Mbit/s with 150 ms of delay.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ import httpx
 
 from bench.web_load import ReadingPerson, measure_costs, open_client, read_together
 from bench.web_world import CHANNELS, World, build_world, settle
+from telegram_assistant.allocator import collect_seldom
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
@@ -51,6 +52,7 @@ LIMITS = (
 
 
 async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
+    collect_seldom()
     with TemporaryDirectory() as files:
         async with own_database(f"tga_bench_web_{posts}", keep=keep, variables={"S3_ENDPOINT": "", "FILES_DIR": files}) as settings:
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=3600)

@@ -20,7 +20,7 @@ from telegram_assistant.domain.search.facets import Counted, facets_of
 from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.search.query import Query, parse_query
 from telegram_assistant.domain.search.snippets import snippet_of
-from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
+from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.features.search.meaning import MEANING_SECONDS, nearest_posts
@@ -211,8 +211,7 @@ async def _load_groups(
 def _stories_by_post(material: StoryMaterial | None) -> dict[PostId, VisibleStory]:
     if material is None:
         return {}
-    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping))
-    return {post.post_id: story for story in stories if len(story.posts) > 1 for post in story.posts}
+    return {post.post_id: story for story in material.stories() if len(story.posts) > 1 for post in story.posts}
 
 
 async def _understood(request: _SearchRequest, beside: Sequence[PostId]) -> Mapping[PostId, Enrichment]:

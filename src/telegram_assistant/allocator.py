@@ -29,6 +29,5 @@ def collect_seldom() -> None:
     A page makes thousands of objects that live until it is sent, and hardly a cycle: looking for some ten times per page takes a tenth of its
     time. A look through everything that the program has imported stops all pages for 100 ms.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)

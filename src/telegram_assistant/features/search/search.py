@@ -155,7 +155,9 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
         shown = set(near)
         by_words, near = [one for one in by_words if one not in shown], ()
     ranked = fuse_rankings(by_words, near)
-    known = {post_id: replace(one, tags=request.scope.shown(one.tags)) for post_id, one in matches.matches.items()}
+    known = dict(matches.matches)
+    if request.scope.tag_names:
+        known = {post_id: replace(one, tags=request.scope.shown(one.tags)) for post_id, one in known.items()}
     beside = [one for one in near if one not in known]
     reached = mark.offset + limit
     facets = facets_of(_counted(request, known.values()))

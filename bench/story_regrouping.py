@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from bench.story_world import ToldPost, land, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.stories.visible import stories_of
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -53,8 +52,7 @@ async def _pairs(stores: TenantStores, posts: Sequence[PostId]) -> set[tuple[Pos
     material = (await stores.words.load(posts, stories_until=FAR_FUTURE)).stories
     if material is None:
         return set()
-    stories = [story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping)]
-    return {pair for story in stories for pair in itertools.combinations(sorted(post.post_id for post in story.posts), 2)}
+    return {pair for story in material.stories() for pair in itertools.combinations(sorted(post.post_id for post in story.posts), 2)}
 
 
 async def run(days: int, share: float, seed: int) -> dict[str, object]:

@@ -1,25 +1,31 @@
 """The pages: 100 people who open a page each every 10 s, over 200,000 posts of 500 channels; and what a phone loads first.
 
-Three of four pages show stories, posts or channels. Server time is that of the answer, without the network, by a process that has been running for
-a while: templates are compiled in each language, and connections have planned their statements. A thumbnail is made when somebody first asks for
-it; that time stands apart. Queries are counted one page at a time, as transactions: each store method is one. A page that is not opened here
-misses a limit. A phone is Chromium's, four times slower than this machine, on a line of 1.6 Mbit/s with 150 ms of delay.
+Three of four pages show stories, posts or channels. This process is the server and nothing else while the people read: they are in another one
+(`bench/web_load.py`), and their clocks tell the server time, from the request to the last byte of the answer on loopback. The server has been
+running for a while, with the program's memory settings: templates are compiled in each language, and connections have planned their statements. A
+thumbnail is made when somebody first asks for it; that time stands apart. CPU is that of one page at a time, of this process and of its connections.
+Queries are counted one page at a time, as transactions: each store method is one. A page that is not opened here misses a limit. A phone is
+Chromium's, four times slower than this machine, on a line of 1.6 Mbit/s with 150 ms of delay.
 """
 
 import asyncio
 import gzip
+import os
 import random
+import secrets
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
-from uuid import UUID
 
 import asyncpg
+import httpx
 
-from bench.web_world import CHANNELS, WATCHED_WORDS, WORDS, World, build_world, settle
+from bench.web_load import ReadingPerson, measure_costs, open_client, read_together
+from bench.web_world import CHANNELS, World, build_world, settle
+from telegram_assistant.allocator import collect_seldom
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
@@ -31,14 +37,12 @@ from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.site import COMPRESSION, OF_PERSON, OF_TENANT, OPEN, name_of
 from testkit.chromium import PHONE, Device, open_chromium, open_tab
 from testkit.harness import Versions, arguments, at_most, finish, median, own_database, percentile
-from testkit.web_clients import Browser, member_browser, served_web
+from testkit.web_clients import public_id_of, served_web
 
 PEOPLE = 100
-EVERY_SECONDS = 10.0
-OFTEN = 0.75
-"""The share of pages that show stories, posts or channels."""
 NOT_MEASURED = {"login.show", "login.show_start", "login.show_link", "checks.show"}
 """Forms without anything to read, for who has not logged in; and checks of the servers, which are as fast as these answer."""
+BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 LIMITS = (
     *at_most(150.0, "slowest_p95_ms"),
     *at_most(120.0, "assets_kb"),
@@ -47,45 +51,25 @@ LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingPerson:
-    """Somebody with a browser and digests of their own."""
-
-    browser: Browser
-    digests: list[UUID]
-
-    def pages(self, world: World, hand: random.Random) -> tuple[dict[str, str], dict[str, str]]:
-        """An address for each page that shows stories, posts or channels, and for each of the others."""
-        often, seldom = pages(world, self.digests, hand)
-        base = self.browser.base
-        outside = {"person.show": "/me", "feed_file.show": f"/feeds/{world.feed}.atom"}
-        return (
-            {"person.home": "/", **{name: base + path for name, path in often.items()}},
-            {**outside, **{name: base + path for name, path in seldom.items()}},
-        )
-
-
 async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
+    collect_seldom()
     with TemporaryDirectory() as files:
         async with own_database(f"tga_bench_web_{posts}", keep=keep, variables={"S3_ENDPOINT": "", "FILES_DIR": files}) as settings:
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=3600)
-            async with assemble(settings) as app:
+            async with assemble(settings) as app, served_web(app) as address:
                 world = await build_world(app, admin, posts)
-                async with reader(app, world, "en") as one, reader(app, world, "ru") as other:
-                    thumbnails = [
-                        await time_opening(one.browser, f"{one.browser.base}/media/{post}/0/{size}") for post in world.pictured for size in "sm"
-                    ]
-                    often, seldom = other.pages(world, random.Random(1))
-                    for path in (often | seldom).values():
-                        await asyncio.gather(*(other.browser.open(path) for _ in range(settings.database.pool_size)))
-                    often, seldom = one.pages(world, random.Random(1))
-                    queries = {name: await count_queries(one.browser, path) for name, path in (often | seldom).items()}
-                times, errors = await read_together(app, world, seconds)
-                fcp = await first_paint(app, world.tenant_id)
+                thumbnails, queries = await warm_up(app, world, address)
+                people = [await settle_person(app, world, random.Random(number).choice(["ru", "en"])) for number in range(PEOPLE)]
+                backends = [row["pid"] for row in await admin.fetch(BACKENDS)]
+                with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as clients:
+                    loop, seen = asyncio.get_running_loop(), replace(world, digests=())
+                    costs = await loop.run_in_executor(clients, measure_costs, address, seen, people[0], os.getpid(), backends)
+                    load = await loop.run_in_executor(clients, read_together, address, seen, people, seconds)
+                fcp = await first_paint(app, world.tenant_id, address)
             versions = await Versions.read(admin)
             await admin.close()
     allowed = {name_of(one): one.queries for one in (*OPEN, *OF_PERSON, *OF_TENANT) if isinstance(one, Page)}
-    p95 = {name: round(percentile(values, 0.95) * 1000, 1) for name, values in times.items()}
+    p95 = {name: milliseconds(percentile(values, 0.95)) for name, values in load.times.items()}
     return {
         "bench": "web",
         "posts": posts,
@@ -93,12 +77,14 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
         "people": PEOPLE,
         "slowest_p95_ms": max(p95.values()),
         "p95_ms": p95,
-        "p50_ms": {name: round(percentile(values, 0.5) * 1000, 1) for name, values in times.items()},
-        "pages": sum(map(len, times.values())),
-        "new_thumbnail_ms": round(median(thumbnails) * 1000, 1),
+        "p50_ms": {name: milliseconds(percentile(values, 0.5)) for name, values in load.times.items()},
+        "api_cpu_ms": {name: milliseconds(median([one.api for one in found])) for name, found in costs.items()},
+        "postgres_cpu_ms": {name: milliseconds(median([one.postgres for one in found])) for name, found in costs.items()},
+        "pages": sum(map(len, load.times.values())),
+        "new_thumbnail_ms": milliseconds(median(thumbnails)),
         "assets_kb": round(assets_kb(), 1),
         "fcp_s": fcp,
-        "errors": errors,
+        "errors": load.errors,
         "most_queries": max(queries.values()),
         "queries": queries,
         "queries_over": [name for name, count in queries.items() if count > allowed[name]],
@@ -107,103 +93,43 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
     }
 
 
-@asynccontextmanager
-async def reader(app: App, world: World, language: str) -> AsyncIterator[ReadingPerson]:
-    async with member_browser(app, world.tenant_id, role=MemberRole.OWNER, language=language) as browser:
-        yield ReadingPerson(browser, await settle(app, world, browser.user_id))
+def milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 1)
 
 
-def pages(world: World, digests: list[UUID], hand: random.Random) -> tuple[dict[str, str], dict[str, str]]:
-    """Paths below the tenant's."""
-    channel, told, pictured, word = hand.choice(world.channels), hand.choice(world.told), hand.choice(world.pictured), hand.choice(WORDS)
-    often = {
-        "today.show": hand.choice(["/today", "/today?window=3days", "/today?window=week", f"/today?folder=Folder+{hand.randrange(5)}"]),
-        "story.show": f"/story/{told}",
-        "feed.show": hand.choice(["/feed", "/feed?order=oldest", f"/feed?folder=Folder+{hand.randrange(5)}", f"/feed?channel={channel}"]),
-        "post.show": f"/post/{hand.choice([told, f'{channel}/1'])}",
-        "search.show": f"/search?q={word}",
-        "changes.show": "/changes",
-        "tags.show": "/tags",
-        "feed.show_saved": "/saved",
-        "channels.show": hand.choice(["/channels", "/channels?order=posts", "/channels?order=health&page=3"]),
-        "channel.show": f"/channels/{channel}",
-    }
-    seldom = {
-        "alerts.show": hand.choice(["/alerts", "/alerts?show=all"]),
-        "watches.show": "/watches",
-        "watches.show_new": "/watches/new",
-        "watches.show_one": f"/watches/{hand.choice(world.watches)}",
-        "watches.preview": f"/watches/preview?kind=words&query={hand.choice(WATCHED_WORDS)}",
-        "receivers.show": "/receivers",
-        "ask.show": f"/ask?q={word}%3F",
-        "ask.stream": f"/ask/stream?q={word}%3F",
-        "media.show": f"/media/{pictured}/0/{hand.choice('sm')}",
-        "feed.show_mutes": "/mutes",
-        "digests.show": "/digest",
-        "digests.show_one": f"/digest/{hand.choice(digests)}",
-        "digests.show_plan": "/digest/plan",
-        "interests.show": "/interests",
-        "trends.show": "/trends",
-        "search.suggest": "/search/suggest?q=from:",
-        "tags.show_posts": f"/tags/tag%20{hand.randrange(40)}",
-        "destinations.show": "/go",
-        "destinations.find": f"/go/found?q={word}",
-        "spread.show": f"/spread/{channel}",
-        "channels.export": "/channels/export/opml",
-        "adding.show": "/channels/add",
-        "adding.show_requests": "/channels/requests",
-        "members.show": "/members",
-        "setup.show": "/setup",
-        "setup.show_login": "/setup/login",
-        "overview.show": "/operations",
-        "overview.refresh": "/operations/numbers",
-        "dead_letters.show": "/operations/dead-letters",
-        "tenants.show": "/operations/tenants",
-        "accounts.show": "/accounts",
-        "ai.show": "/ai",
-        "keys.show": "/keys",
-        "audit.show": "/audit",
-    }
-    return often, seldom
+async def settle_person(app: App, world: World, language: str) -> ReadingPerson:
+    """A new owner of the tenant, logged in, with what somebody has after two weeks."""
+    member = await app.system.users.join(world.tenant_id, f"person {secrets.token_hex(6)}", role=MemberRole.OWNER)
+    begun = await begin_session(member.user_id, people=app.api.people, agent="bench")
+    digests = await settle(app, world, member.user_id)
+    return ReadingPerson(begun.token, f"/t/{await public_id_of(app, begun.token, world.tenant_id)}", language, tuple(digests))
 
 
-async def time_opening(browser: Browser, path: str) -> float:
+async def warm_up(app: App, world: World, address: str) -> tuple[list[float], dict[str, int]]:
+    """Opens everything on every connection. Seconds of new thumbnails, and the queries of each page."""
+    one, other = await settle_person(app, world, "en"), await settle_person(app, world, "ru")
+    async with open_client(address) as client:
+        thumbnails = [await time_opening(client, one, f"{one.base}/media/{post}/0/{size}") for post in world.pictured for size in "sm"]
+        often, seldom = other.pages(world, random.Random(1))
+        for path in (often | seldom).values():
+            await asyncio.gather(*(client.get(path, headers=other.headers) for _ in range(app.settings.database.pool_size)))
+        often, seldom = one.pages(world, random.Random(1))
+        return thumbnails, {name: await count_queries(client, one, path) for name, path in (often | seldom).items()}
+
+
+async def time_opening(client: httpx.AsyncClient, person: ReadingPerson, path: str) -> float:
     began = time.perf_counter()
-    answer = await browser.open(path)
+    answer = await client.get(path, headers=person.headers)
     assert answer.is_success, f"{path}: {answer.status_code}"
     return time.perf_counter() - began
 
 
-async def count_queries(browser: Browser, path: str) -> int:
-    await browser.open(path)
+async def count_queries(client: httpx.AsyncClient, person: ReadingPerson, path: str) -> int:
+    await client.get(path, headers=person.headers)
     with patch.object(Transactions, "begin", autospec=True, side_effect=Transactions.begin) as begun:
-        answer = await browser.open(path)
+        answer = await client.get(path, headers=person.headers)
     assert answer.is_success, f"{path}: {answer.status_code}"
     return begun.call_count
-
-
-async def read_together(app: App, world: World, seconds: float) -> tuple[dict[str, list[float]], int]:
-    times: dict[str, list[float]] = {}
-    errors = 0
-
-    async def read(person: ReadingPerson, hand: random.Random) -> None:
-        nonlocal errors
-        await asyncio.sleep(hand.random() * EVERY_SECONDS)
-        ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
-            often, seldom = person.pages(world, hand)
-            name, path = hand.choice(list((often if hand.random() < OFTEN else seldom).items()))
-            began = time.perf_counter()
-            answer = await person.browser.open(path)
-            times.setdefault(name, []).append(time.perf_counter() - began)
-            errors += not answer.is_success
-            await asyncio.sleep(max(0.0, EVERY_SECONDS - (time.perf_counter() - began)))
-
-    async with AsyncExitStack() as stack:
-        hands = [random.Random(number) for number in range(PEOPLE)]
-        people = [await stack.enter_async_context(reader(app, world, hand.choice(["ru", "en"]))) for hand in hands]
-        await asyncio.gather(*(read(person, hand) for person, hand in zip(people, hands, strict=True)))
-    return times, errors
 
 
 def assets_kb() -> float:
@@ -212,10 +138,10 @@ def assets_kb() -> float:
     return sum(len(gzip.compress(one.read_bytes(), COMPRESSION)) for one in files) / 1000
 
 
-async def first_paint(app: App, tenant_id: TenantId) -> float:
+async def first_paint(app: App, tenant_id: TenantId, address: str) -> float:
     member = await app.system.users.join(tenant_id, "phone", role=MemberRole.VIEWER)
     begun = await begin_session(member.user_id, people=app.api.people, agent="phone")
-    async with served_web(app) as address, open_chromium() as chromium, open_tab(chromium, Device("phone", PHONE, "ru-RU"), address) as page:
+    async with open_chromium() as chromium, open_tab(chromium, Device("phone", PHONE, "ru-RU"), address) as page:
         await page.context.add_cookies([{"name": SESSION, "value": begun.token, "url": address}])
         devtools = await page.context.new_cdp_session(page)
         await devtools.send("Emulation.setCPUThrottlingRate", {"rate": 4})

@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import partial
 
 from telegram_assistant import __version__, clock, ingest_role, worker_role
-from telegram_assistant.allocator import return_freed_memory
+from telegram_assistant.allocator import collect_seldom, return_freed_memory
 from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys
@@ -135,6 +135,7 @@ async def run_roles(
 ) -> None:
     """Run until SIGTERM or SIGINT (or until `wait_for_stop` returns), then drain. Raises CannotStart if a role cannot start."""
     return_freed_memory()
+    collect_seldom()
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)

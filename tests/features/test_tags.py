@@ -93,7 +93,7 @@ async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share
         await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
         for post in posts:
             await tag(system, channel_id, post.message_id, "спорт" if post.message_id % 4 else "погода")
-    whole = await world.stores_a.tag_use.posts(["спорт"], since=now - 10 * DAY, limit=1000)
+    whole = await world.stores_a.tag_use.places(["спорт"], since=now - 10 * DAY, limit=1000)
     seen, place = [], None
     while True:
         page = await posts_by_tag("спорт", since=now - 10 * DAY, stores=world.stores_a, limit=7, before=place)
@@ -101,7 +101,7 @@ async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share
         place = page.next
         if place is None:
             break
-    assert [one.post.id for one in seen] == [one.post.id for one in whole]
+    assert [one.post.id for one in seen] == [PostId(one.channel_id, one.message_id) for one in whole]
 
 
 async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world: World, now: datetime) -> None:

@@ -23,6 +23,10 @@ from tests.web.test_digests import channels_of, tell
 BRIDGE = "Мост через Охту закрыли для грузовиков до 1 апреля. Осмотр опор у Охты нашёл 12 трещин."
 RETOLD = "Грузовикам закрыли мост через Охту до 1 апреля, пишет комитет. Объезд через Каменку длиннее на 38 км."
 ALONE = "Библиотека на Садовой открыла новый читальный зал на 40 мест."
+ADVERTISING = """
+INSERT INTO post_enrichment (channel_id, message_id, kind, tier, model, prompt_version, revision, data)
+VALUES ($1, $2, 'tags', 'local', 'rules', '', 1, '{"tags": [], "is_ad": true}')
+"""
 
 
 async def told(system: SystemStores, admin: Admin, tenant_id: TenantId, text: str, *, title: str, minutes: int = 10) -> PostId:
@@ -61,6 +65,22 @@ async def test_today_tells_an_event_once_and_leaves_single_posts_to_the_feed(
     assert page.index("Городские новости") < page.index("Дороги края")
     assert f"/story/{first}" in page
     assert (await owner.open(f"./story/{second}")).status_code == 200, "any post of the story finds it"
+
+
+async def test_what_changes_in_a_story_shows_at_once_though_it_was_read_before(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    assert "Мост через Охту закрыли" in (await owner.open("./today")).text
+    await admin.execute("UPDATE posts SET text = replace(text, 'закрыли', 'открыли'), revision = 2 WHERE channel_id = $1 AND message_id = $2", *first)
+    page = (await owner.open("./today")).text
+    assert "Мост через Охту открыли" in page
+    assert "1 edit<" in page
+    await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = $2", *second)
+    assert "1 deleted" in (await owner.open("./today")).text
+    for channel_id, message_id in (first, second):
+        await admin.execute(ADVERTISING, channel_id, message_id)
+    assert '<article class="card post story' not in (await owner.open("./today")).text
 
 
 async def test_a_search_shows_a_story_once_and_every_post_on_demand(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:

@@ -1,7 +1,6 @@
 """Identifiers. A channel has Telegram's own positive id; a post is (channel, message)."""
 
-from dataclasses import dataclass
-from typing import NewType
+from typing import NamedTuple, NewType
 from uuid import UUID
 
 TenantId = NewType("TenantId", int)
@@ -11,9 +10,8 @@ AccountId = NewType("AccountId", int)
 UserId = NewType("UserId", int)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PostId:
-    """A post, anywhere in the system."""
+class PostId(NamedTuple):
+    """A post, anywhere in the system. A tuple, because lists of stories compare and look up thousands of them."""
 
     channel_id: ChannelId
     message_id: MessageId

@@ -1,7 +1,8 @@
 """Tags: the vocabulary, a tenant's own names for tags, the most used tags, and the posts with a tag."""
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import PostId, TenantId
@@ -11,7 +12,6 @@ from telegram_assistant.features.feed import FeedPage, page_of
 from telegram_assistant.features.recent import Recent
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.feed import Cursor
-from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
@@ -35,6 +35,14 @@ class TenantTag:
     topic: str
     shown_as: str | None = None
     hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedPosts:
+    """A page of posts with a tag, newest first; `next` is None on the last page."""
+
+    posts: tuple[PostId, ...]
+    next: Cursor | None
 
 
 async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[TenantTag, ...]:
@@ -90,18 +98,27 @@ async def recently_used(
 
 async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limit: int = 50, before: Cursor | None = None) -> FeedPage:
     """Returns posts with a tag, newest first, by the tenant's name for it. Raises Missing if no tag has this name or it is hidden."""
-    names: dict[str, str | None] = {one.tag: one.tag for one in await stores.tag_use.vocabulary()}
-    names |= await _names(stores)
+    tagged = await find_by_tag(name, since=since, stores=stores, limit=limit, before=before)
+    loaded = (await stores.words.load(tagged.posts)).posts
+    page = await page_of([loaded[one] for one in tagged.posts if one in loaded], stores=stores, limit=limit)
+    return replace(page, next=tagged.next)
+
+
+async def find_by_tag(name: str, *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None = None) -> TaggedPosts:
+    """Returns which posts have a tag, like `posts_by_tag`, for who reads them otherwise."""
+    known, renamed = await asyncio.gather(stores.tag_use.vocabulary(), _names(stores))
+    names: dict[str, str | None] = {**{one.tag: one.tag for one in known}, **renamed}
     tags = [tag for tag, shown in names.items() if shown == name.casefold()]
     if not tags:
         raise Missing(Reason("tag_unknown", "there is no tag {tag!r}", tag=name))
-    posts = await _frequent(tags, since=since, stores=stores, limit=limit + 1, before=before)
-    if posts is None:
-        posts = await stores.tag_use.posts(tags, since=since, limit=limit + 1, before=before)
-    return await page_of(posts, stores=stores, limit=limit)
+    places = await _frequent(tags, since=since, stores=stores, limit=limit + 1, before=before)
+    if places is None:
+        places = await stores.tag_use.places(tags, since=since, limit=limit + 1, before=before)
+    shown = places[:limit]
+    return TaggedPosts(tuple(PostId(one.channel_id, one.message_id) for one in shown), shown[-1] if len(places) > limit else None)
 
 
-async def _frequent(tags: Sequence[str], *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None) -> Sequence[StoredPost] | None:
+async def _frequent(tags: Sequence[str], *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None) -> Sequence[Cursor] | None:
     """Walks back through the newest posts, which finds a frequent tag sooner than its index does. None if too few were met in a short time.
 
     The walk has another order for posts of the same second, so all posts of the cursor's second are met, and those of the last one are left out.
@@ -113,11 +130,9 @@ async def _frequent(tags: Sequence[str], *, since: datetime, stores: TenantStore
     places = [(one.posted_at, one.post_id) for one in met.found if one.posted_at > last]
     if before:
         places = [one for one in places if one < (before.posted_at, PostId(before.channel_id, before.message_id))]
-    chosen = [post_id for _, post_id in sorted(places, reverse=True)[:limit]]
-    if len(chosen) < limit:
+    if len(places) < limit:
         return None
-    posts = (await stores.words.load(chosen)).posts
-    return [posts[one] for one in chosen] if len(posts) == limit else None
+    return [Cursor(posted_at, *post_id) for posted_at, post_id in sorted(places, reverse=True)[:limit]]
 
 
 async def _names(stores: TenantStores) -> dict[str, str | None]:

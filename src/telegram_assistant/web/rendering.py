@@ -32,6 +32,7 @@ STATIC = resources.files("telegram_assistant.web") / "static"
 DOMAIN = "messages"
 """The catalogue of what templates say."""
 MINUTE, TODAY = timedelta(minutes=1), timedelta(hours=20)
+EXACT = "d MMMM y, HH:mm:ss z"
 MAX_KEPT_TIMES = 10_000
 """Formatting a time costs as much as the rest of a card, and people of a tenant read the same posts."""
 MAX_KEPT_NUMBERS = 10_000
@@ -153,7 +154,7 @@ def _local(moment: datetime) -> datetime:
 
 
 def _exact(moment: datetime) -> str:
-    return _formatted(moment, "d MMMM y, HH:mm:ss z", _reader.get().zone, _reader.get().language)
+    return _formatted(moment, EXACT, _reader.get().zone, _reader.get().language)
 
 
 def _clock(moment: datetime) -> str:
@@ -170,7 +171,12 @@ def _when(moment: datetime) -> Markup:
     age = _reader.get().now - moment
     is_today = timedelta(0) <= age < TODAY
     shown = _ago(max(1, age // MINUTE), _reader.get().language) if is_today else f"{_day(moment)}, {_clock(moment)}"
-    return _TIME % (moment.astimezone(UTC).isoformat(), _exact(moment), shown)
+    return _time(moment, shown, _reader.get().zone, _reader.get().language)
+
+
+@lru_cache(maxsize=MAX_KEPT_TIMES)
+def _time(moment: datetime, shown: str, zone: ZoneInfo, language: Language) -> Markup:
+    return _TIME % (moment.astimezone(UTC).isoformat(), _formatted(moment, EXACT, zone, language), shown)
 
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)

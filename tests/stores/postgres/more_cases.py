@@ -116,9 +116,9 @@ async def _tag_use_most_used(stores: TenantStores, _world: World) -> set[Channel
     return {ChannelId(int(one.tag)) for one in used}
 
 
-async def _tag_use_posts(stores: TenantStores, world: World) -> set[ChannelId]:
+async def _tag_use_places(stores: TenantStores, world: World) -> set[ChannelId]:
     tags = [str(channel_id) for channel_id in world.channels]
-    return {one.post.channel_id for one in await stores.tag_use.posts(tags, since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
+    return {one.channel_id for one in await stores.tag_use.places(tags, since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
 
 
 async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -249,7 +249,7 @@ MORE_METHODS: dict[str, Case] = {
     "parked.release": _parked_release,
     "tag_use.vocabulary": _tag_use_vocabulary,
     "tag_use.most_used": _tag_use_most_used,
-    "tag_use.posts": _tag_use_posts,
+    "tag_use.places": _tag_use_places,
     "accounts.all": _accounts_all,
     "accounts.pause": _accounts_pause,
     "accounts.resume": _accounts_resume,

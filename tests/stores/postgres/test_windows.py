@@ -106,7 +106,7 @@ async def test_a_past_that_others_asked_for_is_not_there(system: SystemStores, p
             6,
             5,
         ]
-    assert [one.post.message_id for one in await stores.tag_use.posts(["тег"], since=LONG_AGO, limit=50)] == [7, 6, 5]
+    assert [one.message_id for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=50)] == [7, 6, 5]
     assert [one.posts for one in await stores.tag_use.most_used(LONG_AGO, FAR_FUTURE, limit=50)] == [3]
     assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {5, 6, 7}
     assert {one.post_id.message_id for one in await stores.forwards.appearances(posts)} == {5, 6, 7}
@@ -293,7 +293,7 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     assert {one.post_id for one in await stores.media.of(known)} == expected
     assert set(await stores.enrichments.of(known, Kind.TAGS)) == expected
     assert set((await stores.words.load(known)).posts) == expected - deleted
-    assert {one.post.id for one in await stores.tag_use.posts(["тег"], since=LONG_AGO, limit=1000)} == expected - deleted
+    assert {PostId(one.channel_id, one.message_id) for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=1000)} == expected - deleted
     assert {one.post_id for one in await stores.changes.since(LONG_AGO, limit=1000)} == expected
     assert sum(one.posts for one in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)) == len(expected - deleted)
     ledgers = {channel_id: await stores.coverage.of(channel_id) for channel_id in floors}

@@ -145,6 +145,14 @@ class VisibleStory:
     def languages(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(post.language for post in self.posts if post.language))
 
+    @property
+    def edited(self) -> int:
+        return sum(post.revision > 1 for post in self.posts)
+
+    @property
+    def deleted(self) -> int:
+        return sum(post.deleted_at is not None for post in self.posts)
+
     def repeats(self, post: VisiblePost) -> bool:
         """Whether it forwards or copies an earlier post of the story."""
         link = self.follows.get(post.post_id)

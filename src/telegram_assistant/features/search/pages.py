@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
@@ -19,6 +20,7 @@ from telegram_assistant.stores.postgres.search.search import SearchPosition
 
 COMPARED_CHARACTERS = 1_000
 """Per text. Comparing whole texts that are crafted to be slow would add half a second to a search."""
+MAX_KEPT_OUTLINES = 1_000
 CHARACTERS_AT_ONCE = 4_000
 """Other tasks run after so many: crafted texts take a few milliseconds for them, ordinary ones less than one."""
 
@@ -67,6 +69,12 @@ class ResultGroup:
     """Posts with the same text that are not of the story."""
 
 
+@lru_cache(MAX_KEPT_OUTLINES)
+def _outline(text: str) -> Outline:
+    """The next page begins with the posts of this one, and people of a tenant find the same new posts."""
+    return outline_of(text)
+
+
 @dataclass(slots=True)
 class ResultGroups:
     """Groups of posts, in the order of the first post of each. Long texts are compared by beginning and length."""
@@ -89,7 +97,7 @@ class ResultGroups:
     def _add(self, stored: StoredPost, story: VisibleStory | None) -> None:
         if story is not None and story.story_id in self._by_story:
             return
-        group = ResultGroup(stored, outline_of(stored.post.text[:COMPARED_CHARACTERS]), story)
+        group = ResultGroup(stored, _outline(stored.post.text[:COMPARED_CHARACTERS]), story)
         alike = self._by_bucket.setdefault(group.outline.bucket, [])
         same = next((one for one in alike if stored.post.text and self._is_copy(one, group) and _have_same_length(one.stored, stored)), None)
         if same is None:

@@ -20,7 +20,7 @@ from telegram_assistant.domain.search.facets import Counted, facets_of
 from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.search.query import Query, parse_query
 from telegram_assistant.domain.search.snippets import snippet_of
-from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
+from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.features.search.meaning import MEANING_SECONDS, nearest_posts
@@ -155,7 +155,9 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
         shown = set(near)
         by_words, near = [one for one in by_words if one not in shown], ()
     ranked = fuse_rankings(by_words, near)
-    known = {post_id: replace(one, tags=request.scope.shown(one.tags)) for post_id, one in matches.matches.items()}
+    known = dict(matches.matches)
+    if request.scope.tag_names:
+        known = {post_id: replace(one, tags=request.scope.shown(one.tags)) for post_id, one in known.items()}
     beside = [one for one in near if one not in known]
     reached = mark.offset + limit
     facets = facets_of(_counted(request, known.values()))
@@ -211,8 +213,7 @@ async def _load_groups(
 def _stories_by_post(material: StoryMaterial | None) -> dict[PostId, VisibleStory]:
     if material is None:
         return {}
-    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping))
-    return {post.post_id: story for story in stories if len(story.posts) > 1 for post in story.posts}
+    return {post.post_id: story for story in material.stories() if len(story.posts) > 1 for post in story.posts}
 
 
 async def _understood(request: _SearchRequest, beside: Sequence[PostId]) -> Mapping[PostId, Enrichment]:

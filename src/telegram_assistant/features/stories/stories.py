@@ -10,7 +10,7 @@ from telegram_assistant.domain.posts.differences import Piece, pieces_of
 from telegram_assistant.domain.stories.pictures import OncePicture, pictures_of
 from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.story import LinkKind
-from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory, stories_of
+from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
@@ -67,8 +67,7 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     def listed() -> tuple[ListedStory, ...]:
         found = [
             (story, story.stored_since(seen_at) if seen_at else ())
-            for group in material.groups
-            for story in stories_of(group.posts, group.links, material.grouping)
+            for story in material.stories()
             if tells_news(story)
             and story.newest.posted_at >= since
             and (folder is None or folder in story.folders)
@@ -131,8 +130,7 @@ class FullStory:
 async def visible_story(post_id: PostId, *, stores: TenantStores) -> VisibleStory:
     """The story that a post belongs to. Raises Missing if the post is not visible, or is in no story."""
     material = await stores.stories.around(post_id)
-    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping))
-    story = next((one for one in stories if any(post.post_id == post_id for post in one.posts)), None)
+    story = next((one for one in material.stories() if any(post.post_id == post_id for post in one.posts)), None)
     if story is None:
         raise Missing(NO_STORY)
     return story

@@ -7,7 +7,7 @@ from datetime import datetime
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.bursts import Burst, burst_of, pace_of
 from telegram_assistant.domain.stories.keywords import WrittenKeyword, is_about
-from telegram_assistant.domain.stories.visible import VisibleStory, stories_of
+from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend, trend_days, trends_now
 from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, tell
@@ -74,10 +74,9 @@ async def trends_since(since: datetime, *, stores: TenantStores, muted: Collecti
     Stories with a post of `muted` are left out. Posts are counted as they arrive, so none is late.
     """
     material = await stores.stories.bursting(since)
-    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping) if tells_news(story))
     found = [
         Trend(story, tell(story, language=language), burst, pace_of(story))
-        for story in stories
-        if (burst := burst_of(story)) and burst.found_at >= since and not story.has_any(muted)
+        for story in material.stories()
+        if tells_news(story) and (burst := burst_of(story)) and burst.found_at >= since and not story.has_any(muted)
     ]
     return tuple(sorted(found, key=lambda one: (one.burst.found_at, one.story.story_id), reverse=True))

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from markupsafe import Markup
+
 from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
 
 COLUMNS = 24
@@ -38,6 +40,12 @@ class SpreadChart:
     copies: int
     gone: int
     seen_x: float | None
+
+    @property
+    def drawn(self) -> Markup:
+        """The bricks as elements of SVG: a template would escape each of hundreds of numbers."""
+        bricks = (f'<rect class="{one.kind}" x="{one.x}%" y="{one.y}" width="{one.width}%" height="{one.height}" rx="2"/>' for one in self.bricks)
+        return Markup("".join(bricks))  # noqa: S704 -- numbers, and words of ours
 
 
 def draw_spread(story: VisibleStory, *, seen_at: datetime | None = None, height: float = CHART_HEIGHT) -> SpreadChart:

@@ -293,4 +293,4 @@ def _followed_channel(row: asyncpg.Record) -> FollowedChannel:
         "ai_policy": AiPolicy(row["ai_policy"]),
         "suspended_reason": load_reason(row["suspended_reason"]),
     }
-    return FollowedChannel(**{**dict(row), **read})
+    return FollowedChannel(**{**dict(row.items()), **read})

@@ -3,7 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
+
+import asyncpg
 
 from telegram_assistant.domain.channels.coverage import CoverageFacts, CoverageStatus, IdRange, status_of
 from telegram_assistant.domain.ids import ChannelId, MessageId
@@ -109,17 +113,25 @@ class CoverageOverview:
         """All channels that the tenant follows, or only these of them, in no particular order."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(OVERVIEW, None if only is None else list(only))
-        return tuple(_channel_coverage(dict(row)) for row in rows)
+        return tuple(_channel_coverage(row) for row in rows)
 
 
 _FACTS = tuple(field.name for field in fields(CoverageFacts))
 _SHOWN = tuple(field.name for field in fields(ChannelCoverage) if field.name != "status")
+_facts_of, _shown_of = itemgetter(*_FACTS), itemgetter(*_SHOWN)
+MAX_KEPT_STATUSES = 1000
 
 
-def _channel_coverage(row: dict[str, Any]) -> ChannelCoverage:
-    row |= {name: load_reason(row[name]) for name in ("lost_reason", "parked_reason", "fill_error")}
-    facts = CoverageFacts(**{name: row[name] for name in _FACTS})
-    return ChannelCoverage(**{name: row[name] for name in _SHOWN}, status=status_of(facts))
+def _channel_coverage(row: asyncpg.Record) -> ChannelCoverage:
+    return ChannelCoverage(**dict(zip(_SHOWN, _shown_of(row), strict=True)), status=_status(_facts_of(row)))
+
+
+@lru_cache(MAX_KEPT_STATUSES)
+def _status(facts: tuple[Any, ...]) -> CoverageStatus:
+    """Most channels of a list have equal facts: nothing is wrong with them."""
+    known = dict(zip(_FACTS, facts, strict=True))
+    known |= {name: load_reason(known[name]) for name in ("lost_reason", "parked_reason", "fill_error")}
+    return status_of(CoverageFacts(**known))
 
 
 class CoverageLedger:

@@ -9,6 +9,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.differences import Difference
 from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
 from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.posts.rows import UNSEEN_REVISIONS
 from telegram_assistant.stores.postgres.posts.versions import load_meaning
 
 
@@ -105,7 +106,7 @@ deleted AS (
         ORDER BY deleted_at DESC, message_id DESC LIMIT $6) p
 ),
 changed AS (
-    SELECT c.*, p.posted_at, CASE WHEN c.kind = 'deleted' THEN '' ELSE coalesce(later.text, p.text) END AS after,
+    SELECT c.*, p.posted_at, p.stored_at, CASE WHEN c.kind = 'deleted' THEN '' ELSE coalesce(later.text, p.text) END AS after,
            coalesce(seen.views, (p.facts -> 'counts' ->> 'views')::bigint) AS views
     FROM (SELECT * FROM edited UNION ALL SELECT * FROM deleted) c
     CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = c.channel_id AND message_id = c.message_id LIMIT 1) p
@@ -117,7 +118,7 @@ changed AS (
         WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at ORDER BY seen_at DESC LIMIT 1) seen ON true
 )
 SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views,
-       revision - revisions_before(channel_id, message_id) AS revision, difference, meaning, score
+       revision - {UNSEEN_REVISIONS.format(post="changed")} AS revision, difference, meaning, score
 FROM (SELECT *, CASE WHEN $5 THEN least(coalesce(views, 0), 999999999) + CASE WHEN $13 THEN coalesce(weight, 0)::bigint * 1000000000 ELSE 0 END
                 ELSE 0 END AS score FROM changed) changed
 WHERE NOT $5 OR (score, changed_at, channel_id, message_id, kind = 'deleted', revision) < ($7, $8, $9, $10, $11, $12)

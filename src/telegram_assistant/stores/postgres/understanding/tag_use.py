@@ -6,7 +6,6 @@ from datetime import datetime
 
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.feed import Cursor
-from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, StoredPost, stored_post
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,9 @@ class TagCount:
     channels: int
 
 
-CARRYING = f"""
+CARRYING = """
 -- $1 tags, $2 since, $3-$5 cursor: posted at, channel, message (NULL: the first page), $6 page size
-SELECT p.* FROM posts_with_tags($1, $2, $3, $4, $5, $6) f CROSS JOIN LATERAL (
-    SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = f.channel_id AND message_id = f.message_id LIMIT 1) p
-ORDER BY p.posted_at DESC, p.channel_id DESC, p.message_id DESC
+SELECT posted_at, channel_id, message_id FROM posts_with_tags($1, $2, $3, $4, $5, $6) ORDER BY 1 DESC, 2 DESC, 3 DESC
 """
 
 
@@ -55,9 +52,9 @@ class TagUse:
             rows = await connection.fetch("SELECT tag, posts, channels FROM tags_in_use($1, $2, $3) ORDER BY posts DESC, tag", since, until, limit)
         return tuple(TagCount(**dict(row)) for row in rows)
 
-    async def posts(self, tags: Sequence[str], *, since: datetime, limit: int, before: Cursor | None = None) -> tuple[StoredPost, ...]:
-        """Posts with any of these tags, the newest first; `before` is the cursor of the previous page."""
+    async def places(self, tags: Sequence[str], *, since: datetime, limit: int, before: Cursor | None = None) -> tuple[Cursor, ...]:
+        """Where the posts with any of these tags stand, the newest first; `before` is the cursor of the previous page."""
         place = (None, None, None) if before is None else (before.posted_at, before.channel_id, before.message_id)
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CARRYING, list(tags), since, *place, limit)
-        return tuple(stored_post(row) for row in rows)
+        return tuple(Cursor(*row) for row in rows)

@@ -1,7 +1,7 @@
 """Tags: the most used ones, and the posts with one."""
 
 from telegram_assistant.features import reading
-from telegram_assistant.features.tags import MAX_WINDOW, posts_by_tag, recently_used
+from telegram_assistant.features.tags import MAX_WINDOW, find_by_tag, recently_used
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.web.cursors import read_cursor, write_cursor
 from telegram_assistant.web.views import Content, TenantView
@@ -18,6 +18,6 @@ async def show(view: TenantView) -> Content:
 async def show_posts(view: TenantView) -> Content:
     name = view.request.path_params["tag"]
     after = read_cursor(view.query("after"))
-    page = await posts_by_tag(name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after)
-    posts = await view.own.reading.some([one.stored.post.id for one in page.posts])
-    return {"tag": name, "entries": reading.entries_of(posts, Mutes()), "next": write_cursor(page.next) if page.next else None}
+    tagged = await find_by_tag(name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after)
+    posts = await view.own.reading.some(tagged.posts)
+    return {"tag": name, "entries": reading.entries_of(posts, Mutes()), "next": write_cursor(tagged.next) if tagged.next else None}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.errors import LeaseLost
-from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels.backfills import Backfill, BackfillKind
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
 from telegram_assistant.stores.postgres.posts.landing import BackfillClaim
 from telegram_simulator.control.operations import Control
@@ -144,6 +144,39 @@ async def test_one_job_is_open_per_channel_and_a_deeper_wish_deepens_it(office: 
     assert not await backfills.open(channel_id, BackfillKind.HISTORY, since=now - timedelta(days=3))
     assert await backfills.open(channel_id, BackfillKind.HISTORY, since=now - timedelta(days=30))
     assert await admin.fetchval("SELECT count(*) FROM backfills WHERE channel_id = $1", channel_id) == 1
+
+
+async def claimed(office: Office) -> Backfill:
+    job = await office.app.system.backfills.claim(office.mine.account_id, "here#0000", office.mine.lease_epoch)
+    assert job is not None
+    return job
+
+
+@pytest.mark.parametrize(
+    ("begun", "asked"),
+    [
+        ((BackfillKind.RECHECK, 1), (BackfillKind.VERIFY, None)),
+        ((BackfillKind.GAP, None), (BackfillKind.VERIFY, None)),
+        ((BackfillKind.HISTORY, 7), (BackfillKind.HISTORY, 30)),
+    ],
+)
+async def test_what_is_asked_of_a_job_while_it_is_being_done_is_done_afterwards(
+    office: Office, control: Control, begun: tuple[BackfillKind, int | None], asked: tuple[BackfillKind, int | None]
+) -> None:
+    channel_id = await office.follow(simulated(control, posts=3))
+    backfills, now = office.app.system.backfills, datetime.now(UTC)
+
+    async def open_job(kind: BackfillKind, days: int | None) -> bool:
+        return await backfills.open(channel_id, kind, since=now - timedelta(days=days) if days else None)
+
+    assert await open_job(*begun)
+    job = await claimed(office)
+    assert await open_job(*asked)
+    await backfills.finish(job, posts=0)
+    again = await claimed(office)
+    assert (again.backfill_id, again.kind, again.below) == (job.backfill_id, asked[0], None)
+    await backfills.finish(again, posts=0)
+    assert not await office.admin.fetchval("SELECT EXISTS (SELECT 1 FROM backfills WHERE channel_id = $1 AND state = 'open')", channel_id)
 
 
 async def test_news_come_before_the_past(office: Office, control: Control) -> None:

@@ -99,6 +99,18 @@ UPDATE coverage v SET floor_id = least(v.floor_id, $4), floor_at = least(v.floor
 FROM ours WHERE v.channel_id = $1
 """
 
+# $3 posts, $4 seconds, $5 the kind that was claimed; a verification that joined it meanwhile begins with the newest post.
+PAUSE = """
+posts = posts + $3, attempts = 0, error = NULL, next_try_at = now() + make_interval(secs => $4), below = CASE WHEN kind = $5 THEN below END
+"""
+
+# $3 posts, $4 and $5 the kind and the date that were claimed
+_IS_ALL = "kind = $4 AND since IS NOT DISTINCT FROM $5"
+FINISH = f"""
+posts = posts + $3, error = NULL, state = CASE WHEN {_IS_ALL} THEN 'done' ELSE state END, finished_at = CASE WHEN {_IS_ALL} THEN now() END,
+below = CASE WHEN {_IS_ALL} THEN below END, next_try_at = CASE WHEN {_IS_ALL} THEN next_try_at ELSE now() END
+"""
+
 
 class Backfills:
     """A system store. The claimant of a job writes under its epoch; a later claim fences it off."""
@@ -155,10 +167,11 @@ class Backfills:
 
     async def pause(self, job: Backfill, *, posts: int, seconds: float = 0.0) -> None:
         """Ends a step of a job that has more to do."""
-        await self._update(job, "posts = posts + $3, attempts = 0, error = NULL, next_try_at = now() + make_interval(secs => $4)", posts, seconds)
+        await self._update(job, PAUSE, posts, seconds, job.kind.value)
 
     async def finish(self, job: Backfill, *, posts: int) -> None:
-        await self._update(job, "state = 'done', finished_at = now(), posts = posts + $3, error = NULL", posts)
+        """Ends a job. If more has been asked of it since it was claimed, it stays open and begins again."""
+        await self._update(job, FINISH, posts, job.kind.value, job.since)
 
     async def fail(self, job: Backfill, why: Reason, *, pause: timedelta) -> bool:
         """Records a failed attempt. Returns True if it was the last one; the job then keeps the error for people to see."""

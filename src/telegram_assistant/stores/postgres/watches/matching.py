@@ -19,8 +19,8 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
 
 ALERTING = 42_001
-MAX_IDLE_SECONDS = 30.0
-"""So long alerts wait for a stage that groups nothing."""
+MAX_IDLE_SECONDS = 120.0
+"""So long alerts wait for a stage that groups nothing: until what a lost process held is taken over, on a busy machine, too."""
 NEW_WAIT_SECONDS = 5.0
 """Whoever waits looks every half second."""
 LOOKED_BACK = timedelta(minutes=10)

@@ -120,7 +120,9 @@ test-llm: install  ## the providers against a real llama.cpp server with a small
 	$(SERVERS_ENV) && scripts/suite test-llm $(BIN)/pytest -p no:xdist tests/ai/llm_server.py
 
 .PHONY: ci-end
-ci-end: test-serial ci-gate  # with --jobs 2: both wait for processes and for faults most of the time
+ci-end:  # both wait for processes and for faults most of the time
+	scripts/servers up
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-serial ci-gate
 
 .PHONY: ci-gate
 ci-gate:

@@ -256,6 +256,19 @@ async def test_whoever_stores_words_never_fails_while_a_new_index_is_laid_out(ap
     assert await app.system.word_index.is_begun()
 
 
+async def test_the_new_index_takes_its_place_although_others_hold_tables_that_it_waits_for(app: App, admin: Admin) -> None:
+    await app.system.word_index.begin(datetime.now(UTC))
+    await admin.execute("SET deadlock_timeout = '20s'")  # so that the switch notices the deadlock, not this connection
+    async with asyncio.timeout(30), admin.transaction():
+        await admin.execute("LOCK TABLE post_search_next_rest IN ACCESS SHARE MODE")
+        switching = asyncio.create_task(app.system.word_index.switch())
+        while not await admin.fetchval("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'post_search_next_rest'::regclass AND NOT granted)"):
+            await asyncio.sleep(0.01)
+        await admin.execute("LOCK TABLE post_search IN ACCESS SHARE MODE")
+    await switching
+    assert not await app.system.word_index.is_begun()
+
+
 async def test_words_go_on_where_another_process_was_stopped(app: App, worded: Known) -> None:
     _, tenant_id, _ = worded
     await app.system.rebuilds.want(Projection.TEXT)

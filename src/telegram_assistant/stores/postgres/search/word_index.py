@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+
+from asyncpg import DeadlockDetectedError, LockNotAvailableError
 
 from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -11,6 +14,8 @@ from telegram_assistant.stores.postgres.posts.posts import LEARN_WORDS, derived_
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
 TELEGRAM_BEGAN = datetime(2013, 8, 1, tzinfo=UTC)
+SWITCH_PAUSES = (0.2, 1.0, 5.0)
+"""Seconds between attempts: whoever searches or writes may hold one table of the index and wait for another."""
 
 
 class WordIndex:
@@ -59,7 +64,14 @@ class WordIndex:
             await connection.execute(LEARN_WORDS.format(index="post_search_next"), *ids)
 
     async def switch(self) -> None:
-        """Atomically replaces the searched index by the new one."""
+        """Atomically replaces the searched index by the new one; tried again while others hold its tables."""
+        for pause in SWITCH_PAUSES:
+            with suppress(DeadlockDetectedError, LockNotAvailableError):
+                return await self._switch()
+            await asyncio.sleep(pause)
+        return await self._switch()
+
+    async def _switch(self) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT switch_post_search()")
 

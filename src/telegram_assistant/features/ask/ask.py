@@ -76,7 +76,7 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its ten
         answer = await asyncio.to_thread(answer_from, question, list(found.values()))
         if answer.outcome is Outcome.ANSWERED:
             break
-    if writer is None:
+    if writer is None or not writer.has_writers:
         yield answer
         return
     about = await asyncio.to_thread(posts_about, question, list(found.values()))

@@ -54,7 +54,7 @@ async def write_answer(
 
     Sends only posts whose channels may be sent, and none that speaks to a model. If nothing comes of it, what was found stands.
     """
-    if not about or not writer.has_writers:
+    if not about:
         yield found
         return
     passage_of = {result.post_id: passage for passage, result in about}

@@ -139,13 +139,22 @@ async def visible_story(post_id: PostId, *, stores: TenantStores) -> VisibleStor
 async def story_around(post_id: PostId, *, stores: TenantStores, language: str | None = None) -> FullStory:
     """The story that a post belongs to, in full. Raises Missing if the post is not visible, or is in no story."""
     story = await visible_story(post_id, stores=stores)
-    coverage = {one.channel_id: one for one in await stores.coverage_overview.channels(story.channel_ids)}
-    summary = await asyncio.to_thread(summary_of, story, language=language)
-    material = (await materials_of([(story, summary)], stores=stores))[0] if summary is not None else None
-    written = (await known_summaries([material], stores=stores)).get(material.key) if material is not None else None
-    return FullStory(
-        story, tell(story, language=language), summary, material, written, _sources(story, coverage), _changes(story), await _pictures(story, stores)
+    covered, (summary, material, written), pictures = await asyncio.gather(
+        stores.coverage_overview.channels(story.channel_ids), _summed_up(story, language, stores), _pictures(story, stores)
     )
+    sources = _sources(story, {one.channel_id: one for one in covered})
+    return FullStory(story, tell(story, language=language), summary, material, written, sources, _changes(story), pictures)
+
+
+async def _summed_up(
+    story: VisibleStory, language: str | None, stores: TenantStores
+) -> tuple[StorySummary | None, SummaryMaterial | None, WrittenSummary | None]:
+    """The summary, what a provider may read for one, and what it has written already."""
+    summary = await asyncio.to_thread(summary_of, story, language=language)
+    if summary is None:
+        return None, None, None
+    material = (await materials_of([(story, summary)], stores=stores))[0]
+    return summary, material, (await known_summaries([material], stores=stores)).get(material.key)
 
 
 def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StoryChannel, ...]:

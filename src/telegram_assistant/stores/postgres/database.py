@@ -16,6 +16,8 @@ type Connection = PoolConnectionProxy[asyncpg.Record]
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 STATEMENT_TIMEOUT_SECONDS = 60.0
+MAX_STATEMENTS = 300
+"""Kept prepared on each connection: more than all pages have, which are 110."""
 
 SESSION = {
     "application_name": "telegram-assistant",
@@ -55,6 +57,7 @@ async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseL
             command_timeout=STATEMENT_TIMEOUT_SECONDS,
             # Plans stay good as long as the connection; asyncpg would have each statement planned again every five minutes.
             max_cached_statement_lifetime=0,
+            statement_cache_size=MAX_STATEMENTS,
             server_settings=SESSION,
             reset=_nothing_to_reset,
         )

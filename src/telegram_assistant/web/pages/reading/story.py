@@ -34,7 +34,11 @@ def _writer(view: TenantView) -> SummaryWriter:
 
 
 async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None = None) -> Content:
-    visit, said = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said())
+    visit, said, offer = await asyncio.gather(
+        view.own.choices.visit(view.now),
+        view.own.interests.said(),
+        offer_summary(None if full.written else full.material, writer=_writer(view)),
+    )
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
     numbers = {post.post_id: places[post.entry] for post in full.story.posts}
     known = [one for one in (full.summary.known if full.summary else ()) if one.text != full.telling.headline]
@@ -50,6 +54,6 @@ async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None =
         "before_at": visit.before_at,
         "written": full.written,
         "left_out": Counter(full.written.checks.reasons) if full.written else {},
-        "offer": await offer_summary(full.material, writer=_writer(view)) if full.written is None else None,
+        "offer": offer,
         "fallback": fallback,
     }

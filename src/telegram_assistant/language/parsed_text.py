@@ -49,14 +49,12 @@ class ParsedText:
 
     text: str
     words: tuple[ParsedWord, ...]
+    content: tuple[ParsedWord, ...]
+    """The words that say something."""
     readings: frozenset[str]
     """Of all words."""
     keys: frozenset[str]
     """Of all words with a capital letter, one for both alphabets."""
-
-    @property
-    def content(self) -> tuple[ParsedWord, ...]:
-        return tuple(word for word in self.words if word.is_content)
 
     @property
     def is_cyrillic(self) -> bool:
@@ -73,7 +71,8 @@ def parse_text(text: str) -> ParsedText:
     text = text[:MAX_CHARACTERS]
     words = tuple(_parsed(found, text) for found in WORD.finditer(text))
     readings = frozenset(one for word in words for one in word.readings)
-    return ParsedText(text, words, readings, frozenset(key for word in words if word.is_capitalised and (key := key_of(word.text))))
+    keys = frozenset(key for word in words if word.is_capitalised and (key := key_of(word.text)))
+    return ParsedText(text, words, tuple(word for word in words if word.is_content), readings, keys)
 
 
 @lru_cache(maxsize=CACHED_TEXTS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.language import language_of
-from telegram_assistant.domain.posts.near_copies import ADDRESS, CALL_TO_FOLLOW
+from telegram_assistant.domain.posts.near_copies import ADDRESS, CALL_TO_FOLLOW, content_of
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import goes_on, is_cyrillic, parse_text
 from telegram_assistant.language.quantities import quantities_in
@@ -51,10 +51,9 @@ class CleanPost:
     headline: str
     sentences: tuple[str, ...]
     changes: tuple[tuple[ChangeSort, str], ...]
-
-    @property
-    def text(self) -> str:
-        return "\n".join((self.headline, *self.sentences)) if self.headline else "\n".join(self.sentences)
+    text: str
+    content: bytes
+    """Equal where the words are."""
 
 
 def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
@@ -99,7 +98,9 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     if not changes and kept and _DENIES.search(kept[0]):
         changes.append((ChangeSort.DENIAL, kept[0]))
     headline = kept[0] if len(kept) > 1 and is_headline(kept[0]) else ""
-    return CleanPost(post, language_in(post.text, post.language), headline, tuple(kept[1:] if headline else kept), tuple(changes))
+    text = "\n".join(kept)
+    sentences = tuple(kept[1:] if headline else kept)
+    return CleanPost(post, language_in(post.text, post.language), headline, sentences, tuple(changes), text, content_of(text))
 
 
 def _marked(sentence: str) -> tuple[ChangeSort | None, str]:

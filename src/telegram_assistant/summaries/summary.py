@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.domain.posts.near_copies import content_of
 from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import ParsedText, goes_on, parse_text, readings_of
@@ -81,7 +80,7 @@ class _Story:
         """One post for each different text, in the order in which they appeared."""
         different: dict[bytes, CleanPost] = {}
         for post in self.posts:
-            different.setdefault(content_of(post.text), post)
+            different.setdefault(post.content, post)
         return list(different.values())[:MAX_TEXTS]
 
 
@@ -151,10 +150,9 @@ def _supporters(text: str, own: CleanPost, story: _Story) -> tuple[CleanPost, ..
         channel_id = post.post.post_id.channel_id
         if channel_id in found:
             continue
-        content = content_of(post.text)
-        if content not in answers and len(answers) < MAX_TEXTS:
-            answers[content] = _supports(sentence, post)
-        if answers.get(content):
+        if post.content not in answers and len(answers) < MAX_TEXTS:
+            answers[post.content] = _supports(sentence, post)
+        if answers.get(post.content):
             found[channel_id] = post
     return tuple(found.values())
 

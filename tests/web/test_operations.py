@@ -150,6 +150,10 @@ async def test_the_page_checks_what_the_doctor_checks_when_it_is_asked(operator:
     assert found["redis"].startswith(("Redis ", "Valkey "))
     assert {"python", "files", "vectors", "sandbox", "operator key"} <= found.keys()
     assert re.search(r"Checked at \d", page)
+    broken, doubtful = page.count('<span class="chip bad">'), page.count('<span class="chip warn">')
+    assert ("All checks passed." in page) is (broken + doubtful == 0)
+    assert (f"{broken} problem" in page) is bool(broken)
+    assert (f"{doubtful} point" in page) is (doubtful > 0 and not broken)
 
 
 async def test_a_dead_letter_is_shown_escaped_replayed_and_discarded(operator: Browser, admin: Admin) -> None:

@@ -97,7 +97,7 @@ class PageFetcher:
             max_bytes = self._max_bytes if first_bytes is None else first_bytes
             body = await _body(response.aiter_stream(), headers.get("content-encoding", ""), max_bytes)
             if len(body) > max_bytes and first_bytes is None:
-                raise Unreadable(PageStatus.TOO_LARGE, Reason("page_too_large", "it is larger than {max_bytes} bytes", max_bytes=max_bytes))
+                raise Unreadable(PageStatus.TOO_LARGE, Reason("page_too_large", "it is larger than {max_bytes:,} bytes", max_bytes=max_bytes))
             body = body[:max_bytes]
             return FetchedResponse(target, response.status, content_type.strip(), _charset(parameters), body)
 
@@ -167,7 +167,7 @@ async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> 
             break
         if compressed_bytes > max_bytes:
             raise Unreadable(
-                PageStatus.TOO_LARGE, Reason("page_too_large_compressed", "it is larger than {max_bytes} bytes, compressed", max_bytes=max_bytes)
+                PageStatus.TOO_LARGE, Reason("page_too_large_compressed", "it is larger than {max_bytes:,} bytes, compressed", max_bytes=max_bytes)
             )
     return bytes(body)
 

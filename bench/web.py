@@ -25,11 +25,11 @@ import httpx
 
 from bench.web_load import ReadingPerson, measure_costs, open_client, read_together
 from bench.web_world import CHANNELS, World, build_world, settle
-from telegram_assistant.allocator import collect_seldom
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.people import begin_session
+from telegram_assistant.interpreter import collect_seldom, switch_threads_often
 from telegram_assistant.stores.postgres.database import Transactions
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.page import Page
@@ -53,6 +53,7 @@ LIMITS = (
 
 async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
     collect_seldom()
+    switch_threads_often()
     with TemporaryDirectory() as files:
         async with own_database(f"tga_bench_web_{posts}", keep=keep, variables={"S3_ENDPOINT": "", "FILES_DIR": files}) as settings:
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=3600)

@@ -17,7 +17,6 @@ from enum import StrEnum
 from functools import partial
 
 from telegram_assistant import __version__, clock, ingest_role, worker_role
-from telegram_assistant.allocator import collect_seldom, return_freed_memory
 from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys
@@ -27,6 +26,7 @@ from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.heartbeats import send_heartbeats
+from telegram_assistant.interpreter import collect_seldom, return_freed_memory, switch_threads_often
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
@@ -136,6 +136,7 @@ async def run_roles(
     """Run until SIGTERM or SIGINT (or until `wait_for_stop` returns), then drain. Raises CannotStart if a role cannot start."""
     return_freed_memory()
     collect_seldom()
+    switch_threads_often()
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)

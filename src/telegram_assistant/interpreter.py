@@ -1,7 +1,8 @@
-"""Memory settings for processes that run for months: glibc's allocator, and how often Python looks for cycles."""
+"""Settings of Python and glibc for processes that run for months and answer at once: memory, cycles, threads."""
 
 import ctypes
 import gc
+import sys
 
 MMAP_THRESHOLD, TRIM_THRESHOLD, ARENA_MAX = -3, -1, -8
 """The parameters of mallopt(3)."""
@@ -9,6 +10,7 @@ LARGE_BYTES = 128 * 1024
 MAX_ARENAS = 2
 COLLECT_AFTER = (10_000, 20, 10)
 """New objects before a collection of the youngest generation, and collections before one of the next."""
+SWITCH_SECONDS = 0.001
 
 
 def return_freed_memory() -> None:
@@ -31,3 +33,12 @@ def collect_seldom() -> None:
     """
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+
+
+def switch_threads_often() -> None:
+    """Let the event loop go on after 1 ms instead of 5 while a thread computes.
+
+    A page makes some 24 round trips to PostgreSQL and waits for the interpreter after each of them: with one thread that sums up a story they
+    took 21 ms instead of 4, with two threads 100 instead of 16.
+    """
+    sys.setswitchinterval(SWITCH_SECONDS)

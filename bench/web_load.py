@@ -10,6 +10,7 @@ from uuid import UUID
 import httpx
 
 from bench.web_world import WATCHED_WORDS, WORDS, World
+from telegram_assistant.interpreter import collect_seldom
 from telegram_assistant.web.cookies import SESSION
 from testkit.harness import cpu_seconds
 
@@ -62,6 +63,7 @@ class PageCost:
 
 def read_together(address: str, world: World, people: Sequence[ReadingPerson], seconds: float) -> Load:
     """Everybody opens a page every ten seconds. Runs in a process of its own: the server's has nothing to do but answer."""
+    collect_seldom()  # a pause of the reader's is not the server's
     return asyncio.run(_read_together(address, world, people, seconds))
 
 

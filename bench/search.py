@@ -115,7 +115,7 @@ async def _tenant(app: App) -> TenantId:
 
 
 async def timing(app: App, vectors: Vectors, posts: int, rounds: int) -> dict[str, object]:
-    url = os.environ["DATABASE_ADMIN_URL"].rsplit("/", 1)[0] + "/tga_bench_search"
+    url = (app.settings.database.admin_url or app.settings.database.url).get_secret_value()
     admin = await asyncpg.connect(url, command_timeout=3600)
     tenant_id, written = await _tenant(app), make_texts(1)
     followed = random.Random(2).sample(range(1, CHANNELS + 1), FOLLOWED)

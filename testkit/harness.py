@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import secrets
 import statistics
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence, Sized
@@ -74,23 +75,24 @@ OWN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "S3_BUCKET": BUCKET
 
 @asynccontextmanager
 async def own_database(name: str, *, keep: bool = False, variables: Mapping[str, str] | None = None) -> AsyncIterator[Settings]:
-    """A fresh migrated database on the server of DATABASE_ADMIN_URL; dropped at the end unless it is kept. Without a graph.
+    """A fresh migrated database on the server of DATABASE_ADMIN_URL, without a graph; dropped at the end unless it is kept.
 
+    One that is kept has exactly this name; to any other a random suffix is added, so that two runs on one server do not meet.
     `variables` are further settings.
     """
+    name = name if keep else f"{name}_{secrets.token_hex(4)}"
     admin_url = os.environ.get("DATABASE_ADMIN_URL")
     if not admin_url:
         sys.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"')
     admin = await asyncpg.connect(_in_database(admin_url, "postgres"))
     exists = await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name)
-    if not (exists and keep):
-        await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    if not exists:
         await admin.execute(f"CREATE DATABASE {name}")
     os.environ |= OWN
     urls = {"DATABASE_URL": _with_login(_in_database(os.environ["DATABASE_URL"], name)), "DATABASE_ADMIN_URL": _in_database(admin_url, name)}
     settings = read_settings({**os.environ, "NEO4J_URI": "", **urls, **(variables or {})})
-    await migrate(settings.database, tell=lambda _: None)
     try:
+        await migrate(settings.database, tell=lambda _: None)
         yield settings
     finally:
         if not keep:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import secrets
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ settings.register_profile("full", parent=settings.get_profile("ci"), max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 structlog.configure(processors=[structlog.stdlib.add_log_level, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
+
+REDIS_DATABASES = 16
 
 type Admin = asyncpg.Connection[asyncpg.Record]
 
@@ -65,44 +68,66 @@ def environ() -> dict[str, str]:
     return {**os.environ, "S3_BUCKET": BUCKET}
 
 
+def redis_url(environ: dict[str, str], offset: int) -> str:
+    """The address of another database of the same Redis server, counted from the one that was given."""
+    parts = urlsplit(environ["REDIS_URL"])
+    number = (int(parts.path.strip("/") or 0) + offset) % REDIS_DATABASES
+    return urlunsplit(parts._replace(path=f"/{number}"))
+
+
+def unique_name(name: str) -> str:
+    """A name that no other run on the same server has."""
+    return f"{name}_{secrets.token_hex(4)}"
+
+
 @asynccontextmanager
-async def scratch_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[dict[str, str]]:
-    """A database of that name, and the environment that points at it: in English, without graph and vectors. Tests of those change it."""
+async def new_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[str]:
+    """The name of a new database, which begins with `name`. It is dropped however the test ends."""
+    own_name = unique_name(name)
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     try:
-        await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        await admin.execute(f"CREATE DATABASE {own_name} TEMPLATE {template}")
+        try:
+            yield own_name
+        finally:
+            await admin.execute(f"DROP DATABASE {own_name} WITH (FORCE)")
+    finally:
+        await admin.close()
+
+
+@asynccontextmanager
+async def scratch_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[dict[str, str]]:
+    """A new database and the environment that points at it: in English, without graph and vectors. Tests of those change it."""
+    async with new_database(environ, name, template=template) as own_name:
         yield {
             **environ,
             "NEO4J_URI": "",
             "QDRANT_URL": "",
             "LC_ALL": "C.UTF-8",
-            **in_database(environ, name),
+            **in_database(environ, own_name),
         }
-        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    finally:
-        await admin.close()
 
 
 @pytest.fixture(scope="session")
 async def template(environ: dict[str, str], worker: str) -> AsyncIterator[str]:
     """The name of a freshly migrated database, which nobody is connected to: to copy it is quicker than to migrate."""
-    async with scratch_database(environ, f"tga_template_{worker}") as own:
-        await migrate(read_settings(own).database, tell=lambda _: None)
-        yield f"tga_template_{worker}"
+    async with new_database(environ, f"tga_template_{worker}") as name:
+        await migrate(read_settings({**environ, **in_database(environ, name)}).database, tell=lambda _: None)
+        yield name
 
 
 @pytest.fixture(scope="session")
 async def database(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[dict[str, str]]:
     """This process's own migrated database and its own part of Redis, as an environment."""
     async with scratch_database(environ, f"tga_test_{worker}", template=template) as own:
-        number = 1 + int(worker.removeprefix("gw")) if worker.startswith("gw") else 15
-        yield {**own, "REDIS_URL": environ["REDIS_URL"].removesuffix("/0") + f"/{number}"}
+        process = os.environ.get("PYTEST_XDIST_WORKER", "")
+        yield {**own, "REDIS_URL": redis_url(environ, 1 + int(process.removeprefix("gw")) if process else -1)}
 
 
 @pytest.fixture(scope="session")
 def worker() -> str:
-    return os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    """Begins the names of what this test process makes on shared servers: roles, databases, labels."""
+    return unique_name(os.environ.get("PYTEST_XDIST_WORKER", "alone"))
 
 
 @pytest.fixture

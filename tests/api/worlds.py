@@ -27,7 +27,7 @@ from testkit.graphs import land
 from testkit.rows import make_writer, posts_of
 from tests.api.account_world import open_account
 from tests.api.story_world import join_story, tell_story
-from tests.conftest import Admin, in_database, named_database
+from tests.conftest import Admin, in_database, new_database
 from tests.stores.postgres.catalogue import insert_row, tables
 
 MARK = "belongs_to_b"
@@ -75,8 +75,10 @@ class Worlds:
     @asynccontextmanager
     async def asked(self, database: str, *, with_graph: bool = False, name: str = "copy") -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
         """A copy of one of them, to be asked and changed."""
-        copy = f"{database}_{name}"
-        async with database_of(self.environ, copy, template=database), assemble(self.settings_of(copy, with_graph=with_graph)) as app:
+        async with (
+            new_database(self.environ, f"{database}_{name}", template=database) as copy,
+            assemble(self.settings_of(copy, with_graph=with_graph)) as app,
+        ):
             admin = await asyncpg.connect(self.environ_of(copy)["DATABASE_ADMIN_URL"])
             try:
                 async with client_of(app) as client, _graph_of(app, admin):
@@ -101,24 +103,12 @@ async def _graph_of(app: App, admin: Admin) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def database_of(environ: dict[str, str], name: str, *, template: str) -> AsyncIterator[None]:
-    admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
-    try:
-        await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        yield
-        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    finally:
-        await admin.close()
-
-
-@asynccontextmanager
 async def made_worlds(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
-    alone, both = f"tga_alone_{worker}", f"tga_both_{worker}"
-    async with database_of(environ, alone, template=template):
-        known = Worlds(environ, alone, both, TenantId(0), TenantId(0), (), (), {}, UUID(int=0), {}, (), datetime.now(UTC))
+    async with new_database(environ, f"tga_alone_{worker}", template=template) as alone:
+        known = Worlds(environ, alone, "", TenantId(0), TenantId(0), (), (), {}, UUID(int=0), {}, (), datetime.now(UTC))
         a, only_a, shared, key, key_id = await _make_a(known)
-        async with database_of(environ, both, template=alone):
+        async with new_database(environ, f"tga_both_{worker}", template=alone) as both:
+            known = replace(known, both=both)
             b, key_of_b, keys_of_b = await _make_b(known, shared, only_a)
             accounts = [await _account_of(known, tenant_id) for tenant_id in (a, b)]
             yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), accounts[0], accounts[1])

@@ -18,7 +18,7 @@ from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.programs import INGEST, add_account, program, texts_of
 from testkit.servers import OwnServers
-from tests.conftest import Admin, scratch_database
+from tests.conftest import Admin, redis_url, scratch_database
 
 CHANNELS_EACH = 2
 SLOW_SECONDS = 1.5
@@ -116,7 +116,7 @@ async def installed(servers: OwnServers, telegram: ControlClient, folder: Path, 
     """The programs end before what they use. `tga` is migrated when a server starts, and nobody uses it."""
     common = {"TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key(), "INGEST_PORT": "0"}
     async with scratch_database(servers.environ(), f"ingest_{number}", template="tga") as environ:
-        environ |= {"REDIS_URL": environ["REDIS_URL"].removesuffix("/0") + f"/{number}", "PARSER_SCHEDULER_INTERVAL_SEC": "5", **common, **more}
+        environ |= {"REDIS_URL": redis_url(environ, number), "PARSER_SCHEDULER_INTERVAL_SEC": "5", **common, **more}
         settings = read_settings(environ)
         admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
         async with assemble(settings, with_accounts=True) as app:

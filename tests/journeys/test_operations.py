@@ -19,7 +19,7 @@ from telegram_simulator.world.demo.packs import packs
 from testkit.engines import free_port
 from testkit.programs import program
 from testkit.simulators import simulator
-from tests.conftest import scratch_database
+from tests.conftest import redis_url, scratch_database
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 TRY_IT = (DOCS / "try-it.md").read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     with simulator("demo", limits="telegram") as telegram:
         without_s3 = {name: value for name, value in environ.items() if not name.startswith("S3_")}
         async with scratch_database(without_s3 | {"FILES_DIR": str(folder / "files")}, "tga_try_it") as own:
-            own |= {"REDIS_URL": own["REDIS_URL"].removesuffix("/0") + "/13", "PARSER_SCHEDULER_INTERVAL_SEC": "5", "PATH": os.environ["PATH"]}
+            own |= {"REDIS_URL": redis_url(own, -3), "PARSER_SCHEDULER_INTERVAL_SEC": "5", "PATH": os.environ["PATH"]}
             own |= {f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")}
             ports = {"8011": own["INGEST_PORT"], "8012": own["WORKER_PORT"], "8000": own["API_PORT"]}
             ports |= {"8443": str(telegram.where["ports"]["2"])}

@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from redis.asyncio import Redis
@@ -15,7 +16,7 @@ from testkit.engines import Engine, running_engine
 @pytest.mark.turns("REDIS_URL")
 async def test_the_client_speaks_to_the_database_of_its_url(environ: dict[str, str]) -> None:
     for number in (3, 7):
-        settings = read_settings({**environ, "REDIS_URL": environ["REDIS_URL"].replace("/0", f"/{number}")}).redis
+        settings = read_settings({**environ, "REDIS_URL": urlunsplit(urlsplit(environ["REDIS_URL"])._replace(path=f"/{number}"))}).redis
         async with open_redis(settings) as redis:
             assert int((await redis.client_info())["db"]) == number
 

@@ -26,7 +26,6 @@ from telegram_assistant.features.digests.interests import write_down
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.stories.keyword_trends import keep_day
 from telegram_assistant.features.watches.feeds import create_feed
-from telegram_assistant.features.watches.receivers import create_receiver
 from telegram_assistant.features.watches.watches import create_watch
 from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
@@ -34,6 +33,7 @@ from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.posts.versions import dump_meaning
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from testkit.receiving import make_receiver
 from testkit.rows import heavy_tailed_counts, make_writer, posts_of
 
 CHANNELS = 500
@@ -219,7 +219,7 @@ async def _watch(app: App, admin: Admin, tenant_id: TenantId) -> None:
     """Receivers, watches, and the alerts of the newest posts, silences and stories; then the names of the last days."""
     stores, now = app.tenant(tenant_id), datetime.now(UTC)
     receivers = [
-        (await create_receiver(kind, name, address, stores=stores, language="en", created_by="bench")).receiver.receiver_id
+        (await make_receiver(kind, name, address, stores=stores, sealer=app.sealer, guard=app.outbound_guard)).receiver_id
         for name, (kind, address) in RECEIVERS.items()
     ]
     for number, (name, target) in enumerate(WATCHES.items()):

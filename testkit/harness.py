@@ -69,7 +69,7 @@ def finish(result: Mapping[str, Any], options: argparse.Namespace, *limits: Limi
 
 BUCKET = "tests"
 """Tests and benches leave files; in a bucket of their own they do not keep a development database from sweeping its files."""
-OWN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "S3_BUCKET": BUCKET}
+OWN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "S3_BUCKET": BUCKET, "SECRET_KEY": "secret of an installation that is measured"}
 """Benches do everything with one login, and so does what they start."""
 
 

@@ -28,6 +28,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 structlog.configure(processors=[structlog.stdlib.add_log_level, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
 
 REDIS_DATABASES = 16
+SECRET_KEY = secrets.token_urlsafe(32)
+"""Of the installation under test."""
 
 type Admin = asyncpg.Connection[asyncpg.Record]
 
@@ -65,7 +67,7 @@ def in_database(environ: dict[str, str], name: str) -> dict[str, str]:
 def environ() -> dict[str, str]:
     if "DATABASE_INGEST_URL" not in os.environ:
         pytest.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"', returncode=2)
-    return {**os.environ, "S3_BUCKET": BUCKET}
+    return {**os.environ, "S3_BUCKET": BUCKET, "SECRET_KEY": SECRET_KEY}
 
 
 def redis_url(environ: dict[str, str], offset: int) -> str:
@@ -120,8 +122,8 @@ async def template(environ: dict[str, str], worker: str) -> AsyncIterator[str]:
 async def database(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[dict[str, str]]:
     """This process's own migrated database and its own part of Redis, as an environment."""
     async with scratch_database(environ, f"tga_test_{worker}", template=template) as own:
-        process = os.environ.get("PYTEST_XDIST_WORKER", "")
-        yield {**own, "REDIS_URL": redis_url(environ, 1 + int(process.removeprefix("gw")) if process else -1)}
+        process = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+        yield {**own, "REDIS_URL": redis_url(environ, 1 + int(process) if process.isdecimal() else -1)}
 
 
 @pytest.fixture(scope="session")

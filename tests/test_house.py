@@ -46,11 +46,11 @@ def test_lock_files_hold_hashes_and_no_addresses() -> None:
         assert all("--hash=sha256:" in requirement for requirement in requirements)
 
 
-def test_a_file_over_300_lines_says_why() -> None:
+def test_a_file_over_400_lines_says_why() -> None:
     long = [
         str(file.relative_to(CHECKOUT))
         for file in CODE
-        if len(file.read_text(encoding="utf-8").splitlines()) > 300 and "long because" not in file.read_text(encoding="utf-8")
+        if len(file.read_text(encoding="utf-8").splitlines()) > 400 and "long because" not in file.read_text(encoding="utf-8")
     ]
     assert long == []
 

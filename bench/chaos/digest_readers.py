@@ -13,14 +13,15 @@ import asyncpg
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.people.digest_plan import DigestPlan
 from telegram_assistant.domain.stories.story import LinkKind
-from telegram_assistant.domain.watches.delivery import ReceiverKind, new_secret
+from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import DatabaseLogin, Settings
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, person_stores, system_stores, tenant_stores
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
-from testkit.receiving import MailServer, Webhook, served
+from testkit.receiving import MailServer, Webhook, make_receiver, served
 from testkit.stories import store_story
 
 PEOPLE = 4
@@ -64,7 +65,7 @@ class DigestReaders:
         arrived = Counter(one.headers["webhook-id"] for one in self.webhook.taken)
         ids_of_digest: dict[str, set[str]] = defaultdict(set)
         for one in self.webhook.taken:
-            ids_of_digest[one.data["digest"]["digest_id"]].add(one.headers["webhook-id"])
+            ids_of_digest[one.data["data"]["digest_id"]].add(one.headers["webhook-id"])
         mailed = Counter(str(one["Message-ID"]).strip("<>").partition("@")[0] for one in self.mails.taken)
         digests: int = await self.admin.fetchval("SELECT count(*) FROM digests WHERE jsonb_array_length(content -> 'stories') > 0")
         return {
@@ -89,26 +90,25 @@ async def digest_readers(settings: Settings, admin: "asyncpg.Connection[asyncpg.
         open_pool(settings.database, DatabaseLogin.SYSTEM) as pool,
         open_pool(settings.database, DatabaseLogin.API) as api_pool,
     ):
-        system = system_stores(pool, Wakeup())
+        system, sealer = system_stores(pool, Wakeup()), Sealer(settings.web.secret_key.get_secret_value())
         tenant_id = await make_tenant(system)
         channels = [await make_channel(system) for _ in range(2)]
         for channel_id in channels:
             await system.channels.subscribe(tenant_id, make_subscription(channel_id))
         for number in range(PEOPLE):
-            await _make_reader(system, api_pool, tenant_id, number, webhook)
+            await _make_reader(system, api_pool, tenant_id, number, webhook, sealer)
         telling = asyncio.create_task(_keep_telling(system, settings, channels))
         yield DigestReaders(webhook, mails, admin, telling)
         telling.cancel()
 
 
-async def _make_reader(system: SystemStores, pool: Pool, tenant_id: TenantId, number: int, webhook: Webhook) -> None:
-    receivers = tenant_stores(pool, tenant_id).receivers
+async def _make_reader(system: SystemStores, pool: Pool, tenant_id: TenantId, number: int, webhook: Webhook, sealer: Sealer) -> None:
+    stores = tenant_stores(pool, tenant_id)
     addresses = ((ReceiverKind.WEBHOOK, f"{webhook.url}/{number}"), (ReceiverKind.EMAIL, f"reader{number}@desk.example"))
     made: list[UUID] = []
     for kind, address in addresses:
-        receiver_id = await receivers.create(kind, f"{kind} {number}", address, secret=new_secret(), language="en", created_by="bench")
-        assert receiver_id is not None
-        made.append(receiver_id)
+        receiver = await make_receiver(kind, f"{kind} {number}", address, stores=stores, sealer=sealer)
+        made.append(receiver.receiver_id)
     member = await system.users.join(tenant_id, f"reader {number}")
     await person_stores(pool, tenant_id, member.user_id).digests.set_plan(DigestPlan((time(),), receivers=tuple(made)))
 

@@ -39,6 +39,7 @@ from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
 from telegram_assistant.pages.webhooks import WebhookClient
 from telegram_assistant.reasons import Reason
+from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import CrawlSettings, DatabaseLogin, DatabaseSettings, EmbeddingSource, FilesSettings, Settings
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.database import Pool, open_pool
@@ -96,6 +97,10 @@ class ApiApp:
     """None without a store for media."""
     recent_tags: Recent[tuple[TagCount, ...]]
     recent_trends: Recent[tuple[ExplainedTrend, ...]]
+    outbound_guard: Guard
+    """Decides which addresses of receivers may be used."""
+    sealer: Sealer
+    """Seals with SECRET_KEY what leaves for the database or for an address."""
     probes: Mapping[str, Probe]
 
 
@@ -180,10 +185,7 @@ async def assemble(
         stack.push_async_callback(readers.close)
         guard = guard or Guard()
         page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard, readers=readers))
-        webhooks, mailer = (
-            WebhookClient(guard),
-            Mailer(settings.mail, settings.web.base_url or f"http://{settings.http.host}:{settings.http.api_port}"),
-        )
+        webhooks = WebhookClient(guard)
         stack.push_async_callback(webhooks.close)
         gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=api_app.redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
@@ -205,6 +207,8 @@ async def assemble(
             thumbnails=api_app.thumbnails,
             recent_tags=api_app.recent_tags,
             recent_trends=api_app.recent_trends,
+            outbound_guard=guard,
+            sealer=api_app.sealer,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
@@ -214,7 +218,16 @@ async def assemble(
             picture_analyzer=picture_analyzer,
             index=index,
             graph_index=graph_index,
-            sender=Sender(system.deliveries, api_app.tenant, api_app.person, webhooks, mailer, api_app.instance),
+            sender=Sender(
+                deliveries=system.deliveries,
+                tenant=api_app.tenant,
+                person=api_app.person,
+                webhooks=webhooks,
+                mailer=Mailer(settings.mail, settings.address),
+                sealer=api_app.sealer,
+                owner=api_app.instance,
+                per_hour=settings.delivery.per_hour,
+            ),
             story_builder=story_builder,
             collaborators={
                 "posts": system.posts,
@@ -295,6 +308,8 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         thumbnails=thumbnails,
         recent_tags=Recent(),
         recent_trends=Recent(),
+        outbound_guard=Guard(),
+        sealer=Sealer(settings.web.secret_key.get_secret_value()),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 

@@ -167,6 +167,11 @@ async def forget_alerts(app: App, now: datetime) -> str:
     return f"forgot {await app.system.watch_matching.forget(now - timedelta(days=90))}"
 
 
+async def forget_deliveries(app: App, now: datetime) -> str:
+    """Delete counts of mails from before yesterday, and secrets of webhooks that have been replaced."""
+    return f"forgot {await app.system.deliveries.forget(now - timedelta(days=1))}"
+
+
 PERIODIC = (
     Job("digests", timedelta(minutes=15), make_digests, lease=timedelta(hours=1)),
     Job("trends", timedelta(days=1), find_trends, lease=timedelta(hours=1)),
@@ -186,6 +191,7 @@ PERIODIC = (
     Job("watch_stories", timedelta(minutes=1), watch_stories),
     Job("watch_meanings", timedelta(minutes=1), watch_meanings),
     Job("forget_alerts", timedelta(days=1), forget_alerts),
+    Job("forget_deliveries", timedelta(days=1), forget_deliveries),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 

@@ -612,8 +612,8 @@ class WebSettings(SettingsGroup):
     secret_key: SecretStr = variable(
         "SECRET_KEY",
         SecretStr(""),
-        help="Secret of this installation, at least 32 letters, the same in every api process: the code that the first owner enters is made "
-        "from it. Empty: every process makes its own at its start.",
+        help="Secret of this installation, at least 32 letters, the same in every api and worker process: it seals the secrets of webhooks, and "
+        "links in mails and the code that the first owner enters are made from it. Empty: no webhooks and no e-mail.",
     )
     base_url: Annotated[str, AfterValidator(_base_url)] = variable(
         "BASE_URL", "", help="Address of the pages as people type it, like https://news.example; used in links. Empty: http://HTTP_HOST:API_PORT."
@@ -648,6 +648,17 @@ class MailSettings(SettingsGroup):
     user: str = variable("SMTP_USER", "", help="User name at the mail server. Empty: no login.")
     password: SecretStr = variable("SMTP_PASSWORD", SecretStr(""), help="Password at the mail server.")
     sender: str = variable("SMTP_FROM", "telegram-assistant@localhost", help="Sender of the mails, like news@example.org.")
+
+
+class DeliverySettings(SettingsGroup):
+    """How much leaves the installation."""
+
+    per_hour: int = variable(
+        "DELIVERIES_PER_HOUR",
+        2000,
+        help="Attempts to deliver alerts and digests that a tenant may make in an hour; the rest waits for the next hour.",
+        ge=1,
+    )
 
 
 class TelemetrySettings(SettingsGroup):
@@ -704,8 +715,14 @@ class Settings(SettingsGroup):
     api: ApiSettings
     web: WebSettings
     mail: MailSettings
+    delivery: DeliverySettings
     telemetry: TelemetrySettings
     process: ProcessSettings
+
+    @property
+    def address(self) -> str:
+        """Where the pages begin, as people type it."""
+        return self.web.base_url or f"http://{self.http.host}:{self.http.api_port}"
 
 
 @dataclass(frozen=True, slots=True)

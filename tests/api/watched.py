@@ -22,11 +22,12 @@ async def watch_channels(admin: Admin, tenant_id: TenantId, channels: list[Chann
         channels,
     )
     await admin.execute(
-        "INSERT INTO receivers (tenant_id, receiver_id, name, address, secret, created_by) VALUES ($1, $2, $3, 'https://example.com', $3, 'anna')",
+        "INSERT INTO receivers (tenant_id, receiver_id, name, address, created_by) VALUES ($1, $2, $3, 'https://example.com', 'anna')",
         tenant_id,
         own,
         name,
     )
+    await admin.execute("INSERT INTO receiver_secrets (tenant_id, receiver_id, sealed) VALUES ($1, $2, $3)", tenant_id, own, name)
     await admin.execute(
         "INSERT INTO deliveries (tenant_id, receiver_id, alert_id, due_at) SELECT tenant_id, $2, alert_id, now() FROM alerts WHERE tenant_id = $1",
         tenant_id,

@@ -4,32 +4,38 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from functools import partial
-from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.watches.delivery import PAUSED_AFTER, ReceiverKind, is_signed, new_secret
+from telegram_assistant.domain.watches.delivery import PAUSED_AFTER, ReceiverKind, new_secret, sign
 from telegram_assistant.domain.watches.watch import AlertSeverity, QuietHours, WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.watches.mail import Mailer
-from telegram_assistant.features.watches.receivers import create_receiver
 from telegram_assistant.features.watches.sending import LEASE, Sender, send_to_one
 from telegram_assistant.features.watches.watches import create_watch
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, person_stores, tenant_stores
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
-from testkit.receiving import MailServer, Webhook, served
+from testkit.receiving import OPEN_GUARD, MailServer, Request, Webhook, make_receiver, served
 from tests.conftest import Admin
 
-SECRET = new_secret()
+SEALER = Sealer("a secret of the installation, for tests")
+PER_HOUR = 1000
+
+
+def verify(secret: str, request: Request) -> None:
+    """Whether the request is signed with this secret. The desk's clock runs ahead, so the library cannot look at it."""
+    stamp = int(request.headers["webhook-timestamp"])
+    assert sign(secret, request.headers["webhook-id"], stamp, request.body) in request.headers["webhook-signature"].split()
 
 
 class Desk:
@@ -40,10 +46,11 @@ class Desk:
         self.stores: TenantStores = tenant_stores(pool, tenant_id)
         self.now = datetime.now(UTC) + timedelta(minutes=1)
         self.posted = 0
+        self.secret = ""
 
     async def receive(self, kind: ReceiverKind, address: str, **options: Any) -> UUID:
-        receiver_id = await self.stores.receivers.create(kind, "desk", address, secret=SECRET, language="ru", created_by="anna")
-        assert receiver_id is not None
+        made = await make_receiver(kind, "desk", address, stores=self.stores, sealer=SEALER, language="ru")
+        receiver_id, self.secret = made.receiver_id, made.secret
         target, chosen = WatchTarget(kind=WatchKind.WORDS, query="снег"), WatchOptions(receivers=(receiver_id,), **options)
         await create_watch("Снег", target, chosen, stores=self.stores, created_by="anna", now=self.now, zone=UTC)
         return receiver_id
@@ -77,18 +84,20 @@ async def mails() -> AsyncIterator[MailServer]:
 
 
 @pytest.fixture
-async def desk(system: SystemStores, pool: Pool, webhook: Webhook, admin: Admin) -> AsyncIterator[Desk]:
+async def desk(system: SystemStores, pool: Pool, admin: Admin) -> AsyncIterator[Desk]:
     await admin.execute("UPDATE receivers SET paused_at = now()")  # those of other tests
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, make_subscription(channel_id))
-    client = WebhookClient(Guard(ports=frozenset({webhook.port}), although_private=(ip_network("127.0.0.0/8"),)))
+    client = WebhookClient(OPEN_GUARD)
     sender = Sender(
-        system.deliveries,
-        lambda one: tenant_stores(pool, one),
-        partial(person_stores, pool),
-        client,
-        Mailer(read_group(MailSettings, {}), "http://here"),
-        "one",
+        deliveries=system.deliveries,
+        tenant=partial(tenant_stores, pool),
+        person=partial(person_stores, pool),
+        webhooks=client,
+        mailer=Mailer(read_group(MailSettings, {}), "http://here"),
+        sealer=SEALER,
+        owner="one",
+        per_hour=PER_HOUR,
     )
     yield Desk(system, pool, tenant_id, channel_id, sender)
     await client.close()
@@ -107,12 +116,11 @@ async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_
     webhook.status = 200
     desk.now += timedelta(minutes=15)
     await desk.send()
-    assert [one.data["alert"]["text"] for one in webhook.taken] == sent
+    assert [one.data["data"]["text"] for one in webhook.taken] == sent
     assert len({one.headers["webhook-id"] for one in webhook.taken}) == len(sent)
-    for one in webhook.taken:
-        stamp = int(one.headers["webhook-timestamp"])
-        assert is_signed(one.headers["webhook-signature"].removeprefix("v1="), SECRET, stamp, one.body)
-        assert not is_signed(one.headers["webhook-signature"].removeprefix("v1="), SECRET, stamp + 1, one.body)
+    for request in webhook.taken:
+        assert request.data["type"] == "alert.raised"
+        verify(desk.secret, request)
     state = await desk.state()
     assert (state.waiting, state.failures, state.trouble) == (0, 0, None)
 
@@ -121,15 +129,15 @@ async def test_a_process_that_was_killed_between_sending_and_noting_repeats_the_
     await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     await desk.raise_alert()
     other = replace(desk.sender, owner="killed")
-    receiver = await other.deliveries.claim(owner="killed", lease=LEASE, now=desk.now)
+    receiver = await other.deliveries.claim(owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR)
     assert receiver is not None
-    (lost,) = await other.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=desk.now, limit=1)
+    (lost,) = await other.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1)
     await desk.send()
     assert webhook.taken == []
     desk.now += LEASE + timedelta(seconds=1)
     await desk.send()
     assert [one.headers["webhook-id"] for one in webhook.taken] == [str(lost.delivery_id)]
-    assert await other.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=desk.now, limit=1) == ()
+    assert await other.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1) == ()
 
 
 async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(desk: Desk, webhook: Webhook) -> None:
@@ -148,7 +156,7 @@ async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(de
     await desk.send()
     assert await desk.stores.receivers.replay(receiver_id, since=desk.now - timedelta(minutes=1)) == 2
     await desk.send()
-    assert [one.data["alert"]["text"] for one in webhook.taken] == sent * 2
+    assert [one.data["data"]["text"] for one in webhook.taken] == sent * 2
     assert len({one.headers["webhook-id"] for one in webhook.taken}) == 2
 
 
@@ -163,10 +171,10 @@ async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(desk:
     await admin.execute("UPDATE watches SET severity = $1 WHERE watch_id = $2", AlertSeverity.CRITICAL, (await desk.stores.watches.all())[0].watch_id)
     await desk.raise_alert()
     await desk.send()
-    assert [one.data["alert"]["text"] for one in webhook.taken] == ["Снег номер 2"]
+    assert [one.data["data"]["text"] for one in webhook.taken] == ["Снег номер 2"]
     desk.now = here + timedelta(hours=1, minutes=1)
     await desk.send()
-    assert [one.data["alert"]["text"] for one in webhook.taken] == ["Снег номер 2", "Снег номер 1"]
+    assert [one.data["data"]["text"] for one in webhook.taken] == ["Снег номер 2", "Снег номер 1"]
 
 
 @pytest.mark.parametrize(
@@ -189,9 +197,9 @@ async def test_quiet_hours_are_those_of_the_persons_zone(admin: Admin, begins: t
 )
 async def test_a_webhook_inside_the_network_is_refused(desk: Desk, address: str) -> None:
     with pytest.raises(Rejected):
-        await create_receiver(ReceiverKind.WEBHOOK, "inside", address, stores=desk.stores, language="en", created_by="anna")
+        await make_receiver(ReceiverKind.WEBHOOK, "inside", address, stores=desk.stores, sealer=SEALER, guard=Guard())
     inside = WebhookClient(Guard())
-    assert await inside.send(address, b"{}", secret=SECRET, delivery_id=UUID(int=1), now=desk.now) is not None
+    assert (await inside.send(address, b"{}", active_secrets=[new_secret()], message_id=UUID(int=1), now=desk.now)).trouble is not None
     await inside.close()
 
 

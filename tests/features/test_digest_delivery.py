@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from ipaddress import ip_network
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,23 +11,24 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
 from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty
 from telegram_assistant.domain.people.digest_plan import DigestPlan
-from telegram_assistant.domain.watches.delivery import ReceiverKind, is_signed, new_secret
+from telegram_assistant.domain.watches.delivery import ReceiverKind, new_secret
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests.digests import set_plan
 from telegram_assistant.features.watches.feeds import OWN_DIGESTS, create_feed, find_feed, read_feed
 from telegram_assistant.features.watches.mail import Mailer
 from telegram_assistant.features.watches.sending import LEASE, Sender, send_to_one
-from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import ApiStores, PersonStores, SystemStores, TenantStores, person_stores, tenant_stores
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from testkit.factories import fresh_number, make_tenant
-from testkit.receiving import MailServer, Webhook, served
+from testkit.receiving import OPEN_GUARD, MailServer, Webhook, make_receiver, served
 from tests.conftest import Admin
 
-SECRET = new_secret()
+SEALER = Sealer("a secret of the installation, for tests")
+PER_HOUR = 1000
 POST = PostId(ChannelId(77), MessageId(5))
 
 
@@ -52,9 +52,8 @@ class Reader:
     now: datetime
 
     async def receiver(self, kind: ReceiverKind, address: str) -> UUID:
-        made = await self.stores.receivers.create(kind, str(uuid4()), address, secret=SECRET, language="ru", created_by="anna")
-        assert made is not None
-        return made
+        name = str(uuid4())
+        return (await make_receiver(kind, name, address, stores=self.stores, sealer=SEALER, language="ru")).receiver_id
 
     async def send(self, sender: Sender | None = None) -> None:
         while await send_to_one(sender or self.sender, clock=lambda: self.now):
@@ -74,14 +73,23 @@ async def mails() -> AsyncIterator[MailServer]:
 
 
 @pytest.fixture
-async def reader(system: SystemStores, pool: Pool, webhook: Webhook, mails: MailServer, admin: Admin) -> AsyncIterator[Reader]:
+async def reader(system: SystemStores, pool: Pool, mails: MailServer, admin: Admin) -> AsyncIterator[Reader]:
     await admin.execute("UPDATE receivers SET paused_at = now()")  # those of other tests
     tenant_id = await make_tenant(system)
     user_id = (await system.users.join(tenant_id, f"reader {fresh_number()}")).user_id
-    client = WebhookClient(Guard(ports=frozenset({webhook.port}), although_private=(ip_network("127.0.0.0/8"),)))
+    client = WebhookClient(OPEN_GUARD)
     post_office = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(mails.port), "SMTP_SECURITY": "none", "SMTP_FROM": "news@desk.example"}
     mailer = Mailer(read_group(MailSettings, post_office), "http://here")
-    sender = Sender(system.deliveries, partial(tenant_stores, pool), partial(person_stores, pool), client, mailer, "one")
+    sender = Sender(
+        deliveries=system.deliveries,
+        tenant=partial(tenant_stores, pool),
+        person=partial(person_stores, pool),
+        webhooks=client,
+        mailer=mailer,
+        sealer=SEALER,
+        owner="one",
+        per_hour=PER_HOUR,
+    )
     own = person_stores(pool, tenant_id, user_id)
     yield Reader(system, tenant_stores(pool, tenant_id), own, tenant_id, user_id, sender, datetime.now(UTC) + timedelta(minutes=1))
     await client.close()
@@ -98,22 +106,22 @@ async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives
     webhook.status = 200
     reader.now += timedelta(minutes=1)
     killed = replace(reader.sender, owner="killed")
-    receiver = await killed.deliveries.claim(owner="killed", lease=LEASE, now=reader.now)
+    receiver = await killed.deliveries.claim(owner="killed", lease=LEASE, now=reader.now, per_hour=PER_HOUR)
     assert receiver is not None
-    (sent,) = await killed.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=reader.now, limit=1)
+    (sent,) = await killed.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=reader.now, per_hour=PER_HOUR, limit=1)
     body = b"{}"  # sent by a process that was killed before it could note it
-    assert await killed.webhooks.send(webhook.url, body, secret=SECRET, delivery_id=sent.delivery_id, now=reader.now) is None
+    sent_by_killed = await killed.webhooks.send(webhook.url, body, active_secrets=[new_secret()], message_id=sent.delivery_id, now=reader.now)
+    assert sent_by_killed.trouble is None
     reader.now += LEASE + timedelta(seconds=1)
     await reader.send()
     ids = [one.headers["webhook-id"] for one in webhook.taken]
     assert (len(ids), len(set(ids))) == (3, 2)
     assert ids.count(str(sent.delivery_id)) == 2
-    for one in webhook.taken[1:]:
-        assert is_signed(one.headers["webhook-signature"].removeprefix("v1="), SECRET, int(one.headers["webhook-timestamp"]), one.body)
-        assert one.data["type"] == "digest"
-        assert one.data["id"] == one.headers["webhook-id"]
-        assert [story["headline"] for story in one.data["digest"]["items"]] == ["Мост закрыли"]
-        assert one.data["digest"]["link"].endswith(f"/digest/{digest_id}")
+    for request in webhook.taken[1:]:
+        assert request.data.keys() == {"type", "timestamp", "data"}
+        assert request.data["type"] == "digest.ready"
+        assert [story["headline"] for story in request.data["data"]["items"]] == ["Мост закрыли"]
+        assert request.data["data"]["link"].endswith(f"/digest/{digest_id}")
     assert [one.waiting for one in await reader.stores.receivers.all()] == [0, 0]
 
 
@@ -140,8 +148,8 @@ async def test_a_digest_is_a_mail_in_html_and_plain_text_and_alerts_do_not_mix_w
 
 async def test_a_plan_chooses_only_receivers_of_its_own_tenant(reader: Reader, system: SystemStores, pool: Pool, webhook: Webhook) -> None:
     other = tenant_stores(pool, await make_tenant(system))
-    foreign = await other.receivers.create(ReceiverKind.WEBHOOK, "theirs", webhook.url, secret=SECRET, language="en", created_by="b")
-    assert foreign is not None
+    made = await make_receiver(ReceiverKind.WEBHOOK, "theirs", webhook.url, stores=other, sealer=SEALER)
+    foreign = made.receiver_id
     with pytest.raises(Missing):
         await set_plan(["08:00"], ["1"], "short", zone="UTC", stores=reader.stores, digests=reader.own.digests, receivers=[foreign])
     await reader.own.digests.save(uuid4(), make_digest("Мост"), receivers=(foreign,))

@@ -88,6 +88,13 @@ CASES: dict[str, PageCase] = {
     "watches.delete": PageCase(lambda one: f"/watches/{UUID(int=one.a)}/delete", lambda one: f"/watches/{UUID(int=one.b)}/delete", status=303),
     "receivers.show": PageCase(lambda _: "/receivers"),
     "receivers.create": PageCase(lambda _: "/receivers", form=lambda _: {"kind": "email", "name": "desk", "address": "anna@desk.example"}),
+    "receivers.confirm": PageCase(
+        lambda one: f"/receivers/{UUID(int=one.a)}/confirm",
+        lambda one: f"/receivers/{UUID(int=one.b)}/confirm",
+        form=lambda _: {"code": "AAAAAAAA"},
+    ),
+    "receivers.send_code": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/code", lambda one: f"/receivers/{UUID(int=one.b)}/code", status=303),
+    "receivers.replace_secret": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/secret", lambda one: f"/receivers/{UUID(int=one.b)}/secret"),
     "receivers.resume": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/resume", lambda one: f"/receivers/{UUID(int=one.b)}/resume", status=303),
     "receivers.pause": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/pause", lambda one: f"/receivers/{UUID(int=one.b)}/pause", status=303),
     "receivers.replay": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/replay", lambda one: f"/receivers/{UUID(int=one.b)}/replay", status=303),

@@ -37,10 +37,12 @@ async def watch_everything(admin: Admin, tenant_id: TenantId) -> None:
     )
     await admin.execute(
         """
-        INSERT INTO receivers (tenant_id, kind, name, address, created_by, failures, retry_at, trouble, paused_at, delivered_at) VALUES
-            ($1, 'webhook', 'Редакция', 'https://desk.example/alerts', 'anna', 0, NULL, NULL, NULL, now() - interval '5 minutes'),
-            ($1, 'webhook', 'Архив', 'https://archive.example/a/long/address/that/goes/on/and/on', 'anna', 4, now(), $2, NULL, NULL),
-            ($1, 'email', 'Дежурный', 'duty@desk.example', 'anna', 90, NULL, $2, now(), NULL)
+        INSERT INTO receivers (tenant_id, kind, name, address, created_by, failures, retry_at, trouble, paused_at, delivered_at, confirmed_at)
+        VALUES
+            ($1, 'webhook', 'Редакция', 'https://desk.example/alerts', 'anna', 0, NULL, NULL, NULL, now() - interval '5 minutes', now()),
+            ($1, 'webhook', 'Архив', 'https://archive.example/a/long/address/that/goes/on/and/on', 'anna', 4, now(), $2, NULL, NULL, now()),
+            ($1, 'email', 'Дежурный', 'duty@desk.example', 'anna', 90, NULL, $2, now(), NULL, now()),
+            ($1, 'email', 'Новый читатель', 'reader@desk.example', 'anna', 0, NULL, NULL, NULL, now() - interval '1 minute', NULL)
         """,
         tenant_id,
         trouble,

@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
+from pydantic import BaseModel
+
 from telegram_assistant.api.request_context import RequestContext
-from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import member_named, tenant_named, with_app
 from telegram_assistant.cli.output import print_json
@@ -14,7 +15,7 @@ ALL = 100_000
 """Page size for commands that list everything where the API returns pages."""
 
 
-def print_endpoint[T: ResponseModel](
+def print_endpoint[T: BaseModel](
     endpoint: Callable[[RequestContext], Awaitable[T]], *, tenant: str = "default", person: str | None = None, with_graph: bool = False
 ) -> T:
     """Calls an endpoint as this tenant, or as this person in it, and prints its response."""

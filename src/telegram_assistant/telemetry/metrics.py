@@ -49,6 +49,14 @@ JOB_LAST_SUCCESS = Gauge("job_last_success_timestamp_seconds", "Unix time of the
 HTTP_ANSWERS = Counter("http_answers_total", "HTTP responses of /api/v1, by operation and status code.", ["operation", "status"], registry=REGISTRY)
 HTTP_SECONDS = Histogram("http_answer_seconds", "Response time of /api/v1, by operation.", ["operation"], registry=REGISTRY)
 
+DELIVERIES = Counter(
+    "deliveries_total",
+    "Attempts to deliver alerts and digests, by kind of receiver and outcome (delivered, failed).",
+    ["kind", "outcome"],
+    registry=REGISTRY,
+)
+_from_zero(DELIVERIES, ("webhook", "email"), ("delivered", "failed"))
+
 _STAGE = ["stage"]
 STAGE_PROCESSED = Counter("stage_processed_total", "Stream entries that the stage has finished.", _STAGE, registry=REGISTRY)
 STAGE_FAILED = Counter("stage_failed_total", "Failed attempts of the stage.", _STAGE, registry=REGISTRY)

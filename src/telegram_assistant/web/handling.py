@@ -34,7 +34,7 @@ from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, set_cookie
 from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
 from telegram_assistant.web.live import EVENTS, OVER
-from telegram_assistant.web.page import Action, AnyRoute, FormLimits, Page, PageInTenant
+from telegram_assistant.web.page import Action, AnyRoute, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
 from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, uuid_of
 
@@ -115,7 +115,7 @@ class PageHandler:
     async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None) -> View:
         form = FormData()
         if isinstance(route, Action):
-            form = await self._own_form(asked, route.limits)
+            form = await self._own_form(asked, route)
         common: dict[str, Any] = {
             "request": asked.request,
             "app": self._app,
@@ -137,9 +137,9 @@ class PageHandler:
         stores, own = self._app.tenant(membership.tenant_id), self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
 
-    async def _own_form(self, asked: _PageRequest, limits: FormLimits) -> FormData:
-        """Reads a form, if it comes from a page of ours."""
-        request = asked.request
+    async def _own_form(self, asked: _PageRequest, route: Action[Any]) -> FormData:
+        """Reads a form, if it comes from a page of ours, or its address is a proof."""
+        request, limits = asked.request, route.limits
         announced = request.headers.get("content-length", "")
         if not announced.isdecimal() or int(announced) > limits.max_bytes:
             raise Rejected(FORM_TOO_LARGE)
@@ -147,6 +147,8 @@ class PageHandler:
             form = await request.form(max_fields=limits.max_fields, max_files=limits.max_files, max_part_size=limits.max_bytes)
         except HTTPException as error:
             raise Rejected(FORM_TOO_LARGE) from error
+        if route.is_proven_by_address:
+            return form
         token = request.headers.get(HEADER) or form.get(FIELD, "")
         if not is_same_site(request) or not isinstance(token, str) or not is_own_token(token, asked.cookie):
             raise Forbidden(FOREIGN)

@@ -51,6 +51,8 @@ class Action[V: View]:
     needs: KeyScope | None = None
     audited: str | None = None
     limits: FormLimits = FormLimits()
+    is_proven_by_address: bool = False
+    """The address itself shows that the sender may do this: programs that never opened a page of ours may send it."""
 
 
 type OpenRoute = Page[View] | Action[View]

@@ -41,6 +41,7 @@ from telegram_assistant.web.pages.reading import (
     search,
     spread,
     story,
+    subscriptions,
     tags,
     today,
     trends,
@@ -62,6 +63,11 @@ OPEN: tuple[OpenRoute, ...] = (
     Page("/link/{token}", login.show_link, "link.html", queries=1),
     Action("/link/{token}", login.use_link, "link.html"),
     Page("/feeds/{file}", feed_file.show, "", queries=8),
+    Page("/confirm/{token}", subscriptions.show_confirm, "subscription.html", queries=1),
+    Action("/confirm/{token}", subscriptions.confirm, "subscription.html"),
+    Page("/unsubscribe/{token}", subscriptions.show_unsubscribe, "subscription.html", queries=1),
+    Action("/unsubscribe/{token}", subscriptions.unsubscribe, "subscription.html", is_proven_by_address=True),
+    Action("/subscribe/{token}", subscriptions.subscribe_again, "subscription.html"),
 )
 """Everybody may open them."""
 
@@ -124,8 +130,11 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/watches/{watch}", watches.change, needs=KeyScope.WRITE, audited="change_watch"),
     Action("/watches/{watch}/pause", watches.pause, needs=KeyScope.WRITE, audited="pause_watch"),
     Action("/watches/{watch}/delete", watches.delete, needs=KeyScope.WRITE, audited="delete_watch"),
-    Page("/receivers", receivers.show, "receivers.html", queries=6, needs=KeyScope.ADMIN),
+    Page("/receivers", receivers.show, "receivers.html", queries=7, needs=KeyScope.ADMIN),
     Action("/receivers", receivers.create, "receivers.html", needs=KeyScope.ADMIN, audited="create_receiver"),
+    Action("/receivers/{receiver}/confirm", receivers.confirm, "receivers.html", needs=KeyScope.ADMIN, audited="confirm_receiver"),
+    Action("/receivers/{receiver}/code", receivers.send_code, needs=KeyScope.ADMIN, audited="send_receiver_code"),
+    Action("/receivers/{receiver}/secret", receivers.replace_secret, "receivers.html", needs=KeyScope.ADMIN, audited="replace_webhook_secret"),
     Action("/receivers/{receiver}/resume", receivers.resume, needs=KeyScope.ADMIN, audited="resume_receiver"),
     Action("/receivers/{receiver}/pause", receivers.pause, needs=KeyScope.ADMIN, audited="pause_receiver"),
     Action("/receivers/{receiver}/replay", receivers.replay, needs=KeyScope.ADMIN, audited="replay_receiver"),

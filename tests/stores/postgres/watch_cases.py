@@ -3,15 +3,18 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.people.person import new_token
 from telegram_assistant.domain.search.query import Query, Term
-from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.domain.watches.delivery import AlertReceiver, ReceiverKind
 from telegram_assistant.domain.watches.watch import AlertKind, WatchConditions, WatchKind, WatchOptions, WatchTarget
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.watches.previews import PreviewedAlert
+from telegram_assistant.stores.postgres.watches.receivers import NewReceiver
 from testkit.factories import World
 from tests.conftest import Admin
 
@@ -20,6 +23,7 @@ type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 TARGET = WatchTarget(kind=WatchKind.WORDS, query="снег")
 SNOW = WatchConditions(query=Query(alternatives=((Term("снег"),),)))
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR = datetime(2026, 11, 15, 8, tzinfo=UTC)
 
 
 def _named(name: str) -> ChannelId:
@@ -125,9 +129,81 @@ async def _receivers_all(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _receivers_create(stores: TenantStores, world: World) -> set[ChannelId]:
-    for one in await stores.receivers.all():
-        assert await stores.receivers.create(ReceiverKind.EMAIL, f"{one.name} x", "a@b.example", secret="", language="en", created_by="test")
+    for receiver in await stores.receivers.all():
+        new = NewReceiver(
+            receiver_id=(receiver_id := uuid4()),
+            kind=ReceiverKind.EMAIL,
+            name=f"{_named(receiver.name)} {receiver_id}",
+            address=f"{receiver_id}@desk.example",
+            language="en",
+            created_by="test",
+        )
+        assert await stores.receivers.create(new)
     return await _receivers_all(stores, world)
+
+
+async def _everybodys_receivers(world: World) -> list[AlertReceiver]:
+    return [receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()]
+
+
+async def _receivers_replace_secret(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {
+        _named(receiver.name)
+        for receiver in await _everybodys_receivers(world)
+        if await stores.receivers.replace_secret(receiver.receiver_id, "sealed", lasts=timedelta(days=1))
+    }
+
+
+async def _receivers_take_code_attempt(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {
+        _named(receiver.name)
+        for receiver in await _everybodys_receivers(world)
+        if await stores.receivers.take_code_attempt(receiver.receiver_id) == receiver.code_number
+    }
+
+
+async def _receivers_confirm(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {
+        _named(receiver.name)
+        for receiver in await _everybodys_receivers(world)
+        if await stores.receivers.confirm(receiver.receiver_id, receiver.code_number)
+    }
+
+
+async def _receivers_send_code(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {_named(receiver.name) for receiver in await _everybodys_receivers(world) if await stores.receivers.send_code(receiver.receiver_id)}
+
+
+async def _receivers_of_mail(world: World) -> list[AlertReceiver]:
+    """An e-mail address of each receiver, named after it."""
+    for tenant in (world.stores_a, world.stores_b):
+        await _receivers_create(tenant, world)
+    return [receiver for receiver in await _everybodys_receivers(world) if receiver.kind is ReceiverKind.EMAIL]
+
+
+async def _receivers_unsubscribe(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {
+        _named(receiver.name)
+        for receiver in await _receivers_of_mail(world)
+        if await stores.receivers.unsubscribe(receiver.receiver_id, quote("enough")) == receiver.address
+    }
+
+
+async def _receivers_subscribe_again(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {_named(receiver.name) for receiver in await _receivers_of_mail(world) if await stores.receivers.subscribe_again(receiver.receiver_id)}
+
+
+async def _receivers_is_unsubscribed(stores: TenantStores, world: World) -> set[ChannelId]:
+    receivers = await _receivers_of_mail(world)
+    for tenant in (world.stores_a, world.stores_b):
+        for receiver in receivers:
+            await tenant.receivers.unsubscribe(receiver.receiver_id, quote("enough"))
+    return {_named(receiver.name) for receiver in receivers if await stores.receivers.is_unsubscribed(receiver.address)}
+
+
+async def _receivers_attempts_in(stores: TenantStores, world: World) -> set[ChannelId]:
+    """The hour is counted once for a tenant: all of its receivers, or none."""
+    return await _receivers_all(stores, world) if await stores.receivers.attempts_in(HOUR) == 1 else set()
 
 
 async def _receivers_resume(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -186,6 +262,14 @@ WATCH_METHODS: dict[str, Case] = {
     "alerts.unread": _alerts_unread,
     "receivers.all": _receivers_all,
     "receivers.create": _receivers_create,
+    "receivers.replace_secret": _receivers_replace_secret,
+    "receivers.take_code_attempt": _receivers_take_code_attempt,
+    "receivers.confirm": _receivers_confirm,
+    "receivers.send_code": _receivers_send_code,
+    "receivers.is_unsubscribed": _receivers_is_unsubscribed,
+    "receivers.unsubscribe": _receivers_unsubscribe,
+    "receivers.subscribe_again": _receivers_subscribe_again,
+    "receivers.attempts_in": _receivers_attempts_in,
     "receivers.resume": _receivers_resume,
     "receivers.pause": _receivers_pause,
     "receivers.replay": _receivers_replay,
@@ -207,8 +291,10 @@ async def watch_channels(admin: Admin, tenant_id: TenantId, own: set[ChannelId])
             INSERT INTO alerts (tenant_id, watch_id, subject, channel_id, message, happened_at)
             SELECT $1, watch_id, 'post', name::bigint, 1, now() FROM watched RETURNING alert_id, channel_id),
         receiving AS (
-            INSERT INTO receivers (tenant_id, name, address, created_by) SELECT $1, c::text, 'https://example.com', 'test' FROM channels
+            INSERT INTO receivers (tenant_id, name, address, created_by) SELECT $1, c::text, 'https://example.com/' || c, 'test' FROM channels
             RETURNING receiver_id, name),
+        shared AS (
+            INSERT INTO delivery_shares (tenant_id, served_at, hour, attempts) VALUES ($1, now(), $3, 1)),
         delivered AS (
             INSERT INTO deliveries (tenant_id, receiver_id, alert_id, due_at, delivered_at)
             SELECT $1, r.receiver_id, a.alert_id, now(), now() FROM raised a JOIN receiving r ON r.name = a.channel_id::text)
@@ -217,4 +303,5 @@ async def watch_channels(admin: Admin, tenant_id: TenantId, own: set[ChannelId])
         """,
         tenant_id,
         list(own),
+        HOUR,
     )

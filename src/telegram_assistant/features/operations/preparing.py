@@ -22,7 +22,7 @@ COMMANDS = "commands"
 NEEDS: Mapping[str, tuple[str, ...]] = {
     COMMANDS: (*MADE, *LOGINS),
     "api": ("DATABASE_URL", "SECRET_KEY", "OPERATOR_KEY"),
-    "worker": ("DATABASE_URL", "DATABASE_SYSTEM_URL", "OPERATOR_KEY"),
+    "worker": ("DATABASE_URL", "DATABASE_SYSTEM_URL", "SECRET_KEY", "OPERATOR_KEY"),
     "ingest": ("DATABASE_URL", "DATABASE_INGEST_URL", "SESSION_ENCRYPTION_KEY", "OPERATOR_KEY"),
     "postgres": (PASSWORD,),
     "prometheus": ("OPERATOR_KEY",),

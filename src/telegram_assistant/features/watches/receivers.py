@@ -1,17 +1,25 @@
-"""Receivers of alerts: webhooks and e-mail addresses."""
+"""Receivers of alerts and digests: webhooks and e-mail addresses, confirmed before anything is sent to them."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from telegram_assistant.domain.understanding.pages import Unreadable
-from telegram_assistant.domain.watches.delivery import AlertReceiver, ReceiverKind, is_mail_address, new_secret
+from telegram_assistant.domain.watches.delivery import OLD_SECRET_LASTS, AlertReceiver, ReceiverKind, is_mail_address, new_secret
 from telegram_assistant.domain.watches.watch import MAX_NAME_LETTERS
 from telegram_assistant.errors import Conflicting, Missing, Rejected
+from telegram_assistant.features.watches.receiver_links import is_code_of, secret_purpose
 from telegram_assistant.features.watches.watches import NO_RECEIVER
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.reasons import Reason
+from telegram_assistant.sealing import NO_SECRET_KEY, Sealer
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.watches.receivers import NewReceiver
+
+UNSUBSCRIBED = Reason(
+    "address_unsubscribed",
+    "whoever reads this address has unsubscribed; only they can change that, on the page that the link in one of their mails opens",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,39 +29,102 @@ class CreatedReceiver:
     receiver: AlertReceiver
     secret: str
 
+    def __repr__(self) -> str:
+        return f"CreatedReceiver({self.receiver.receiver_id})"
+
 
 async def create_receiver(
-    kind: ReceiverKind, name: str, address: str, *, stores: TenantStores, language: str, created_by: str, guard: Guard | None = None
+    kind: ReceiverKind, name: str, address: str, *, stores: TenantStores, sealer: Sealer, guard: Guard, language: str, created_by: str
 ) -> CreatedReceiver:
-    """Raises Rejected if the address cannot be used, Conflicting if the name is taken."""
-    shown, where = " ".join(name.split()), address.strip()
-    if not 0 < len(shown) <= MAX_NAME_LETTERS:
+    """Sends a code to the address; nothing else is sent before somebody there has shown it.
+
+    Raises Rejected if the address cannot be used, Conflicting if the name or the address is taken.
+    """
+    shown_name = " ".join(name.split())
+    if not 0 < len(shown_name) <= MAX_NAME_LETTERS:
         raise Rejected(Reason("receiver_name_length", "a receiver needs a name of 1 to {most} letters", most=MAX_NAME_LETTERS))
-    if kind is ReceiverKind.WEBHOOK:
-        try:
-            (guard or Guard()).target(where)
-        except Unreadable as error:
-            raise Rejected(Reason("webhook_address_refused", "this address cannot be used: {why}", why=error.reason)) from error
-    elif not is_mail_address(where):
-        raise Rejected(Reason("mail_address_invalid", "this is no e-mail address"))
-    secret = new_secret() if kind is ReceiverKind.WEBHOOK else ""
-    receiver_id = await stores.receivers.create(kind, shown, where, secret=secret, language=language, created_by=created_by)
-    if receiver_id is None:
-        raise Conflicting(Reason("receiver_name_taken", "a receiver has this name already, or there are too many; choose another name or delete one"))
+    if not sealer.is_usable:
+        raise Rejected(NO_SECRET_KEY)
+    receiver_id, secret = uuid4(), new_secret() if kind is ReceiverKind.WEBHOOK else ""
+    new = NewReceiver(
+        receiver_id=receiver_id,
+        kind=kind,
+        name=shown_name,
+        address=await _checked_address(kind, address.strip(), stores=stores, guard=guard),
+        language=language,
+        created_by=created_by,
+        sealed_secret=sealer.seal(secret, purpose=secret_purpose(receiver_id)) if secret else "",
+    )
+    if not await stores.receivers.create(new):
+        raise Conflicting(
+            Reason(
+                "receiver_taken",
+                "a receiver has this name or this address already, or there are too many; choose another one, or delete one first",
+            )
+        )
     return CreatedReceiver(await find_receiver(receiver_id, stores=stores), secret)
 
 
+async def _checked_address(kind: ReceiverKind, address: str, *, stores: TenantStores, guard: Guard) -> str:
+    """The address in the form in which it is compared with others."""
+    if kind is ReceiverKind.WEBHOOK:
+        try:
+            return guard.target(address).url
+        except Unreadable as error:
+            raise Rejected(Reason("webhook_address_refused", "this address cannot be used: {why}", why=error.reason)) from error
+    if not is_mail_address(address):
+        raise Rejected(Reason("mail_address_invalid", "this is no e-mail address"))
+    if await stores.receivers.is_unsubscribed(address):
+        raise Rejected(UNSUBSCRIBED)
+    return address
+
+
 async def find_receiver(receiver_id: UUID, *, stores: TenantStores) -> AlertReceiver:
-    for one in await stores.receivers.all():
-        if one.receiver_id == receiver_id:
-            return one
+    for receiver in await stores.receivers.all():
+        if receiver.receiver_id == receiver_id:
+            return receiver
     raise Missing(NO_RECEIVER)
+
+
+async def confirm_receiver(receiver_id: UUID, typed: str, *, stores: TenantStores, sealer: Sealer) -> AlertReceiver:
+    """Raises Rejected if this is not the code of the last message."""
+    receiver = await find_receiver(receiver_id, stores=stores)
+    if receiver.confirmed_at is not None:
+        return receiver
+    code_number = await stores.receivers.take_code_attempt(receiver_id)
+    if code_number is None:
+        raise Rejected(Reason("receiver_codes_used_up", "too many wrong codes were typed; send a new code"))
+    if not is_code_of(typed, receiver_id, code_number, sealer=sealer):
+        raise Rejected(Reason("receiver_code_wrong", "this is not the code of the last message that was sent there"))
+    await stores.receivers.confirm(receiver_id, code_number)
+    return await find_receiver(receiver_id, stores=stores)
+
+
+async def send_code_again(receiver_id: UUID, *, stores: TenantStores) -> AlertReceiver:
+    """Sends a new code; earlier ones end. Raises Conflicting if the receiver is confirmed, Rejected if its reader has unsubscribed."""
+    receiver = await find_receiver(receiver_id, stores=stores)
+    if receiver.kind is ReceiverKind.EMAIL and await stores.receivers.is_unsubscribed(receiver.address):
+        raise Rejected(UNSUBSCRIBED)
+    if not await stores.receivers.send_code(receiver_id):
+        raise Conflicting(Reason("receiver_is_confirmed", "this receiver is confirmed already"))
+    return await find_receiver(receiver_id, stores=stores)
+
+
+async def replace_secret(receiver_id: UUID, *, stores: TenantStores, sealer: Sealer) -> CreatedReceiver:
+    """Requests are signed with both secrets for a day. Raises Missing if there is no such webhook."""
+    secret = new_secret()
+    sealed = sealer.seal(secret, purpose=secret_purpose(receiver_id))
+    if not await stores.receivers.replace_secret(receiver_id, sealed, lasts=OLD_SECRET_LASTS):
+        raise Missing(NO_RECEIVER)
+    return CreatedReceiver(await find_receiver(receiver_id, stores=stores), secret)
 
 
 async def resume_receiver(receiver_id: UUID, *, stores: TenantStores) -> AlertReceiver:
     """Tries the receiver again at once; what waits for it is delivered in order."""
-    if not await stores.receivers.resume(receiver_id):
-        raise Missing(NO_RECEIVER)
+    receiver = await find_receiver(receiver_id, stores=stores)
+    if receiver.kind is ReceiverKind.EMAIL and await stores.receivers.is_unsubscribed(receiver.address):
+        raise Rejected(UNSUBSCRIBED)
+    await stores.receivers.resume(receiver_id)
     return await find_receiver(receiver_id, stores=stores)
 
 

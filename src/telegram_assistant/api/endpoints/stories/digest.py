@@ -1,7 +1,6 @@
 """A digest of a tenant's stories."""
 
-from collections.abc import Callable
-from datetime import datetime, time, timedelta
+from datetime import time, timedelta
 from typing import Annotated
 from uuid import UUID
 
@@ -12,12 +11,11 @@ from pydantic.config import JsonDict
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import Moment, RequestModel, ResponseModel, Storable
-from telegram_assistant.domain.people.digest import DigestStory, Novelty
 from telegram_assistant.domain.people.digest_plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.digests import digests
 from telegram_assistant.features.digests.composing import compose
-from telegram_assistant.reasons import Reason
+from telegram_assistant.features.digests.digest_response import DigestResponse, digest_response
 
 area = Area("Digest", "What changed in the channels of a tenant, story by story, each sentence with the posts that say it.")
 
@@ -25,6 +23,7 @@ DAY = timedelta(days=1)
 EXAMPLE = {
     "novelty": "new",
     "headline": "The bridge is open again",
+    "link": "https://news.example/t/0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10/story/1234567890/42",
     "sentences": [{"text": "Cars cross it since six in the morning.", "post_ids": ["1234567890/42"], "others_say": []}],
     "channels": ["City news", "Traffic"],
     "first_posted_at": "2026-11-16T06:10:00Z",
@@ -66,41 +65,17 @@ class DigestPlanResponse(ResponseModel):
     receivers: list[UUID]
 
 
-class DigestSentenceResponse(ResponseModel):
-    """A sentence and the posts that say it. `others_say`: numbers that other channels give instead."""
-
-    text: str
-    post_ids: list[str]
-    others_say: list[str]
-
-
-class DigestStoryResponse(ResponseModel):
-    """A story. `channels` tell it, the first seen first; the first of `post_ids` names the story."""
-
-    novelty: Novelty
-    headline: str
-    sentences: list[DigestSentenceResponse]
-    channels: list[str]
-    first_posted_at: datetime
-    post_ids: list[str]
-    model: str = Field(description="The provider's model that wrote the sentences; empty if they stand in their first posts word for word.")
-    replaced: int = Field(description="Doubtful sentences of the model, shown as the sentence of the post.")
-    left_out: list[str] = Field(description="Why sentences of the model are not shown, one reason each.")
-
-
-class DigestResponse(ResponseModel):
-    """A digest of the time from `since` to `until`. `beyond`: stories of less weight for which there was no room."""
-
-    since: datetime
-    until: datetime
-    items: list[DigestStoryResponse]
-    beyond: int
-
-
 @area.get(
     "/digest",
     scope=KeyScope.READ,
-    example={"since": "2026-11-15T08:00:00Z", "until": "2026-11-16T08:00:00Z", "items": [EXAMPLE], "beyond": 3},
+    example={
+        "digest_id": None,
+        "link": None,
+        "since": "2026-11-15T08:00:00Z",
+        "until": "2026-11-16T08:00:00Z",
+        "items": [EXAMPLE],
+        "beyond": 3,
+    },
 )
 async def get_digest(
     context: Context,
@@ -112,7 +87,8 @@ async def get_digest(
     No provider is asked: stories are told in its words where it has summed them up before, otherwise in the posts' own words.
     """
     digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
-    return DigestResponse(since=digest.since, until=digest.until, items=[_story(one, context.say) for one in digest.stories], beyond=digest.beyond)
+    here = f"{context.app.settings.address}/t/{context.caller.tenant}"
+    return digest_response(digest, digest_id=None, here=here, say=context.say)
 
 
 @area.get("/digest/plan", scope=KeyScope.READ, example=PLAN_EXAMPLE)
@@ -147,21 +123,4 @@ def _plan(plan: DigestPlan) -> DigestPlanResponse:
         length=plan.length,
         zone=plan.zone,
         receivers=list(plan.receivers),
-    )
-
-
-def _story(one: DigestStory, say: Callable[[Reason], str]) -> DigestStoryResponse:
-    return DigestStoryResponse(
-        novelty=one.novelty,
-        headline=one.headline,
-        sentences=[
-            DigestSentenceResponse(text=said.text, post_ids=[str(post) for post in said.posts], others_say=list(said.others_say))
-            for said in one.sentences
-        ],
-        channels=list(one.channels),
-        first_posted_at=one.first_posted_at,
-        post_ids=[str(post) for post in one.posts],
-        model=one.model,
-        replaced=one.checks.replaced,
-        left_out=[say(reason) for reason in one.checks.reasons],
     )

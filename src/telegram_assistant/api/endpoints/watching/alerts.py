@@ -1,6 +1,5 @@
 """Alerts that watches have raised."""
 
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -12,9 +11,9 @@ from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import CursorText, Limit, Micros, Moment, PageResponse, RequestModel, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
-from telegram_assistant.domain.watches.watch import AlertKind, AlertSeverity
-from telegram_assistant.features.watches.alerts import link_of_alert, newest_alerts, see_alerts
-from telegram_assistant.stores.postgres.watches.alerts import Alert, AlertCursor
+from telegram_assistant.features.watches.alert_response import AlertResponse, alert_response
+from telegram_assistant.features.watches.alerts import newest_alerts, see_alerts
+from telegram_assistant.stores.postgres.watches.alerts import AlertCursor
 
 area = Area("Alerts", "What watches have found. A post's text is shown as the tenant sees it now.")
 
@@ -35,25 +34,6 @@ EXAMPLE = {
     "link": "https://t.me/citynews/42",
     "text": "Snow closes two stations",
 }
-
-
-class AlertResponse(ResponseModel):
-    """An alert. `channel` and `text` are empty if the tenant does not see them any more; a silence has no post."""
-
-    alert_id: UUID
-    watch_id: UUID
-    watch: str
-    kind: AlertKind
-    severity: AlertSeverity
-    happened_at: datetime
-    created_at: datetime
-    seen_at: datetime | None
-    seen_by: str | None
-    channel_id: int
-    channel: str
-    post_id: str | None
-    link: str
-    text: str
 
 
 class AlertsResponse(PageResponse):
@@ -96,25 +76,6 @@ async def see_alerts_of_tenant(context: Context, body: SeenRequest) -> SeenRespo
     """Mark alerts as seen, for everybody in the tenant."""
     seen = await see_alerts(body.alert_ids, stores=context.stores, by=context.caller.actor, until=body.until or context.now)
     return SeenResponse(seen=seen)
-
-
-def alert_response(alert: Alert) -> AlertResponse:
-    return AlertResponse(
-        alert_id=alert.alert_id,
-        watch_id=alert.watch_id,
-        watch=alert.watch,
-        kind=alert.kind,
-        severity=alert.severity,
-        happened_at=alert.happened_at,
-        created_at=alert.created_at,
-        seen_at=alert.seen_at,
-        seen_by=alert.seen_by,
-        channel_id=alert.channel_id,
-        channel=alert.channel,
-        post_id=None if alert.post_id is None else str(alert.post_id),
-        link=link_of_alert(alert),
-        text=alert.text,
-    )
 
 
 def _read_cursor(text: str | None) -> AlertCursor | None:

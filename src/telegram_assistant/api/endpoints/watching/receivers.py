@@ -25,13 +25,16 @@ EXAMPLE = {
     "address": "https://desk.example/alerts",
     "created_by": "anna",
     "created_at": "2026-11-15T08:00:00Z",
+    "confirmed_at": "2026-11-15T08:01:00Z",
     "failures": 0,
     "retry_at": None,
     "trouble": None,
     "paused_at": None,
     "delivered_at": "2026-11-15T09:30:00Z",
     "waiting": 0,
+    "old_secret_until": None,
 }
+SECRET_EXAMPLE = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD5P8ms4l1uPo="  # noqa: S105 -- for the documentation
 FEED_EXAMPLE = {
     "address_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f14",
     "kind": "watch",
@@ -46,7 +49,10 @@ ReceiverName = Annotated[Storable, Field(min_length=1, max_length=MAX_NAME_LETTE
 
 
 class ReceiverResponse(ResponseModel):
-    """A receiver. `trouble` says why the last attempt failed, `waiting` how many alerts and digests it has not got yet."""
+    """A receiver. `trouble` says why the last attempt failed, `waiting` how many alerts and digests it has not got yet.
+
+    Until `confirmed_at`, it gets nothing but its code. Until `old_secret_until`, requests are also signed with the secret before the last one.
+    """
 
     receiver_id: UUID
     kind: ReceiverKind
@@ -54,12 +60,14 @@ class ReceiverResponse(ResponseModel):
     address: str
     created_by: str
     created_at: datetime
+    confirmed_at: datetime | None
     failures: int
     retry_at: datetime | None
     trouble: str | None
     paused_at: datetime | None
     delivered_at: datetime | None
     waiting: int
+    old_secret_until: datetime | None
 
 
 class ReceiversResponse(ResponseModel):
@@ -92,6 +100,14 @@ class CreatedWebhookResponse(ResponseModel):
 
     receiver: ReceiverResponse
     secret: str
+
+
+class ConfirmRequest(RequestModel):
+    """The code of the last message that the receiver got."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"code": "K7QXN2PA"}]})
+
+    code: Annotated[Storable, Field(min_length=1, max_length=40)]
 
 
 class ReplayRequest(RequestModel):
@@ -154,31 +170,57 @@ async def list_receivers(context: Context) -> ReceiversResponse:
 @area.post(
     "/webhooks",
     scope=KeyScope.ADMIN,
-    example={"receiver": EXAMPLE, "secret": "whsec_hK3f9aYw0Xr8m1cJ2vQ6sT4nB7pL5dZxGuEiOaRk3Fh"},
+    example={"receiver": EXAMPLE | {"confirmed_at": None}, "secret": SECRET_EXAMPLE},
     status=201,
     is_secret=True,
 )
 async def create_webhook(context: Context, body: WebhookRequest) -> CreatedWebhookResponse:
     """Create a webhook.
 
-    Only this response contains the secret that signs its requests: `Webhook-Signature` is `v1=` and the hexadecimal HMAC-SHA256 of
-    `Webhook-Timestamp`, a full stop and the body.
+    Requests are signed as [Standard Webhooks](https://www.standardwebhooks.com) describes; only this response contains the secret. The first
+    request has the type `receiver.confirmation` and carries a code. Nothing else is sent before you confirm the receiver with that code, or the
+    receiver answers the request with the code alone or with `{"code": "…"}`.
     """
     context.note(name=body.name)
-    created = await receivers.create_receiver(
-        ReceiverKind.WEBHOOK, body.name, body.url, stores=context.stores, language=context.language, created_by=context.caller.actor
-    )
+    created = await _create(context, ReceiverKind.WEBHOOK, body.name, body.url, context.language)
     return CreatedWebhookResponse(receiver=_response(created.receiver, context), secret=created.secret)
 
 
-@area.post("/emails", scope=KeyScope.ADMIN, example=EXAMPLE | {"kind": "email", "address": "anna@desk.example"}, status=201)
+@area.post(
+    "/emails",
+    scope=KeyScope.ADMIN,
+    example=EXAMPLE | {"kind": "email", "address": "anna@desk.example", "confirmed_at": None},
+    status=201,
+)
 async def create_email(context: Context, body: EmailRequest) -> ReceiverResponse:
-    """Add an e-mail address."""
+    """Add an e-mail address. It gets a mail with a link and a code; nothing else is sent before one of them is used."""
     context.note(name=body.name)
-    created = await receivers.create_receiver(
-        ReceiverKind.EMAIL, body.name, body.address, stores=context.stores, language=body.language, created_by=context.caller.actor
-    )
-    return _response(created.receiver, context)
+    return _response((await _create(context, ReceiverKind.EMAIL, body.name, body.address, body.language)).receiver, context)
+
+
+@area.post("/receivers/{receiver_id}/confirm", scope=KeyScope.ADMIN, example=EXAMPLE)
+async def confirm_receiver(context: Context, receiver_id: ReceiverId, body: ConfirmRequest) -> ReceiverResponse:
+    """Confirm a receiver with the code that it got. After ten wrong codes a new one must be sent."""
+    confirmed = await receivers.confirm_receiver(receiver_id, body.code, stores=context.stores, sealer=context.app.sealer)
+    return _response(confirmed, context)
+
+
+@area.post("/receivers/{receiver_id}/code", scope=KeyScope.ADMIN, example=EXAMPLE | {"confirmed_at": None}, status=202, also=(409,))
+async def send_receiver_code(context: Context, receiver_id: ReceiverId) -> ReceiverResponse:
+    """Send a new code to a receiver that is not confirmed. Earlier codes end."""
+    return _response(await receivers.send_code_again(receiver_id, stores=context.stores), context)
+
+
+@area.post(
+    "/receivers/{receiver_id}/secret",
+    scope=KeyScope.ADMIN,
+    example={"receiver": EXAMPLE | {"old_secret_until": "2026-11-16T10:00:00Z"}, "secret": SECRET_EXAMPLE},
+    is_secret=True,
+)
+async def replace_webhook_secret(context: Context, receiver_id: ReceiverId) -> CreatedWebhookResponse:
+    """Make a new secret for a webhook. For a day, requests are signed with the old one, too: `webhook-signature` holds both."""
+    replaced = await receivers.replace_secret(receiver_id, stores=context.stores, sealer=context.app.sealer)
+    return CreatedWebhookResponse(receiver=_response(replaced.receiver, context), secret=replaced.secret)
 
 
 @area.post("/receivers/{receiver_id}/pause", scope=KeyScope.ADMIN, example=EXAMPLE | {"paused_at": "2026-11-15T10:00:00Z"})
@@ -239,6 +281,19 @@ async def revoke_feed_address(context: Context, address_id: AddressId) -> None:
     await feeds.revoke_feed(address_id, stores=context.stores)
 
 
+async def _create(context: Context, kind: ReceiverKind, name: str, address: str, language: str) -> receivers.CreatedReceiver:
+    return await receivers.create_receiver(
+        kind,
+        name,
+        address,
+        stores=context.stores,
+        sealer=context.app.sealer,
+        guard=context.app.outbound_guard,
+        language=language,
+        created_by=context.caller.actor,
+    )
+
+
 def _response(receiver: AlertReceiver, context: Context) -> ReceiverResponse:
     return ReceiverResponse(
         receiver_id=receiver.receiver_id,
@@ -247,12 +302,14 @@ def _response(receiver: AlertReceiver, context: Context) -> ReceiverResponse:
         address=receiver.address,
         created_by=receiver.created_by,
         created_at=receiver.created_at,
+        confirmed_at=receiver.confirmed_at,
         failures=receiver.failures,
         retry_at=receiver.retry_at,
         trouble=context.say(receiver.trouble),
         paused_at=receiver.paused_at,
         delivered_at=receiver.delivered_at,
         waiting=receiver.waiting,
+        old_secret_until=receiver.old_secret_until,
     )
 
 

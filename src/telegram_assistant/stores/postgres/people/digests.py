@@ -91,7 +91,8 @@ class PersonDigests:
 DELIVER = """
 INSERT INTO deliveries (delivery_id, receiver_id, digest_id, user_id, due_at)
 SELECT w.delivery_id, r.receiver_id, $1, current_person(), now()
-FROM unnest($2::uuid[], $3::uuid[]) AS w (receiver_id, delivery_id) JOIN receivers r USING (receiver_id) ON CONFLICT DO NOTHING
+FROM unnest($2::uuid[], $3::uuid[]) AS w (receiver_id, delivery_id) JOIN receivers r USING (receiver_id)
+WHERE r.confirmed_at IS NOT NULL ON CONFLICT DO NOTHING
 """
 
 

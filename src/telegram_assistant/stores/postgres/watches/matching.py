@@ -149,7 +149,7 @@ queued AS (
     SELECT a.tenant_id, r.receiver_id, a.alert_id,
            CASE WHEN a.severity = 'critical' THEN now() ELSE quiet_until(now(), w.quiet_from, w.quiet_until, w.zone) END
     FROM raised a JOIN watches w USING (tenant_id, watch_id)
-    JOIN receivers r ON r.tenant_id = a.tenant_id AND r.receiver_id = ANY (w.receivers)
+    JOIN receivers r ON r.tenant_id = a.tenant_id AND r.receiver_id = ANY (w.receivers) AND r.confirmed_at IS NOT NULL
     ORDER BY a.tenant_id, r.receiver_id, a.alert_id
 )
 SELECT count(*) FROM raised

@@ -7,8 +7,9 @@ from uuid import UUID
 from starlette.responses import Response
 
 from telegram_assistant.domain.watches.delivery import ReceiverKind
-from telegram_assistant.errors import Rejected
+from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.watches import feeds, receivers
+from telegram_assistant.stores.postgres.watches.deliveries import hour_of
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
 
@@ -25,10 +26,37 @@ async def create(view: TenantView) -> Content:
     except ValueError as error:
         raise Rejected(DAMAGED) from error
     created = await receivers.create_receiver(
-        kind, view.text("name"), view.text("address"), stores=view.stores, language=view.language.value, created_by=view.person.name
+        kind,
+        view.text("name"),
+        view.text("address"),
+        stores=view.stores,
+        sealer=view.app.sealer,
+        guard=view.app.outbound_guard,
+        language=view.language.value,
+        created_by=view.person.name,
     )
     view.note(name=created.receiver.name, kind=kind.value)
     return {**await _content(view), "created": created}
+
+
+async def confirm(view: TenantView) -> Content | Response:
+    try:
+        await receivers.confirm_receiver(_id(view), view.text("code"), stores=view.stores, sealer=view.app.sealer)
+    except Rejected as error:
+        if isinstance(error, Missing):
+            raise
+        return {**await _content(view), "error": error.reason, "unconfirmed": _id(view)}
+    return go(view.url("/receivers"))
+
+
+async def send_code(view: TenantView) -> Response:
+    await receivers.send_code_again(_id(view), stores=view.stores)
+    return go(view.url("/receivers"))
+
+
+async def replace_secret(view: TenantView) -> Content:
+    replaced = await receivers.replace_secret(_id(view), stores=view.stores, sealer=view.app.sealer)
+    return {**await _content(view), "replaced": replaced}
 
 
 async def resume(view: TenantView) -> Response:
@@ -68,17 +96,29 @@ async def revoke_feed(view: TenantView) -> Response:
 
 async def _content(view: TenantView) -> Content:
     stores = view.stores
-    known, addresses, watches, around, searches = await asyncio.gather(
-        stores.receivers.all(), stores.feed_addresses.all(), stores.watches.all(), view.own.reading.surroundings(), stores.saved_searches.all()
+    known, addresses, watches, around, searches, attempts = await asyncio.gather(
+        stores.receivers.all(),
+        stores.feed_addresses.all(),
+        stores.watches.all(),
+        view.own.reading.surroundings(),
+        stores.saved_searches.all(),
+        stores.receivers.attempts_in(hour_of(view.now)),
     )
+    per_hour = view.app.settings.delivery.per_hour
     return {
         "receivers": known,
+        "per_hour": per_hour,
+        "hour_ends": hour_of(view.now) + timedelta(hours=1) if attempts >= per_hour else None,
         "feeds": addresses,
         "watches": watches,
         "folders": around.folders,
         "searches": searches,
         "has_mail": bool(view.app.settings.mail.host),
+        "has_secret_key": view.app.sealer.is_usable,
         "created": None,
+        "replaced": None,
+        "error": None,
+        "unconfirmed": None,
         "feed_address": None,
     }
 

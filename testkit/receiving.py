@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Request:
 
     headers: dict[str, str]
     body: bytes
+    at: float = field(default_factory=time.time)
 
     @property
     def data(self) -> Any:

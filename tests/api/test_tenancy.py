@@ -19,7 +19,7 @@ type Asked = tuple[httpx.AsyncClient, Admin]
 
 OPERATIONS = {operation["operationId"]: (method, path) for path, methods in description()["paths"].items() for method, operation in methods.items()}
 MOMENT = re.compile(r"20\d\d-\d\d-\d\dT[0-9:.]+Z")
-RANDOM = re.compile(r"(?:tga|whsec|feed)_[A-Za-z0-9_-]{6,43}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+RANDOM = re.compile(r"whsec_[A-Za-z0-9+/=]+|(?:tga|feed)_[A-Za-z0-9_-]{6,43}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
 @pytest.fixture(scope="module")

@@ -154,24 +154,32 @@ def _delivery(row: asyncpg.Record) -> Delivery:
     return Delivery(row["delivery_id"], row["attempts"], row["created_at"], row["alert_id"], digest, row["code_number"])
 
 
-# A receiver that is not confirmed gets its code and nothing else.
+# Goes through the tenants in their turn and stops at the first one with a receiver that is due: it costs more the more tenants have
+# nothing to send, and nothing more for what waits. A receiver that is not confirmed gets its code and nothing else.
 CLAIM = """
 -- $1 owner, $2 end of the lease, $3 now, $4 tenants without a turn, $5 this hour, $6 attempts of a tenant per hour
 WITH chosen AS (
     SELECT r.tenant_id, r.receiver_id
-    FROM receivers r JOIN tenants t USING (tenant_id) LEFT JOIN delivery_shares s USING (tenant_id)
-    WHERE t.suspended_at IS NULL AND r.paused_at IS NULL
-      AND (r.retry_at IS NULL OR r.retry_at <= $3) AND (r.leased_until IS NULL OR r.leased_until < $3)
-      AND r.tenant_id <> ALL ($4::bigint[]) AND (s.hour = $5 AND s.attempts >= $6) IS NOT TRUE
-      AND EXISTS (
-        SELECT 1 FROM deliveries d
-        WHERE d.tenant_id = r.tenant_id AND d.receiver_id = r.receiver_id AND d.delivered_at IS NULL AND d.due_at <= $3
-          AND (d.code_number IS NULL) = (r.confirmed_at IS NOT NULL))
-    ORDER BY s.served_at NULLS FIRST, r.claimed_at NULLS FIRST, r.receiver_id LIMIT 1 FOR UPDATE OF r SKIP LOCKED
+    FROM (
+        SELECT s.tenant_id FROM delivery_shares s JOIN tenants t USING (tenant_id)
+        WHERE t.suspended_at IS NULL AND s.tenant_id <> ALL ($4::bigint[]) AND NOT (s.hour = $5 AND s.attempts >= $6)
+          AND EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant_id = s.tenant_id AND d.delivered_at IS NULL)
+        ORDER BY s.served_at, s.tenant_id OFFSET 0
+    ) turn
+    CROSS JOIN LATERAL (
+        SELECT c.tenant_id, c.receiver_id FROM receivers c
+        WHERE c.tenant_id = turn.tenant_id AND c.paused_at IS NULL
+          AND (c.retry_at IS NULL OR c.retry_at <= $3) AND (c.leased_until IS NULL OR c.leased_until < $3)
+          AND EXISTS (
+            SELECT 1 FROM deliveries d
+            WHERE d.tenant_id = c.tenant_id AND d.receiver_id = c.receiver_id AND d.delivered_at IS NULL AND d.due_at <= $3
+              AND (d.code_number IS NULL) = (c.confirmed_at IS NOT NULL))
+        ORDER BY c.claimed_at NULLS FIRST, c.receiver_id LIMIT 1 FOR UPDATE OF c SKIP LOCKED
+    ) r
+    LIMIT 1
 ),
 served AS (
-    INSERT INTO delivery_shares (tenant_id, served_at) SELECT tenant_id, $3 FROM chosen
-    ON CONFLICT (tenant_id) DO UPDATE SET served_at = excluded.served_at
+    UPDATE delivery_shares s SET served_at = $3 FROM chosen c WHERE s.tenant_id = c.tenant_id
 )
 UPDATE receivers r SET leased_by = $1, leased_until = $2, claimed_at = $3 FROM chosen c JOIN tenants t USING (tenant_id)
 WHERE r.tenant_id = c.tenant_id AND r.receiver_id = c.receiver_id

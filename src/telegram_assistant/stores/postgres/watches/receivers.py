@@ -49,6 +49,7 @@ class Receivers:
         async with self._transactions.begin() as connection:
             if not await connection.fetchval(CREATE, new.receiver_id, new.kind.value, new.name, new.address, new.language, new.created_by):
                 return False
+            await connection.execute("INSERT INTO delivery_shares DEFAULT VALUES ON CONFLICT DO NOTHING")
             if new.sealed_secret:
                 await connection.execute(INSERT_SEALED, new.receiver_id, new.sealed_secret)
             await connection.execute(SEND_CODE, new.receiver_id)

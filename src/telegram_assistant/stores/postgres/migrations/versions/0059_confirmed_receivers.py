@@ -116,13 +116,14 @@ def delivery_shares() -> None:
         """
         CREATE TABLE delivery_shares (
             tenant_id bigint PRIMARY KEY DEFAULT current_tenant() REFERENCES tenants ON DELETE CASCADE,
-            served_at timestamptz NOT NULL,
+            served_at timestamptz NOT NULL DEFAULT '-infinity',
             hour timestamptz NOT NULL DEFAULT '-infinity',
             attempts integer NOT NULL DEFAULT 0
         ) WITH (fillfactor = 50)
         """
     )
-    tenant_table("delivery_shares", "When a tenant had its last turn of deliveries, and its attempts in an hour.", "SELECT")
+    tenant_table("delivery_shares", "When a tenant had its last turn of deliveries, and its attempts in an hour.", "SELECT", "INSERT (tenant_id)")
+    op.execute("INSERT INTO delivery_shares (tenant_id) SELECT DISTINCT tenant_id FROM receivers")
 
 
 def letter_counts() -> None:

@@ -97,6 +97,11 @@ class Health:
         before = self._reports.get(part) or HealthReport(State.STARTING, datetime.now(UTC))
         self._reports[part] = replace(before, facts={**before.facts, **facts})
 
+    def state_of(self, part: str) -> State | None:
+        """The state that a part has reported; None if it has not."""
+        report = self._reports.get(part)
+        return None if report is None else report.state
+
     @property
     def state(self) -> State:
         """The worst state of all parts, and of the sections as they were last examined."""
@@ -108,7 +113,8 @@ class Health:
 
     async def summarize(self) -> HealthSummary:
         """Examines the sections and asks the required servers."""
-        away, *examined = await asyncio.gather(self.unavailable_servers(), *(_examine(section) for section in self._sections.values()))
+        examining = asyncio.gather(*(_examine(section) for section in self._sections.values()))
+        away, examined = await asyncio.gather(self.unavailable_servers(), examining)
         sections = dict(zip(self._sections, examined, strict=True))
         for name, facts in sections.items():
             before = self._section_reports.get(name)

@@ -29,7 +29,7 @@ class Program:
             deadline = time.monotonic() + 60  # a busy machine starts slowly
             while time.monotonic() < deadline:
                 try:
-                    if (await client.get(self.url(role, "/ready"))).status_code == 200:
+                    if (await client.get(self.url(role, "/readyz"))).status_code == 200:
                         return
                 except httpx.TransportError:
                     pass  # it does not listen yet

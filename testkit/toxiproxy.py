@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
@@ -43,3 +44,10 @@ class ToxiProxy:
     async def let(self, *, enabled: bool) -> None:
         """Connections through, or none; those that are open are cut."""
         await self._api.post(f"/proxies/{self._name}", json={"enabled": enabled})
+
+
+def through(url: str, port: int) -> str:
+    """The same address by way of a proxy on this port."""
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user}{at}127.0.0.1:{port}"))

@@ -1,14 +1,20 @@
 import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.clock import clock_loop, period_start, run_job, run_now
 from telegram_assistant.jobs import PERIODIC, Job, job_named
-from telegram_assistant.settings import Settings
+from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import fresh_number
+from testkit.toxiproxy import ToxiProxy, through
 
 
 def make_job(*, fails: bool = False, takes_seconds: float = 0.0, every: timedelta = timedelta(hours=1)) -> tuple[Job, list[datetime]]:
@@ -45,6 +51,55 @@ async def test_a_failing_job_is_red_here_and_on_the_replica_that_did_not_run_it(
         assert shown["status"] == "failing"
         assert "was refused" in str(shown["detail"])
         assert "abcdefgh" not in str(shown)
+
+
+async def test_a_job_that_could_not_be_claimed_once_is_as_its_last_run_says(database: dict[str, str], now: datetime) -> None:
+    """PostgreSQL is away for a moment after the job has run: its next period may be a day away."""
+    job, runs = make_job(every=timedelta(days=1))
+    failing, _ = make_job(every=timedelta(days=1), fails=True)
+    health = Health(probes={})
+    async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
+        for one in (job, failing):
+            await run_job(one, app=app, health=health, now=now)
+        await road.let(enabled=False)
+        await run_job(job, app=app, health=health, now=now)
+        assert health.parts()[f"job {job.name}"]["status"] == "failing"
+        await road.let(enabled=True)
+        for one in (job, failing):
+            await run_job(one, app=app, health=health, now=now)
+    assert len(runs) == 1
+    assert health.parts()[f"job {job.name}"]["status"] == "ok"
+    assert health.parts()[f"job {failing.name}"]["status"] == "failing"
+
+
+async def test_a_job_that_could_not_be_claimed_is_tried_again_soon(database: dict[str, str]) -> None:
+    job, runs = make_job(every=timedelta(days=1))
+    stopping, health = asyncio.Event(), Health(probes={})
+    async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
+        await road.let(enabled=False)
+        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,), claim_again_seconds=0.1).run(stopping))
+        async with asyncio.timeout(60):
+            while health.parts().get(f"job {job.name}", {}).get("status") != "failing":
+                await asyncio.sleep(0.02)
+            await road.let(enabled=True)
+            while health.parts()[f"job {job.name}"]["status"] != "ok":
+                await asyncio.sleep(0.02)
+        stopping.set()
+        await asyncio.wait_for(loop, 30)
+    assert len(runs) == 1
+
+
+@asynccontextmanager
+async def road_to_postgres(database: dict[str, str]) -> AsyncIterator[tuple[ToxiProxy, Settings]]:
+    """A connection to PostgreSQL that can be cut, and settings that use it."""
+    async with httpx.AsyncClient(base_url=os.environ["TEST_TOXIPROXY_URL"], timeout=10) as toxiproxy:
+        road = ToxiProxy(toxiproxy, "clock", urlsplit(database["DATABASE_URL"]).netloc.rpartition("@")[2])
+        await road.open()
+        urls = {name: through(database[name], road.port) for name in ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL")}
+        try:
+            yield road, read_settings({**database, **urls})
+        finally:
+            await road.close()
 
 
 async def test_the_clock_runs_a_job_for_the_period_in_which_it_starts_and_for_each_after(installation: Settings) -> None:

@@ -41,9 +41,9 @@ async def test_the_operators_pages_can_move_to_ports_of_their_own(database: dict
         for role in RoleName:
             await running.until_ready(role)
             own = f"http://127.0.0.2:{ports[f'{role.upper()}_OPERATIONS_PORT']}"
-            assert [(await client.get(running.url(role, path))).status_code for path in ("/health", "/ready")] == [200, 200]
+            assert [(await client.get(running.url(role, path))).status_code for path in ("/livez", "/readyz", "/ready", "/health")] == [200] * 4
             assert [(await client.get(running.url(role, path))).status_code for path in ("/health/details", "/metrics")] == [404, 404]
-            assert [(await client.get(own + path)).status_code for path in ("/health", "/ready", "/metrics")] == [200, 200, 200]
+            assert [(await client.get(own + path)).status_code for path in ("/livez", "/readyz", "/health", "/metrics")] == [200] * 4
             assert (await client.get(f"{own}/health/details")).json()["role"] == role
         assert (await client.post(running.url("ingest", "/api/v1/channels/1/poll"))).status_code == 404
         own = f"http://127.0.0.2:{ports['INGEST_OPERATIONS_PORT']}"

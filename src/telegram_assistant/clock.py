@@ -12,13 +12,15 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
 from telegram_assistant.jobs import Job, periodic_jobs
-from telegram_assistant.supervision import Loop
+from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import JOB_LAST_SUCCESS, JOB_RUNS
 from telegram_assistant.telemetry.scrubbing import scrub_text
 
 log = get_logger()
+
+CLAIM_AGAIN_SECONDS = 15.0
 
 
 async def run_now(job: Job, *, app: App, now: datetime) -> str:
@@ -47,16 +49,27 @@ def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
     return (clock_loop(app, health),) if app.settings.database.separates_system else ()
 
 
-def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None) -> Loop:
+def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None, claim_again_seconds: float = CLAIM_AGAIN_SECONDS) -> Loop:
     """Build the loop that runs the jobs."""
     chosen = periodic_jobs(app.settings) if jobs is None else jobs
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)
+        unclaimed: set[str] = set()
+
+        async def run_until_claimed(job: Job) -> None:
+            """A period that could not be claimed is tried again soon: the next one may begin a day later."""
+            while not await run_job(job, app=app, health=health, now=datetime.now(UTC)) and job.name not in unclaimed:
+                unclaimed.add(job.name)
+                await sleep_unless(stopping, claim_again_seconds)
+                unclaimed.discard(job.name)
+                if stopping.is_set():
+                    return
+
         async with asyncio.TaskGroup() as running:
 
             async def wake(job: Job) -> None:
-                running.create_task(run_job(job, app=app, health=health, now=datetime.now(UTC)))
+                running.create_task(run_until_claimed(job))
 
             for job in chosen:
                 pause = min(job.every, job.lease)  # a lease may end within the period
@@ -70,16 +83,27 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None)
     return Loop("clock", run)
 
 
-async def run_job(job: Job, *, app: App, health: Health, now: datetime) -> None:
-    """Run the job for the current period and for those that lost processes left unfinished. Its failure never leaves this function."""
+async def run_job(job: Job, *, app: App, health: Health, now: datetime) -> bool:
+    """Run the job for the current period and for those that lost processes left unfinished. Its failure never leaves this function.
+
+    Returns False if `job_runs` could not be asked.
+    """
     try:
         while (period := await app.system.job_runs.claim(job.name, period_start(now, job.every), instance=app.instance, lease=job.lease)) is not None:
             await _run_for(job, period, app=app, health=health, now=now)
         await _report_last(job, app=app, health=health)
     except Exception as error:
         JOB_RUNS.labels(job.name, "failed").inc()
-        log.exception("job_not_claimed", job=job.name)
-        health.report(f"job {job.name}", State.FAILING, scrub_text(f"{type(error).__name__}: {error}"))
+        if health.state_of(part_of(job)) is not State.FAILING:
+            log.exception("job_not_claimed", job=job.name)
+        health.report(part_of(job), State.FAILING, scrub_text(f"{type(error).__name__}: {error}"))
+        return False
+    return True
+
+
+def part_of(job: Job) -> str:
+    """Return the name of a job's part in health reports."""
+    return f"job {job.name}"
 
 
 async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime) -> None:
@@ -89,23 +113,27 @@ async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now:
         JOB_RUNS.labels(job.name, "failed").inc()
         log.exception("job_failed", job=job.name)
         why = scrub_text(f"{type(error).__name__}: {error}")
-        health.report(f"job {job.name}", State.FAILING, why, period_start=iso(period))
+        health.report(part_of(job), State.FAILING, why, period_start=iso(period))
         await app.system.job_runs.finish(job.name, period, instance=app.instance, error=why)
         return
     if await app.system.job_runs.finish(job.name, period, instance=app.instance, error=None):
         JOB_RUNS.labels(job.name, "ok").inc()
         JOB_LAST_SUCCESS.labels(job.name).set_to_current_time()
-    health.report(f"job {job.name}", State.OK, done, period_start=iso(period), last_run=iso(now))
+    health.report(part_of(job), State.OK, done, period_start=iso(period), last_run=iso(now))
 
 
 async def _report_last(job: Job, *, app: App, health: Health) -> None:
-    """Report the last run if another instance ran it."""
+    """Report what `job_runs` says of the last run, whichever instance ran it: a job that could not be claimed meanwhile may have run well."""
     last = await app.system.job_runs.last(job.name)
-    if last is None or last.instance == app.instance:
+    if last is None:
         return
-    JOB_RUNS.labels(job.name, "elsewhere").inc()
-    state = State.FAILING if last.error else State.OK
-    health.report(f"job {job.name}", state, last.error or f"ran on {last.instance.partition('#')[0]}", last_run=iso(last.started_at))
+    state, is_own = State.FAILING if last.error else State.OK, last.instance == app.instance
+    if not is_own:
+        JOB_RUNS.labels(job.name, "elsewhere").inc()
+    elif last.finished_at is None or health.state_of(part_of(job)) is state:
+        return  # this instance has said more about it, or will
+    detail = last.error or ("done" if is_own else f"ran on {last.instance.partition('#')[0]}")
+    health.report(part_of(job), state, detail, last_run=iso(last.started_at))
 
 
 def period_start(now: datetime, every: timedelta) -> datetime:

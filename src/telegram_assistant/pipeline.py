@@ -5,9 +5,10 @@ landing -> outbox -> posts.parsed -> post_persistence
             posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.crawl -> enrichment -> posts.enriched
 files   -> notices -> posts.vision.uploaded -> vision_analysis -> posts.vision.analyzed
 albums  -> notices -> albums.parsed, posts.vision.analyzed -> album_assembler -> album.assembled
-posts.enriched, album.assembled -> indexing -> posts.indexed -> stories -> stories.changed
-                                                             -> alerts
+posts.enriched, album.assembled -> indexing -> posts.indexed -> stories -> posts.grouped -> alerts
+                                                                        -> stories.changed
                                                              -> graph_indexing, if there is a graph
+held by stories -> notices -> posts.grouped
 """
 
 from telegram_assistant.settings import Settings

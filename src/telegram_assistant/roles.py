@@ -21,7 +21,7 @@ from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.server import HttpServer
-from telegram_assistant.api.status import RoleEndpoints, role_sites
+from telegram_assistant.api.status import RoleEndpoints, files_section, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
@@ -181,8 +181,9 @@ async def _assemble_for(settings: Settings, roles: Sequence[Role[App]], *, guard
 
 def _plan[A: ApiApp](role: Role[A], app: A) -> _RolePlan:
     """Build a role before any role starts. Raises CannotStart if it lacks what it needs."""
-    health = Health(probes=app.probes)
-    return _RolePlan(role.name, health, role.loops(app, health), role.endpoints(app))
+    endpoints = role.endpoints(app)
+    health = Health(probes=app.probes, sections={**endpoints.sections, **files_section(app.files)})
+    return _RolePlan(role.name, health, role.loops(app, health), endpoints)
 
 
 def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asyncio.TaskGroup) -> _Running:

@@ -9,10 +9,14 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
+from telegram_assistant.features.watches.overtaking import HELD_SECONDS, LOOK_SECONDS, HeldBranches, keep_overtaking
 from telegram_assistant.features.watches.sending import keep_sending
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource
+from telegram_assistant.stages.alerts import alerts
+from telegram_assistant.stages.indexing import indexing
+from telegram_assistant.stages.stories import stories
 from telegram_assistant.streams.coalescing import Coalescer
 from telegram_assistant.streams.monitoring import monitoring_loop
 from telegram_assistant.streams.notices import NoticeRelay
@@ -30,7 +34,8 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     improvements = (better_tags(app.tagger), better_sights(app.picture_analyzer), better_vectors(app.gate, app.system.post_states))
     improvement_loop = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
     stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
-    return (*stages, improvement_loop, *vectors_loops(app, health), graph_loop(app, health), throughput_loop(app), sending_loop(app))
+    upkeep = (*vectors_loops(app, health), graph_loop(app, health), throughput_loop(app))
+    return (*stages, overtaking_loop(app, health, stages_of(app.settings), ENDS), improvement_loop, *upkeep, sending_loop(app))
 
 
 def throughput_loop(app: App) -> Loop:
@@ -43,6 +48,22 @@ def throughput_loop(app: App) -> Loop:
 def sending_loop(app: App) -> Loop:
     """Build the loop that delivers alerts."""
     return Loop("alert_delivery", partial(keep_sending, sender=app.sender))
+
+
+def overtaking_loop(
+    app: App,
+    health: Health,
+    stages: Sequence[AnyStage],
+    ends: Sequence[AnyStage],
+    *,
+    held_seconds: float = HELD_SECONDS,
+    look_seconds: float = LOOK_SECONDS,
+) -> Loop:
+    """Build the loop that lets alerts go on when stories are not grouped."""
+    branches = branches_of(stages, ends)
+    held = HeldBranches(ended=branches[indexing.name], held_by=branches[stories.name], waiting=branches[alerts.name])
+    run = partial(keep_overtaking, outbox=app.system.outbox, branches=held, health=health, held_seconds=held_seconds, look_seconds=look_seconds)
+    return Loop("posts without stories", run)
 
 
 def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:

@@ -16,7 +16,7 @@ from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.health import Health
 
-PROBES = ("/health", "/ready")
+PROBES = ("/health", "/readyz", "/ready")
 PAGES = ("/health/details", "/metrics")
 OPERATOR_KEY = "w2L9kq7Zb1xT4vR8mN3cY6hJ5sD0fGaE"
 KEY = {"Authorization": f"Bearer {OPERATOR_KEY}"}
@@ -116,6 +116,12 @@ async def test_who_tries_many_operator_keys_is_throttled_and_the_right_key_still
         assert int(tried[-1].headers["retry-after"]) >= 1
         assert await statuses(client, PAGES, **KEY) == {200}
         assert await statuses(client, PAGES) == {401}
+
+
+async def test_whether_the_process_lives_is_answered_to_everybody_and_without_any_server() -> None:
+    async with asking(client="203.0.113.7", server="198.51.100.1", OPERATOR_KEY=OPERATOR_KEY) as client:
+        alive = await client.get("/livez", headers={"Host": "evil.example", "Authorization": "Bearer wrong"})
+    assert (alive.status_code, alive.json()) == (200, {"status": "alive"})
 
 
 async def test_health_is_failing_while_a_server_is_away_and_details_name_it() -> None:

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -15,7 +15,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.limiter import REDIS_SECONDS
 from testkit.api_clients import asked, key_of, problem_of
 from testkit.factories import make_tenant
-from testkit.toxiproxy import ToxiProxy
+from testkit.toxiproxy import ToxiProxy, through
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,6 @@ async def site(database: dict[str, str], system: SystemStores) -> AsyncIterator[
         finally:
             for road in roads.values():
                 await road.close()
-
-
-def through(url: str, port: int) -> str:
-    parts = urlsplit(url)
-    user, at, _ = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user}{at}127.0.0.1:{port}"))
 
 
 async def test_without_postgresql_answers_are_503_until_it_is_back(site: Site) -> None:

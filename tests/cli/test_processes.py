@@ -18,6 +18,6 @@ async def test_processes_are_listed_with_what_fails_and_missing_roles_are_named(
     printed = (await asyncio.to_thread(runner.invoke, app, ["processes"])).stdout
     assert instance in printed
     assert "running" in printed
-    assert "redis" in printed
+    assert "failing: redis" in printed
     assert "No process runs the role ingest. Start it: tga run --roles ingest" in printed
     assert "No process runs the role worker" not in printed

@@ -125,6 +125,19 @@ def test_services_that_stay_have_a_health_check_and_time_to_stop() -> None:
         assert int(whole()[name]["stop_grace_period"].removesuffix("s")) > grace
 
 
+@pytest.mark.parametrize("name", [*ROLES, "demo"])
+def test_a_role_that_is_not_ready_is_shown_as_unhealthy_and_is_not_restarted_for_it(name: str) -> None:
+    """Compose restarts what has ended, not what is unhealthy."""
+    assert re.search(r"curl -fsS http://127\.0\.0\.1:\S+/readyz$", " ".join(whole()[name]["healthcheck"]["test"][1:]))
+    assert whole()[name]["restart"] in {"unless-stopped", "no"}
+
+
+def test_an_engine_that_restarts_unhealthy_containers_asks_whether_the_process_lives() -> None:
+    """Swarm restarts by the image's own check; a process that waits for a server gains nothing by that."""
+    checks = re.findall(r"^HEALTHCHECK .*$", (CHECKOUT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [re.findall(r'/[a-z]+(?=")', check) for check in checks] == [["/livez"]]
+
+
 def test_ports_are_published_on_this_machine_only() -> None:
     ports = [port for service in whole().values() for port in service.get("ports", [])]
     assert len(ports) == 6

@@ -41,7 +41,7 @@ WELL = {
 
 @asynccontextmanager
 async def installation(
-    *, scheduler: str = "ok", ready: bool = True, stage: str = "ok", **metrics: float
+    *, health: str = "ok", scheduler: str = "ok", ready: bool = True, stage: str = "ok", **metrics: float
 ) -> AsyncIterator[dict[CheckedRole, RoleAddress]]:
     """One server that answers like all three roles."""
     parts = {"stage tagging": {"status": stage, "since": "2026-11-15T11:00:00Z", "detail": "it was stopped"}}
@@ -50,14 +50,14 @@ async def installation(
         if request.headers.get("authorization") != f"Bearer {KEY}":
             return PlainTextResponse("no", 401)
         match request.url.path:
-            case "/ready":
+            case "/readyz":
                 because = {} if ready else {"because": {"postgres": "it cannot be used now"}}
                 return JSONResponse(because, HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE)
             case "/metrics":
                 lines = {**WELL, **metrics}
                 return PlainTextResponse("".join(f"{name} {value}\n" for name, value in lines.items() if value >= 0))
             case _:
-                return JSONResponse({"status": "ok", "version": "1", "scheduler": {"status": scheduler}, "parts": parts})
+                return JSONResponse({"status": health, "version": "1", "scheduler": {"status": scheduler}, "parts": parts})
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server, ports = (
@@ -70,7 +70,7 @@ async def installation(
         await running
 
 
-async def examined(addresses: dict[CheckedRole, RoleAddress], *, posts_are_unique: bool = True) -> dict[str, Finding]:
+async def examined(addresses: dict[CheckedRole, RoleAddress], *, posts_are_unique: bool | None = True) -> dict[str, Finding]:
     expected = Expectations(300, posts_are_unique)
     return {one.subject: one async for one in examine_installation(addresses, expected=expected, now=NOW)}
 
@@ -101,7 +101,13 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
         ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 0.0}, "parsing latency", Severity.WARNING, "no run has finished"),
         ({"stage": "failing"}, "stages", Severity.BAD, "0 of 1 stages run"),
         ({"stage": "failing"}, "stage tagging", Severity.BAD, "it was stopped"),
+        ({"stage": "starting"}, "stages", Severity.OK, "all 1 stages run"),
         ({"ready": False}, "role api", Severity.BAD, "postgres: it cannot be used now"),
+        ({"ready": False, "health": "failing"}, "role api", Severity.BAD, "postgres: it cannot be used now"),
+        ({"health": "stale"}, "role ingest", Severity.BAD, "/health says stale"),
+        ({"health": "down"}, "role ingest", Severity.BAD, "/health says down"),
+        ({"health": "of a newer version"}, "role worker", Severity.BAD, "of a newer version"),
+        ({"health": "starting"}, "role worker", Severity.WARNING, "/health says starting"),
     ],
 )
 async def test_each_trouble_has_its_line_with_what_to_do(trouble: dict[str, float], subject: str, verdict: Severity, words: str) -> None:
@@ -121,6 +127,13 @@ async def test_a_role_that_is_away_or_refuses_is_named() -> None:
     assert "tga run --roles worker" in str(found["role worker"].remedy)
     assert "/health answers with 401" in str(found["role api"].what)
     assert found["4 no duplicates"].verdict is Severity.BAD
+
+
+async def test_a_database_that_does_not_answer_is_not_taken_for_one_without_a_key() -> None:
+    async with installation() as addresses:
+        finding = (await examined(addresses, posts_are_unique=None))["4 no duplicates"]
+    assert finding.verdict is Severity.WARNING
+    assert "tga migrate" not in str(finding.remedy)
 
 
 def test_roles_on_other_machines_and_ports_for_the_operator_are_asked_where_they_are() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.watches.watch import AlertKind, WatchKind, WatchOptions, WatchTarget
-from telegram_assistant.errors import Busy, Rejected
-from telegram_assistant.events import PostIndexed
+from telegram_assistant.errors import Rejected
+from telegram_assistant.events import PostGrouped
 from telegram_assistant.features.watches.previews import preview_watch
 from telegram_assistant.features.watches.watches import create_watch, delete_watch, pause_watch
 from telegram_assistant.stages.alerts import alerts
@@ -52,7 +52,7 @@ class Desk:
     async def arrive(self, *posts: PostId) -> None:
         await self.system.posts.save_derived([derived_of(one) for one in await self.system.posts.load(posts)])
         await StoryBuilder(self.system.story_sources, self.system.post_terms, self.system.story_groups).group(posts, now=datetime.now(UTC))
-        events = [PostIndexed.about(post, 1, occurred_at=datetime.now(UTC)) for post in posts]
+        events = [PostGrouped.about(post, 1, occurred_at=datetime.now(UTC)) for post in posts]
         await alerts(events, posts=self.system.posts, watch_matching=self.system.watch_matching)
 
     async def raised(self) -> list[tuple[AlertKind, PostId | None]]:
@@ -211,51 +211,50 @@ async def test_posts_that_were_told_apart_and_become_one_story_raise_no_more(des
     await desk.system.landing.land(make_page(again), Claim(again.channel_id, 0))
     await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
     await store_story(admin, [first, other, again.id], [])
-    event = PostIndexed.about(again.id, 1, occurred_at=now)
+    event = PostGrouped.about(again.id, 1, occurred_at=now)
     await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
     assert await desk.raised() == [(AlertKind.POSTED, first), (AlertKind.POSTED, other)]
 
 
-async def ungrouped(desk: Desk, admin: Any) -> PostId:
-    """A post that was stored long ago, while no worker ran."""
-    post = make_post(channel_id=desk.channels[0], message_id=1, text="Мост закрыт", posted_at=datetime.now(UTC) + timedelta(seconds=1))
-    await desk.system.landing.land(make_page(post), Claim(post.channel_id, 0))
-    await admin.execute("UPDATE posts SET stored_at = now() - interval '1 hour' WHERE channel_id = $1", post.channel_id)
-    return post.id
-
-
-async def test_a_post_waits_until_it_is_grouped_whenever_it_was_stored(desk: Desk, admin: Any) -> None:
+async def test_posts_that_were_matched_before_they_were_grouped_raise_nothing_more_when_they_are(desk: Desk) -> None:
+    """The stage stories held them for too long, and comes to them later."""
     await desk.watch("мост")
-    post = await ungrouped(desk, admin)
-    event = PostIndexed.about(post, 1, occurred_at=datetime.now(UTC))
-    with pytest.raises(Busy):
-        await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
+    now = datetime.now(UTC)
+    first = make_post(channel_id=desk.channels[0], message_id=1, text="Литейный мост закрыт на ремонт", posted_at=now + timedelta(seconds=1))
+    text = "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"
+    second = make_post(channel_id=desk.channels[1], message_id=1, text=text, posted_at=now + timedelta(seconds=2))
+    for post in (first, second):
+        await desk.system.landing.land(make_page(post), Claim(post.channel_id, 0))
+    events = [PostGrouped.about(post.id, 1, occurred_at=now) for post in (first, second)]
+    await alerts(events, posts=desk.system.posts, watch_matching=desk.system.watch_matching)
+    assert await desk.raised() == [(AlertKind.POSTED, first.id), (AlertKind.POSTED, second.id)]
+    copy = "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд"
+    await desk.post(copy, channel=1, first=2, posted_at=now)  # the story is told by this one first
+    await desk.arrive(first.id, second.id)
+    assert await desk.raised() == [(AlertKind.POSTED, first.id), (AlertKind.POSTED, second.id)]
+
+
+async def test_rebuilding_stories_raises_nothing_again(desk: Desk, admin: Any) -> None:
+    await desk.watch("мост")
+    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
+    second, *_ = await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
+    builder = StoryBuilder(desk.system.story_sources, desk.system.post_terms, desk.system.story_groups)
+    await builder.group([second, first], now=datetime.now(UTC), again=True)
+    assert len(set((await desk.system.stories.of_posts([first, second])).values())) == 1
+    assert await desk.raised() == [(AlertKind.POSTED, first)]
+    await desk.arrive(first, second)  # they are tagged again, say
+    assert await desk.raised() == [(AlertKind.POSTED, first)]
+
+
+async def test_a_post_that_is_edited_raises_no_second_alert_of_the_same_watch(desk: Desk) -> None:
+    await desk.watch("мост")
+    (post,) = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
+    text = "В Северограде открыли Литейный мост: осмотр опор нашёл только ржавчину, троллейбусы снова идут по расписанию"
+    edited = make_post(channel_id=post.channel_id, message_id=1, text=text, edited_at=datetime.now(UTC), posted_at=datetime.now(UTC))
+    await desk.system.landing.land(make_page(edited, read_at=datetime.now(UTC) + timedelta(seconds=2)), Claim(post.channel_id, 0))
     await desk.arrive(post)
     assert await desk.raised() == [(AlertKind.POSTED, post)]
-
-
-async def test_where_nothing_is_grouped_for_long_nobody_waits(desk: Desk, admin: Any) -> None:
-    post = await ungrouped(desk, admin)
-    assert await desk.system.watch_matching.await_grouping([post])
-    assert not await desk.system.watch_matching.await_grouping([post], max_idle_seconds=0)
-
-
-async def test_a_post_that_could_not_be_grouped_is_not_waited_for(desk: Desk, admin: Any) -> None:
-    await desk.watch("мост")
-    post = await ungrouped(desk, admin)
-    await admin.execute(
-        """
-        INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, attempts)
-        VALUES ('stories', 'posts.indexed', $1, $2, $3, '', 'it says so', 5)
-        """,
-        str(post),
-        post.channel_id,
-        post.message_id,
-    )
-    event = PostIndexed.about(post, 1, occurred_at=datetime.now(UTC))
-    await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
-    assert await desk.raised() == [(AlertKind.POSTED, post)]
-    await admin.execute("DELETE FROM dead_letters WHERE channel_id = $1", post.channel_id)
 
 
 async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_preview_knew(desk: Desk) -> None:

@@ -14,7 +14,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.post import Origin, Post
 from telegram_assistant.domain.stories.story import LinkKind, StoryChange
 from telegram_assistant.domain.stories.terms import MIN_TEXTS
-from telegram_assistant.events import PostIndexed, StoryChanged
+from telegram_assistant.events import PostGrouped, PostIndexed, StoryChanged
 from telegram_assistant.features.stories.trends import trends_since
 from telegram_assistant.stages.stories import stories
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions
@@ -52,7 +52,9 @@ async def tell(system: SystemStores, *posts: Post, is_private: bool = False) -> 
 
 
 async def group(builder: StoryBuilder, *posts: Post) -> list[StoryChanged]:
-    return await stories([PostIndexed.about(post.id, 1, occurred_at=INDEXED) for post in posts], story_builder=builder)
+    """How stories have changed."""
+    emitted = await stories([PostIndexed.about(post.id, 1, occurred_at=INDEXED) for post in posts], story_builder=builder)
+    return [event for event in emitted if isinstance(event, StoryChanged)]
 
 
 async def told_by(system: SystemStores, morning: datetime, *texts: str) -> list[Post]:
@@ -78,6 +80,29 @@ async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(system:
         (again.id, StoryChange.JOINED),
         (match.id, StoryChange.CREATED),
     }
+
+
+async def test_every_post_is_announced_as_grouped_with_its_story_if_it_has_one(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
+    fire, silent, again = await told_by(system, morning, FIRE, "", FIRE_AGAIN)
+    events = [PostIndexed.about(post.id, 1, occurred_at=INDEXED) for post in (fire, silent, again)]
+    for _ in range(2):  # also where everything is grouped already
+        emitted = await stories(events, story_builder=builder)
+        of_posts = await system.stories.of_posts([fire.id, again.id])
+        assert {event.post: event.story_id for event in emitted if isinstance(event, PostGrouped)} == {
+            fire.id: str(of_posts[fire.id]),
+            silent.id: None,
+            again.id: str(of_posts[fire.id]),
+        }
+
+
+async def test_a_post_with_two_revisions_in_one_batch_is_announced_with_the_newer_one(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
+    (fire,) = await told_by(system, morning, FIRE)
+    emitted = await stories([PostIndexed.about(fire.id, revision, occurred_at=INDEXED) for revision in (2, 1)], story_builder=builder)
+    assert [event.revision for event in emitted if isinstance(event, PostGrouped)] == [2]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 1, 3, 0, 2)])

@@ -19,7 +19,7 @@ from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import keep_running
-from telegram_assistant.telemetry.health import Health
+from telegram_assistant.telemetry.health import Health, State
 from testkit.engines import Engine, running_engine
 from tests.conftest import Admin
 
@@ -134,6 +134,14 @@ async def length_is(bench: Bench, key: str, count: int) -> bool:
 async def is_stopped(bench: Bench, name: str) -> bool:
     shown = bench.health.parts().get(f"stage {name}", {})
     return shown.get("status") == "failing" and "resume" in str(shown.get("detail"))
+
+
+async def is_state(bench: Bench, name: str, state: State) -> bool:
+    return bench.health.parts().get(f"stage {name}", {}).get("status") == state.value
+
+
+async def says(bench: Bench, name: str, detail: str) -> bool:
+    return bench.health.parts().get(f"stage {name}", {}).get("detail") == detail
 
 
 async def begun_are(redis: Redis, count: int) -> bool:

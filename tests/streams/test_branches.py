@@ -5,8 +5,10 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.ids import MessageId, PostId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.events import PostGrouped
 from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.stages.alerts import alerts
 from telegram_assistant.stages.graph_indexing import graph_indexing
@@ -18,6 +20,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.keys import EPOCH_KEY
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.worker_role import branches_of
+from tests.conftest import Admin
 from tests.streams.conftest import KEY
 from tests.streams.relaying import land, relay_of
 
@@ -48,6 +51,71 @@ async def test_branches_that_end_at_the_same_moment_leave_nothing_behind(system:
         finished = [(PostId(channel_id, MessageId(number)), 1) for number in range(1, 21)]
         await asyncio.gather(*(system.outbox.done(finished, branch=BRANCHES[stage.name]) for stage in ENDS))
         assert await system.outbox.waiting() == 0
+
+
+async def overtake(system: SystemStores, *, held_seconds: float = 0.0) -> int:
+    ended, held_by, waiting = (BRANCHES[stage.name] for stage in (indexing, stories, alerts))
+    return await system.outbox.overtake(ended=ended, held_by=held_by, waiting=waiting, held_seconds=held_seconds, limit=100)
+
+
+async def grouped_notices(admin: Admin, channel_id: ChannelId) -> list[tuple[int, str]]:
+    rows = await admin.fetch("SELECT lane, payload FROM notices WHERE event = 'posts.grouped' AND channel_id = $1", channel_id)
+    return [(PostGrouped.model_validate_json(row["payload"]).post.message_id, row["lane"]) for row in rows]
+
+
+@pytest.mark.parametrize("lane", Lane)
+async def test_a_post_that_stories_hold_is_announced_as_grouped_once(redis: Redis, system: SystemStores, admin: Admin, lane: Lane) -> None:
+    channel_id = await land(system, 1, lane=lane, requested_by=1 if lane is Lane.BULK else None)
+    relay, finished = relay_of(redis, system), [(PostId(channel_id, MessageId(1)), 1)]
+    await relay.check()
+    assert await overtake(system) == 0, "it is not announced yet"
+    assert await (relay.step() if lane is Lane.LIVE else relay.step_bulk()) == 1
+    await system.outbox.done(finished, branch=BRANCHES[post_persistence.name])
+    assert await overtake(system) == 0, "it is not indexed yet"
+    await system.outbox.done(finished, branch=BRANCHES[indexing.name])
+    assert await overtake(system, held_seconds=60) == 0, "it is not held for long"
+    assert [await overtake(system), await overtake(system)] == [1, 0]
+    assert await grouped_notices(admin, channel_id) == [(1, lane.value)]
+
+
+async def test_a_post_that_is_grouped_or_matched_is_not_overtaken(redis: Redis, system: SystemStores) -> None:
+    """Stories announce what they have grouped; alerts may be behind for as long as they like."""
+    channel_id = await land(system, 2)
+    grouped, matched = [(PostId(channel_id, MessageId(1)), 1)], [(PostId(channel_id, MessageId(2)), 1)]
+    relay = relay_of(redis, system)
+    await relay.check()
+    assert await relay.step() == 2
+    await system.outbox.done([*grouped, *matched], branch=BRANCHES[indexing.name])
+    await system.outbox.done(grouped, branch=BRANCHES[stories.name])
+    await system.outbox.done(matched, branch=BRANCHES[alerts.name])
+    assert await overtake(system) == 0
+
+
+async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_overtaken(redis: Redis, system: SystemStores, admin: Admin) -> None:
+    """There the stage alerts read posts.indexed, and stories announced nothing to it."""
+    channel_id = await land(system, 1)
+    relay, finished = relay_of(redis, system), [(PostId(channel_id, MessageId(1)), 1)]
+    await relay.check()
+    assert await relay.step() == 1
+    for stage in (indexing, stories):
+        await system.outbox.done(finished, branch=BRANCHES[stage.name])
+    await admin.execute("UPDATE outbox SET progressed_at = NULL")
+    assert await overtake(system, held_seconds=60) == 0
+    assert await overtake(system) == 1
+
+
+async def test_a_post_that_was_announced_again_is_held_from_then_on(redis: Redis, system: SystemStores, admin: Admin) -> None:
+    """Redis has lost it, and it goes through the stages once more."""
+    channel_id = await land(system, 1)
+    relay = relay_of(redis, system)
+    await relay.check()
+    assert await relay.step() == 1
+    await system.outbox.done([(PostId(channel_id, MessageId(1)), 1)], branch=BRANCHES[indexing.name])
+    await admin.execute("UPDATE outbox SET progressed_at = now() - interval '1 hour'")
+    await system.outbox.reannounce_all()
+    assert await overtake(system) == 0
+    assert await relay.step() == 1
+    assert [await overtake(system, held_seconds=60), await overtake(system)] == [0, 1]
 
 
 async def test_a_pipeline_may_have_any_number_of_ends(system: SystemStores) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from telegram_assistant.errors import Rejected
-from telegram_assistant.events import PostParsed
+from telegram_assistant.events import PostParsed, PostTagged
 from telegram_assistant.reasons import quote
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import dead_key
@@ -241,6 +241,30 @@ async def test_trimming_stops_at_the_oldest_that_is_needed_and_waits_for_missing
         assert b'"1/300"' in left[len(left) - 201][1][PAYLOAD]
         holding.set()
         await until(lambda: none_pending(bench, "quick"))
+
+
+async def test_the_group_of_a_stage_that_now_reads_elsewhere_is_removed_when_no_process_reads_with_it(bench: Bench) -> None:
+    """In an earlier release `moved` read this stream. While a process of that release runs, trimming waits for it."""
+
+    @stage(consumes=PostParsed)
+    async def staying(_event: PostParsed) -> None: ...
+
+    @stage(consumes=PostTagged)
+    async def moved(_event: PostTagged) -> None: ...
+
+    await publish(bench.redis, [parsed(number) for number in range(1, 301)])
+    for group in ("moved", "of somebody else"):
+        await bench.redis.xgroup_create(KEY, group, id="0")
+    async with bench.working(staying), bench.working(moved):
+        await until(lambda: none_pending(bench, "staying"))
+        await bench.redis.xgroup_createconsumer(KEY, "moved", "an earlier release")
+        await trim(bench.redis, [staying, moved], 1)
+        assert await bench.redis.xlen(KEY) == 300
+        await bench.redis.xgroup_delconsumer(KEY, "moved", "an earlier release")
+        await trim(bench.redis, [staying, moved], 1)
+        groups = {one["name"].decode() for one in await bench.redis.xinfo_groups(KEY)}
+        assert groups == {"staying", "of somebody else"}
+        assert await bench.redis.xlen(KEY) < 300
 
 
 async def test_a_deleted_stream_or_group_heals_itself(bench: Bench) -> None:

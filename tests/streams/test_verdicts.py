@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import time
+from dataclasses import replace
 from typing import Any
 
 from telegram_assistant.domain.lane import Lane
@@ -14,8 +15,24 @@ from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.monitoring import trim
 from telegram_assistant.streams.stage import stage
+from telegram_assistant.telemetry.health import State
 from testkit.engines import Engine
-from tests.streams.conftest import KEY, Bench, has, is_stopped, length_is, letters_are, none_pending, parsed, pending_are, publish, until
+from tests.streams.conftest import (
+    FAST,
+    KEY,
+    Bench,
+    has,
+    is_state,
+    is_stopped,
+    length_is,
+    letters_are,
+    none_pending,
+    parsed,
+    pending_are,
+    publish,
+    says,
+    until,
+)
 
 
 async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continues_the_trace(bench: Bench) -> None:
@@ -64,6 +81,41 @@ async def test_busy_holds_the_entry_and_uses_no_attempt(bench: Bench) -> None:
         await until(lambda: none_pending(bench, "waiting"))
     assert all(later - earlier >= 0.19 for earlier, later in itertools.pairwise(calls))
     assert await bench.letters("waiting") == []
+
+
+async def test_a_stage_that_waits_for_a_short_while_is_well_and_says_what_it_waits_for(bench: Bench) -> None:
+    @stage(consumes=PostParsed)
+    async def patient(_event: PostParsed) -> None:
+        raise Busy(quote("the provider is full"), retry_after_seconds=0.05)
+
+    await publish(bench.redis, [parsed(1)])
+    async with bench.working(patient):
+        await until(lambda: says(bench, "patient", "waits: the provider is full"))
+        assert bench.health.parts()["stage patient"]["status"] == "ok"
+        assert bench.health.state is State.OK
+
+
+async def test_a_stage_that_waits_for_long_fails_until_it_gets_on(bench: Bench) -> None:
+    is_full = True
+
+    @stage(consumes=PostParsed)
+    async def starving(_event: PostParsed) -> None:
+        if is_full:
+            raise Busy(quote("the provider is full"), retry_after_seconds=0.05)
+
+    await publish(bench.redis, [parsed(1)])
+    async with bench.working(starving, options=replace(FAST, max_waiting_seconds=0.3)):
+        began = time.monotonic()
+        await until(lambda: is_state(bench, "starving", State.FAILING))
+        assert time.monotonic() - began >= 0.3
+        assert bench.health.parts()["stage starving"]["detail"] == "waits: the provider is full"
+        is_full = False
+        await until(lambda: is_state(bench, "starving", State.OK))
+        assert "detail" not in bench.health.parts()["stage starving"]
+        is_full = True
+        await publish(bench.redis, [parsed(2)])
+        await until(lambda: says(bench, "starving", "waits: the provider is full"))
+        assert bench.health.state is State.OK  # it counts from anew
 
 
 async def test_a_timeout_is_a_failure(bench: Bench) -> None:

@@ -1,7 +1,10 @@
 import asyncio
 import time
+from collections.abc import Mapping
 
-from telegram_assistant.telemetry.health import Health, State
+import pytest
+
+from telegram_assistant.telemetry.health import Fact, Health, State, worst
 
 
 async def answers() -> None:
@@ -57,3 +60,59 @@ def test_since_stays_while_the_state_does() -> None:
     since = health.parts()["clock"]["since"]
     health.report("clock", State.OK, "two")
     assert health.parts()["clock"] == {"status": "ok", "since": since, "detail": "two"}
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([], State.OK),
+        ([State.OK, State.STARTING], State.STARTING),
+        ([State.STOPPED, State.STARTING], State.STOPPED),
+        ([State.STALE, State.STOPPED, State.OK], State.STALE),
+        ([State.FAILING, State.STALE], State.FAILING),
+        ([State.DOWN, State.FAILING, State.OK], State.DOWN),
+    ],
+)
+def test_the_worst_of_several_states_is_one_of_them_by_a_fixed_order(states: list[State], expected: State) -> None:
+    assert worst(states) is expected
+
+
+@pytest.mark.parametrize("status", ["stale", "down"])
+async def test_a_section_in_trouble_is_the_state_of_the_whole_and_a_part(status: str) -> None:
+    async def scheduler() -> Mapping[str, Fact]:
+        return {"status": status, "detail": "no channel has been read"}
+
+    health = Health(probes={"postgres": answers}, sections={"scheduler": scheduler})
+    health.report("scheduler", State.OK, "plans")
+    health.report("accounts", State.OK)
+    found = await health.summarize()
+    assert (found.state.value, found.sections["scheduler"]["status"]) == (status, status)
+    assert (health.parts()["scheduler"]["status"], health.parts()["scheduler"]["detail"]) == (status, "no channel has been read")
+
+
+async def test_a_part_that_is_worse_than_its_section_is_shown_instead() -> None:
+    async def scheduler() -> Mapping[str, Fact]:
+        return {"status": "ok"}
+
+    health = Health(probes={}, sections={"scheduler": scheduler})
+    health.report("scheduler", State.FAILING, "the lock cannot be had")
+    assert (await health.summarize()).state is State.FAILING
+    assert health.parts()["scheduler"]["detail"] == "the lock cannot be had"
+
+
+async def test_a_server_that_is_away_makes_the_whole_failing() -> None:
+    found = await Health(probes={"redis": refuses}).summarize()
+    assert (found.state, list(found.servers_away)) == (State.FAILING, ["redis"])
+
+
+async def test_a_section_that_cannot_be_examined_is_down_and_the_others_are_told() -> None:
+    async def broken() -> Mapping[str, Fact]:
+        raise RuntimeError("token=abcdefgh12345 was refused")
+
+    async def fine() -> Mapping[str, Fact]:
+        return {"status": "ok"}
+
+    found = await Health(probes={}, sections={"scheduler": broken, "files": fine}).summarize()
+    assert found.state is State.DOWN
+    assert found.sections["files"] == {"status": "ok"}
+    assert "abcdefgh" not in str(found.sections)

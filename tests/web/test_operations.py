@@ -130,6 +130,15 @@ async def test_failing_parts_and_servers_away_are_named(app: App, operator: Brow
     assert "&lt;b&gt;no&lt;/b&gt; connection" in page
 
 
+async def test_a_process_whose_channels_are_not_read_is_not_shown_as_running_well(app: App, operator: Browser) -> None:
+    stale = {"status": "stale", "since": "2026-11-16T08:00:00Z", "detail": "ticks run, and no channel has been read since 03:00"}
+    await report(app, parts={"ingest": {"scheduler": stale, "accounts": {"status": "ok", "since": "2026-11-16T08:00:00Z"}}})
+    page = (await operator.open("./operations")).text
+    assert ">running with failures</span>" in page
+    assert ">running</span>" not in page
+    assert "no channel has been read since 03:00" in page
+
+
 async def test_the_chart_of_a_stage_shows_its_minutes(app: App, operator: Browser, system: SystemStores) -> None:
     minute = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
     await report(app)

@@ -44,7 +44,7 @@ def ingest_role_endpoints(app: App) -> RoleEndpoints:
     async def scheduler() -> Mapping[str, Fact]:
         parser = app.settings.parser
         status = await scheduler_status(lock=lock, planning=app.system.planning, settings=parser, now=datetime.now(UTC))
-        return status.as_json(parser.interval_seconds)
+        return {**status.as_json(parser.interval_seconds), **({"detail": status.detail} if status.detail else {})}
 
     async def poll(request: Request) -> Response:
         settings = app.settings

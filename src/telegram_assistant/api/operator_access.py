@@ -28,7 +28,7 @@ class OperatorAccess:
         self._names = {"localhost", http.host.lower(), *http.allowed_hosts}
 
     async def refuse_probe(self, request: Request) -> Response | None:
-        """For /health and /ready: requests from this machine are allowed, others need the key."""
+        """For /health and /readyz: requests from this machine are allowed, others need the key."""
         return None if self._is_local(request) else await self._refuse_without_key(request)
 
     async def refuse_page(self, request: Request) -> Response | None:

@@ -1,4 +1,9 @@
-"""HTTP endpoints of every role: /health, /ready, and for the operator /health/details and /metrics."""
+"""HTTP endpoints of every role: /livez, /readyz, /health, and for the operator /health/details and /metrics.
+
+/livez           200 while the event loop turns, whatever the servers do: for restarts
+/readyz, /ready  503 when traffic should go elsewhere
+/health          for people and tools: 200 while the process answers; its `status` is the worst of everything
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,16 +17,18 @@ from starlette.types import ASGIApp
 
 from telegram_assistant import __version__
 from telegram_assistant.api.operator_access import OperatorAccess
-from telegram_assistant.telemetry.health import Fact, Health, State
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.files import SUBJECT as FILES
+from telegram_assistant.stores.files import Files
+from telegram_assistant.telemetry.health import Fact, Health, Section, State
 from telegram_assistant.telemetry.metrics import TASKS, exposition
 
-type Section = Callable[[], Awaitable[Mapping[str, Fact]]]
 type Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
 class RoleEndpoints:
-    """What a role serves besides the common endpoints: health sections, each with a `status`; operator actions; a site with access control."""
+    """What a role serves besides the common endpoints: sections of health, operator actions, and a site with access control."""
 
     sections: Mapping[str, Section] = field(default_factory=dict)
     actions: Sequence[Route] = ()
@@ -44,16 +51,19 @@ def role_sites(
     """Builds both sites. Both serve the probes; the operator's endpoints are public only if there is no operations port."""
     who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 
-    async def alive(_request: Request) -> Response:
-        sections = {name: {"status": (await section())["status"]} for name, section in endpoints.sections.items()}
-        state = State.FAILING if await health.unavailable_servers() else health.state
-        return JSONResponse({"status": state.value, **who, **sections})
+    async def live(_request: Request) -> Response:
+        return JSONResponse({"status": "alive"})
+
+    async def summary(_request: Request) -> Response:
+        found = await health.summarize()
+        sections = {name: {"status": facts["status"]} for name, facts in found.sections.items()}
+        return JSONResponse({"status": found.state.value, **who, **sections})
 
     async def details(_request: Request) -> Response:
-        sections = {name: dict(await section()) for name, section in endpoints.sections.items()}
-        away = await health.unavailable_servers()
-        state = State.FAILING if away else health.state
-        return JSONResponse({"status": state.value, **who, **sections, "servers_away": away, "parts": health.parts()})
+        found = await health.summarize()
+        sections = {name: dict(facts) for name, facts in found.sections.items()}
+        body = {"status": found.state.value, **who, **sections, "servers_away": dict(found.servers_away), "parts": health.parts()}
+        return JSONResponse(body)
 
     async def ready(_request: Request) -> Response:
         obstacles = await health.why_not_ready()
@@ -68,8 +78,10 @@ def role_sites(
         return Response(body, headers={"Content-Type": content_type})
 
     probes: list[BaseRoute] = [
-        Route("/health", _guarded(alive, access.refuse_probe)),
+        Route("/livez", live),  # open to all: it costs nothing and tells nothing
+        Route("/readyz", _guarded(ready, access.refuse_probe)),
         Route("/ready", _guarded(ready, access.refuse_probe)),
+        Route("/health", _guarded(summary, access.refuse_probe)),
     ]
     operator_endpoints: list[BaseRoute] = [
         Route("/health/details", _guarded(details, access.refuse_page)),
@@ -79,6 +91,21 @@ def role_sites(
     site: list[BaseRoute] = [Mount("", endpoints.site)] if endpoints.site else []
     public = [*probes, *site] if has_operations_port else [*probes, *operator_endpoints, *site]
     return RoleSites(Starlette(routes=public), Starlette(routes=[*probes, *operator_endpoints]))
+
+
+def files_section(files: Files | None) -> dict[str, Section]:
+    """The section about the store for files, if there is one. Roles are ready without it: files wait until it is back."""
+    if files is None:
+        return {}
+
+    async def examine() -> Mapping[str, Fact]:
+        try:
+            await files.answers()
+        except Busy as busy:
+            return {"status": State.FAILING.value, "detail": str(busy)}
+        return {"status": State.OK.value}
+
+    return {FILES: examine}
 
 
 def _guarded(answer: Handler, refuse: Callable[[Request], Awaitable[Response | None]]) -> Handler:

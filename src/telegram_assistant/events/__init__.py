@@ -16,7 +16,7 @@ from telegram_assistant.events.posts import (
     Trigger,
     VisionStatus,
 )
-from telegram_assistant.events.stories import StoryChanged
+from telegram_assistant.events.stories import PostGrouped, StoryChanged
 
 EVENTS: tuple[type[Event], ...] = tuple(Event.__subclasses__())
 """All of them, in the order in which they are defined."""
@@ -28,6 +28,7 @@ __all__ = [
     "Event",
     "PostCrawlRequested",
     "PostEnriched",
+    "PostGrouped",
     "PostIndexed",
     "PostParsed",
     "PostTagged",

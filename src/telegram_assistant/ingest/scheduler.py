@@ -169,7 +169,10 @@ def _plan_of(load: Load) -> tuple[Load, float, float, float]:
 class SchedulerStatus:
     """What health reports about planning, on every instance."""
 
-    status: str
+    status: State
+    """`ok`, `stale` or `down`."""
+    detail: str = ""
+    """Why it is not ok."""
     last_tick_at: datetime | None = None
     last_success_at: datetime | None = None
     lock_owner: str | None = None
@@ -181,7 +184,7 @@ class SchedulerStatus:
             "last_tick_ts": iso(self.last_tick_at) if self.last_tick_at else None,
             "interval_sec": interval_seconds,
             "lock_owner": self.lock_owner.partition("#")[0] if self.lock_owner else None,
-            "status": self.status,
+            "status": self.status.value,
             "last_success_ts": iso(self.last_success_at) if self.last_success_at else None,
             "channels_active": self.channels_active,
             "channels_failing": self.channels_failing,
@@ -194,18 +197,21 @@ async def scheduler_status(*, lock: SchedulerLock, planning: Planning, settings:
     try:
         facts, owner = await lock.facts(), await lock.owner()
         survey = await planning.survey(now - 2 * interval, now=now)
-    except Busy:
-        return SchedulerStatus(status="down")
+    except Busy as busy:
+        return SchedulerStatus(status=State.DOWN, detail=str(busy))
     last_tick_at = facts.last_tick_ts if facts else None
-    silent = now - last_tick_at if last_tick_at else None
-    if silent is None or silent > 5 * interval:
-        status = "down"
-    elif silent > 2 * interval or (survey.active and not survey.read_since and not survey.planned_later):
-        status = "stale"
-    else:
-        status = "ok"
+    status, detail = State.OK, ""
+    if last_tick_at is None:
+        status, detail = State.DOWN, "no tick has succeeded yet"
+    elif now - last_tick_at > 2 * interval:
+        status = State.DOWN if now - last_tick_at > 5 * interval else State.STALE
+        detail = f"the last tick was at {iso(last_tick_at)}"
+    elif survey.active and not survey.read_since and not survey.planned_later:
+        since = iso(survey.last_success_at) if survey.last_success_at else "the beginning"
+        status, detail = State.STALE, f"ticks run, and no channel has been read since {since}"
     return SchedulerStatus(
         status=status,
+        detail=detail,
         last_tick_at=last_tick_at,
         last_success_at=survey.last_success_at,
         lock_owner=owner,

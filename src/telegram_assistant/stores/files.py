@@ -27,6 +27,7 @@ SUBJECT = "files"
 START_S3 = Reason("start_s3", "start the S3 server, or correct S3_ENDPOINT and S3_BUCKET")
 OPEN_FOLDER = Reason("open_files_folder", "make the folder writable, or correct FILES_DIR")
 TIMEOUT_SECONDS = 8.0
+ANSWER_SECONDS = 2.0
 RETRY_AFTER_SECONDS = 15.0
 AT_ONCE_BYTES = 32 * 1024 * 1024
 """Larger files are uploaded in parts; a server keeps the parts of an aborted upload until its own rules remove them."""
@@ -65,6 +66,15 @@ class Files:
             except (NotFoundError, FileNotFoundError):
                 return None
         return int(found["size"])
+
+    async def answers(self) -> None:
+        """Raises Busy if the store does not answer. An answer that refuses the key is one: `examine` looks at what the key may do."""
+        with _busy(self.where):
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    await self._store.head_async(_path(bytes(32)))
+            except (NotFoundError, FileNotFoundError, PermissionDeniedError, UnauthenticatedError):
+                return
 
     async def read(self, sha256: bytes) -> AsyncIterator[bytes]:
         """Reads the file piece by piece. Raises Rejected if it is not in the store."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_
 log = get_logger()
 
 WATCH_EVERY_SECONDS = 5.0
+FORMER_READER_MS = 300_000
+"""A consumer that has not read a stream for so long belongs to no running process."""
 MAX_UNREAD_ENTRIES = 10_000
 """How many entries of a stream are kept if no stage reads it."""
 
@@ -123,10 +125,11 @@ async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> dic
     trimmed: dict[str, int] = {}
     for key, expected in readers.items():
         found = await _groups_of(redis, key)
-        groups = [await _group(redis, key, name, found) for name in expected]
+        former = await _former_readers(redis, key, found, {stage.name for stage in stages} - set(expected))
+        groups = [await _group(redis, key, name, found) for name in (*expected, *former)]
         if any(group is None for group in groups):
             continue
-        _warn_about_unknown_groups(key, found, expected)
+        _warn_about_unknown_groups(key, found, {stage.name for stage in stages})
         lowest = min((group.needed_from for group in groups if group is not None), key=_sort_key)
         trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
@@ -137,10 +140,24 @@ async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> dic
     return trimmed
 
 
-def _warn_about_unknown_groups(key: str, found: Sequence[Any], expected: Sequence[str]) -> None:
+async def _former_readers(redis: Redis, key: str, found: Sequence[Any], others: Collection[str]) -> list[str]:
+    """Return the stages that read this stream in a process of an earlier release. Removes their groups when no such process is left."""
+    readers = []
+    for name in (text_of(group["name"]) for group in found):
+        if name in others:
+            consumers: list[Any] = await redis.xinfo_consumers(key, name)
+            if any(consumer["idle"] < FORMER_READER_MS for consumer in consumers):
+                readers.append(name)
+            else:
+                await redis.xgroup_destroy(key, name)
+                log.info("former_group_removed", stream=key, group=name)
+    return readers
+
+
+def _warn_about_unknown_groups(key: str, found: Sequence[Any], known: Collection[str]) -> None:
     """Warn about groups that belong to none of our stages: trimming does not wait for them."""
     for one in found:
-        if text_of(one["name"]) not in expected:
+        if text_of(one["name"]) not in known:
             log.warning("unknown_group", stream=key, group=text_of(one["name"]), why="it may miss entries: trimming does not wait for it")
 
 

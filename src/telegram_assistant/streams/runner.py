@@ -46,6 +46,8 @@ class Options:
     partitions: int = 1
     max_consecutive_dead_letters: int = 10
     max_busy_seconds: float = 30.0
+    max_waiting_seconds: float = 60.0
+    """A stage that waits for longer without finishing anything fails."""
 
 
 class Runner:
@@ -86,7 +88,8 @@ class Runner:
         self._paused_until = 0.0
         self._buried_in_a_row = 0
         self._noted_at = 0.0
-        self._is_busy = False
+        self._busy_since: float | None = None
+        """When the handlers first had to wait after they last finished an entry."""
         self._waiting_for_servers: set[Callable[[], Awaitable[None]]] = set()
         self._ending = asyncio.Event()
         """Set when this run is over, because the process or the stage stops."""
@@ -105,6 +108,7 @@ class Runner:
             self._isolating_since = None
             self._waiting_for_servers.clear()
             self._bulk_held = self._buried_in_a_row = 0
+            self._busy_since = None
             self._ending.clear()
             forwarding = asyncio.create_task(_forward_signal(stopping, self._ending))
             try:
@@ -249,11 +253,16 @@ class Runner:
         seconds = min(max(busy.retry_after_seconds, 0.05), self._options.max_busy_seconds)
         if time.monotonic() >= self._paused_until:
             log.info("stage_waits", stage=self.stage.name, why=str(busy), seconds=seconds)
-            self._report(State.FAILING, f"waits: {busy}")
-            self._is_busy = True
+            self._report_waiting(busy)
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
         await sleep_unless(self._ending, seconds)
         return True
+
+    def _report_waiting(self, busy: Busy) -> None:
+        """Report why the stage waits. A short wait is no failure."""
+        self._busy_since = self._busy_since or time.monotonic()
+        is_long = time.monotonic() - self._busy_since >= self._options.max_waiting_seconds
+        self._report(State.FAILING if is_long or self._waiting_for_servers else State.OK, f"waits: {busy}")
 
     async def _wait_while_paused(self) -> None:
         while (wait := self._paused_until - time.monotonic()) > 0 and not self._ending.is_set():
@@ -281,8 +290,8 @@ class Runner:
             self._ending.set()
 
     def _note_success(self) -> None:
-        if self._is_busy:
-            self._is_busy = False
+        if self._busy_since is not None:
+            self._busy_since = None
             self._report(State.FAILING if self._waiting_for_servers else State.OK)
         if time.monotonic() >= self._noted_at + 1:
             self._noted_at = time.monotonic()

@@ -79,7 +79,7 @@ async def role_status(address: RoleAddress) -> RoleStatus:
 
 def _read(address: RoleAddress) -> RoleStatus:
     health = json.loads(_get(address, address.port, "/health"))
-    ready = json.loads(_get(address, address.port, "/ready", or_else=503))
+    ready = json.loads(_get(address, address.port, "/readyz", or_else=503))
     details = json.loads(_get(address, address.operations_port, "/health/details"))
     exposed = _get(address, address.operations_port, "/metrics").decode()
     samples = tuple(Sample(one.name, one.labels, one.value) for family in text_string_to_metric_families(exposed) for one in family.samples)

@@ -17,6 +17,7 @@ from telegram_assistant.cli.wording import words_of
 from telegram_assistant.ingest.scheduler import scheduler_status
 from telegram_assistant.stores.redis.marks import delete_all_high_water
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
+from telegram_assistant.telemetry.health import State
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="The scheduler: status, reset.")
 
@@ -36,7 +37,7 @@ def status(as_json: AsJson = False) -> None:
             parked_channels = [ParkedChannelResponse.model_validate({**asdict(one), "reason": str(one.reason)}) for one in everything_parked]
             facts = {**found.as_json(parser.interval_seconds), "policy": parser.policy.value, "parked": parked_channels}
             print_json(SchedulerResponse.model_validate(facts))
-            return found.status == "ok"
+            return found.status is State.OK
         table = Table(pad_edge=False, show_header=False)
         for name, value in found.as_json(parser.interval_seconds).items():
             shown = f"[{COLOURS[found.status]}]{value}[/]" if name == "status" else str(value if value is not None else "–")
@@ -46,7 +47,7 @@ def status(as_json: AsJson = False) -> None:
         for parked in everything_parked:
             when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
             console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {words_of(parked.reason)}")
-        return found.status == "ok"
+        return found.status is State.OK
 
     if not with_app(look):
         raise typer.Exit(1)

@@ -1,6 +1,7 @@
 """Heartbeats: every process reports its health, and the numbers that the operator sees, every few seconds."""
 
 import asyncio
+import math
 from collections.abc import Mapping
 
 from telegram_assistant import __version__
@@ -25,6 +26,8 @@ from telegram_assistant.telemetry.scraping import Metrics, Sample
 log = get_logger()
 
 HEARTBEAT_SECONDS = 3.0
+SUMMARY_SECONDS = 30.0
+"""Sections of health ask servers and count channels: they are examined less often."""
 AWAY_AFTER_SECONDS = 9.0
 """A process that has not reported for so long counts as away: it has missed three heartbeats."""
 REPORTED = (
@@ -43,8 +46,12 @@ REPORTED = (
 
 async def send_heartbeats(stopping: asyncio.Event, *, processes: Processes, instance: str, roles: Mapping[str, Health]) -> None:
     """Reports until `stopping` is set, and then once more that the process has stopped."""
-    is_heard = True
+    clock = asyncio.get_running_loop().time
+    is_heard, summarized_at = True, -math.inf
     while not stopping.is_set():
+        if clock() - summarized_at >= SUMMARY_SECONDS:
+            summarized_at = clock()
+            await asyncio.gather(*(health.summarize() for health in roles.values()))
         was_heard, is_heard = is_heard, await _report(processes, instance, roles)
         if is_heard != was_heard:
             log.warning("heartbeats_lost" if was_heard else "heartbeats_again")

@@ -12,7 +12,7 @@ from telegram_assistant.stores.postgres.delivery.job_runs import JobRun
 from telegram_assistant.stores.postgres.delivery.processes import KnownProcess, Processes
 from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute
 from telegram_assistant.stores.postgres.stores import ApiStores
-from telegram_assistant.telemetry.health import State
+from telegram_assistant.telemetry.health import State, state_named, worst
 
 ALL_ROLES = ("ingest", "worker", "api")
 SHOWN_PARKED = 20
@@ -47,6 +47,12 @@ class ProcessOverview:
 
     process: KnownProcess
     state: ProcessState
+
+    @property
+    def health(self) -> State:
+        """The worst of its parts and of its servers, as it last reported them: what `status` of its /health says."""
+        states = [state_named(report["status"]) for parts in self.process.parts.values() for report in parts.values()]
+        return worst([*states, *([State.FAILING] if self.process.servers_away else [])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +117,12 @@ def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:
 
 
 def troubles_of(process: KnownProcess) -> tuple[Trouble, ...]:
-    """Returns the failing parts of a process."""
+    """Returns the parts of a process that somebody should look at."""
     return tuple(
         Trouble(process.instance, role, part, datetime.fromisoformat(str(report["since"])), str(report.get("detail", "")))
         for role, parts in process.parts.items()
         for part, report in parts.items()
-        if report["status"] == State.FAILING.value
+        if state_named(report["status"]).is_trouble
     )
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.settings import HttpSettings
+from telegram_assistant.telemetry.health import State, state_named
 from telegram_assistant.telemetry.scraping import Metrics, RoleAddress, RoleStatus, role_status
 
 MAX_P95_SECONDS = 30.0
@@ -48,8 +49,8 @@ class Expectations:
     """Facts that come from the settings and the database, not from the roles."""
 
     interval_seconds: int
-    posts_are_unique: bool
-    """Whether the database refuses a second row for the same post."""
+    posts_are_unique: bool | None
+    """Whether the database refuses a second row for the same post; None if it did not answer."""
 
 
 def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None) -> dict[CheckedRole, RoleAddress]:
@@ -89,14 +90,17 @@ async def examine_installation(addresses: Mapping[CheckedRole, RoleAddress], *, 
 
 
 def _role(role: CheckedRole, status: RoleStatus) -> Finding:
-    subject, said = f"role {role}", str(status.health["status"])
-    if said != "ok":
-        remedy = Reason("see_health_details", "/health/details names the part that fails, and why")
-        return bad(subject, Reason("health_says", "/health says {status}", status=said), remedy=remedy)
+    """The obstacles are named first: they say more than the state."""
+    subject, state = f"role {role}", state_named(status.health["status"])
     if status.obstacles:
         why = "; ".join(f"{name}: {obstacle}" for name, obstacle in status.obstacles.items())
-        what = Reason("role_not_ready", "/ready is failing: {why}", why=why)
+        what = Reason("role_not_ready", "/readyz answers 503: {why}", why=why)
         return bad(subject, what, remedy=Reason("fix_what_it_names", "fix what it names; `tga doctor` says how"))
+    what = Reason("health_says", "/health says {status}", status=str(status.health["status"]))
+    if state.is_trouble:
+        return bad(subject, what, remedy=Reason("see_health_details", "/health/details names the part that fails, and why"))
+    if state is not State.OK:
+        return warning(subject, what, remedy=Reason("wait_for_role", "it starts or stops: look again in a minute"))
     return ok(subject, Reason("role_ready", "alive and ready, version {version}", version=str(status.health["version"])))
 
 
@@ -104,7 +108,7 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
     """Stages of the worker, loops and jobs of the others."""
     parts: Mapping[str, Mapping[str, object]] = status.details["parts"]
     for name, part in parts.items():
-        if part["status"] not in {"ok", "starting"}:
+        if state_named(part["status"]).is_trouble:
             state, since = f"{part['status']}", f"{part['since']}"
             what = Reason("part_fails", "{state} since {since}", state=state, since=since)
             if part.get("detail"):
@@ -112,10 +116,13 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
             yield bad(name, what, remedy=Reason("search_log", "search the log of the {role} role for {part!r}", role=role, part=name))
     if role is CheckedRole.WORKER:
         stages = [name for name in parts if name.startswith("stage ")]
-        running = [name for name in stages if parts[name]["status"] == "ok"]
+        running = [name for name in stages if not state_named(parts[name]["status"]).is_trouble]
         if not stages or len(running) < len(stages):
             what = Reason("some_stages_run", "{running} of {stages} stages run", running=len(running), stages=len(stages))
-            yield bad("stages", what, remedy=Reason("restart_worker", "`tga streams --once` shows them; restart the worker role"))
+            remedy = Reason(
+                "see_stages", "the lines above say why, `tga streams --once` shows what waits; a stage that was stopped needs `tga streams resume`"
+            )
+            yield bad("stages", what, remedy=remedy)
         else:
             yield ok("stages", Reason("all_stages_run", "all {stages} stages run", stages=len(stages)))
 
@@ -126,7 +133,10 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
     yield _scheduler(ingest)
     yield _tick(metrics, interval_seconds=expected.interval_seconds, now=now)
     yield _news(metrics)
-    if expected.posts_are_unique:
+    if expected.posts_are_unique is None:
+        what = Reason("posts_uniqueness_unknown", "PostgreSQL did not answer, so nobody knows")
+        yield warning("4 no duplicates", what, remedy=Reason("fix_postgres_first", "fix what the line about postgres names, then look again"))
+    elif expected.posts_are_unique:
         yield ok("4 no duplicates", Reason("posts_unique", "the database refuses a second row for the same post"))
     else:
         what = Reason("posts_not_unique", "the table of posts has no unique key over channel and message")

@@ -177,12 +177,12 @@ async def _notifications(connection: Connection) -> list[Finding]:
     return []
 
 
-async def has_unique_posts(settings: DatabaseSettings) -> bool:
-    """Whether the database itself refuses a second row for the same post; False also if it does not answer."""
+async def has_unique_posts(settings: DatabaseSettings) -> bool | None:
+    """Whether the database itself refuses a second row for the same post; None if it does not answer."""
     try:
         connection = await asyncpg.connect(settings.url.get_secret_value(), timeout=5, command_timeout=5)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        return False
+        return None
     try:
         return bool(await connection.fetchval(UNIQUE_POSTS))
     finally:

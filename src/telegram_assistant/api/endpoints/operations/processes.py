@@ -19,6 +19,7 @@ from telegram_assistant.features.operations.overview import (
     troubles_of,
 )
 from telegram_assistant.pipeline import stages_of
+from telegram_assistant.telemetry.health import State
 
 area = Area("Operations", "Running processes and pipeline stages of the installation. For the operator only.")
 
@@ -31,6 +32,7 @@ PROCESS_EXAMPLE = {
     "started_at": "2026-11-16T08:00:00Z",
     "reported_at": "2026-11-16T09:30:00Z",
     "stopped_at": None,
+    "health": "failing",
     "failing": ["account 7"],
     "servers_away": [],
 }
@@ -48,7 +50,10 @@ STAGE_EXAMPLE = {
 
 
 class ProcessResponse(ResponseModel):
-    """A process by its last report, `age_seconds` ago. `away`: it has missed three reports. `failing` names its failing parts."""
+    """A process by its last report, `age_seconds` ago. `away`: it has missed three reports.
+
+    `health` is the worst of its parts and of its servers; `failing` names the parts that are stale, failing or down.
+    """
 
     instance: str
     roles: list[str]
@@ -58,6 +63,7 @@ class ProcessResponse(ResponseModel):
     started_at: datetime
     reported_at: datetime
     stopped_at: datetime | None
+    health: State
     failing: list[str]
     servers_away: list[str]
 
@@ -126,6 +132,7 @@ def _process(one: ProcessOverview) -> ProcessResponse:
         started_at=process.started_at,
         reported_at=process.at,
         stopped_at=process.stopped_at,
+        health=one.health,
         failing=[trouble.part for trouble in troubles_of(process)],
         servers_away=sorted(process.servers_away),
     )

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
+import asyncpg
+
 from telegram_assistant.domain.branch import ONLY_BRANCH, Branch
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
+from telegram_assistant.events import PostGrouped
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.delivery.notices import AGAIN_ALL as NOTICES_AGAIN_ALL
 from telegram_assistant.stores.postgres.delivery.notices import AGAIN_RECENT as NOTICES_AGAIN_RECENT
+from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.streams.relay import Announcement, Publish
 
@@ -44,7 +49,8 @@ _SAME = "o.channel_id = f.channel_id AND o.message_id = f.message_id AND o.revis
 # $4 the bit of the branch that has ended, $5 the bits of all branches
 DONE_AT_LAST = f"DELETE FROM outbox o USING {_FINISHED} WHERE {_SAME} AND (o.ended_branches | $4::int) & $5::int = $5"
 DONE = f"""
-UPDATE outbox o SET ended_branches = o.ended_branches | $4::int FROM {_FINISHED} WHERE {_SAME} AND o.ended_branches & $4::int = 0
+UPDATE outbox o SET ended_branches = o.ended_branches | $4::int, progressed_at = clock_timestamp()
+FROM {_FINISHED} WHERE {_SAME} AND o.ended_branches & $4::int = 0
 RETURNING o.ended_branches & $5::int = $5 AS is_last
 """
 
@@ -62,6 +68,19 @@ WHERE ctid = ANY (ARRAY(
     WHERE announced_at < now() - interval '1 hour' AND created_at < now() - interval '1 hour' AND attempts <= 3
       AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id AND d.message_id = o.message_id)
     LIMIT 1000))
+"""
+
+# $1 the branch that must have ended, $2 the one that holds the post, $3 the one that need not wait for it, $4 seconds, $5 limit. A row that no branch
+# has dated is of the release before `progressed_at`: there the waiting stage read what the holding one reads, so nothing else will call it.
+OVERTAKE = """
+UPDATE outbox SET overtaken_at = clock_timestamp()
+WHERE ctid = ANY (ARRAY(
+    SELECT o.ctid FROM outbox o
+    WHERE o.announced_at IS NOT NULL AND o.overtaken_at IS NULL AND o.ended_branches & ($1::int | $3::int) = $1
+      AND (o.ended_branches & $2::int = 0 OR o.progressed_at IS NULL)
+      AND greatest(o.announced_at, o.progressed_at) < clock_timestamp() - make_interval(secs => $4)
+    LIMIT $5 FOR UPDATE SKIP LOCKED))
+RETURNING channel_id, message_id, revision, lane, created_at
 """
 
 UNFINISHED_BULK = """
@@ -105,6 +124,16 @@ class Outbox:
             recorded = await connection.fetch(DONE, *columns, branch.bit, branch.all_bits)
             if any(row["is_last"] for row in recorded):
                 await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
+
+    async def overtake(self, *, ended: Branch, held_by: Branch, waiting: Branch, held_seconds: float, limit: int) -> int:
+        """Announces as grouped, each once, the posts that one branch has held for so long since another has ended. Returns how many.
+
+        What the branch has made a dead letter counts as held.
+        """
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(OVERTAKE, ended.bit, held_by.bit, waiting.bit, held_seconds, limit)
+            await write_notices(connection, [_grouped(row) for row in rows])
+        return len(rows)
 
     async def unfinished_bulk(self) -> int:
         """Bulk posts that are announced and not finished, without those in a dead letter."""
@@ -154,3 +183,9 @@ class Outbox:
 
     async def wait_for_rows(self, seconds: float) -> None:
         await self._wakeup.wait_for_wakeup(seconds)
+
+
+def _grouped(row: asyncpg.Record) -> QueuedNotice:
+    post_id, revision = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["revision"]
+    event = PostGrouped.about(post_id, revision, occurred_at=row["created_at"], trace_id=trace_of(post_id, revision))
+    return QueuedNotice(event, Lane(row["lane"]))

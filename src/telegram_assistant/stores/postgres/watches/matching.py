@@ -5,11 +5,9 @@
 No statement reads all watches: the cost of a post grows with the number of watches that share a rare word with it.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import inf
 from uuid import UUID
 
 from telegram_assistant.domain.ids import PostId, TenantId
@@ -19,10 +17,6 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
 
 ALERTING = 42_001
-MAX_IDLE_SECONDS = 120.0
-"""So long alerts wait for a stage that groups nothing: until what a lost process held is taken over, on a busy machine, too."""
-NEW_WAIT_SECONDS = 5.0
-"""Whoever waits looks every half second."""
 LOOKED_BACK = timedelta(minutes=10)
 """The job runs every minute; a run may be late."""
 
@@ -42,24 +36,6 @@ class WatchMatching:
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
-        self._newest_grouped: datetime | None = None
-        self._awaited_at = -inf
-        self._waiting_since = -inf
-
-    async def await_grouping(self, posts: Sequence[PostId], *, max_idle_seconds: float = MAX_IDLE_SECONDS) -> bool:
-        """Whether one of these posts, which all have words, is in no story yet although posts are being grouped.
-
-        Where none was grouped for so long, nobody waits any longer. A post that the stage could not group is not waited for.
-        """
-        async with self._transactions.begin() as connection:
-            (row,) = await connection.fetch(AWAIT_GROUPING, [one.channel_id for one in posts], [one.message_id for one in posts])
-        if not row["is_awaited"]:
-            return False
-        now = time.monotonic()
-        if row["newest"] != self._newest_grouped or now - self._awaited_at > NEW_WAIT_SECONDS:
-            self._waiting_since = now
-        self._newest_grouped, self._awaited_at = row["newest"], now
-        return now - self._waiting_since < max_idle_seconds
 
     async def raise_alerts(self, posts: Sequence[Derived]) -> int:
         """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it raises none twice.
@@ -118,20 +94,15 @@ class WatchMatching:
             return int((await connection.execute(FORGET, before)).rpartition(" ")[2])
 
 
-AWAIT_GROUPING = """
--- arrays, one element per post: $1 channel, $2 message
-SELECT EXISTS (
-    SELECT 1 FROM unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
-    WHERE NOT EXISTS (SELECT 1 FROM story_posts s WHERE s.channel_id = n.channel_id AND s.message_id = n.message_id)
-      AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = n.channel_id AND d.message_id = n.message_id)
-) AS is_awaited, (SELECT max(written_at) FROM post_terms) AS newest
-"""
-
-# Writes what the relation `found` holds, except about stories of which the watch has told: their first post may have come late, and their id
-# may be another one now. Sorted, so that two writers of the same alerts never wait for each other in a circle.
+# Writes what the relation `found` holds, except about posts and stories of which the watch has told: the post may have been matched before it was
+# grouped, the first post of the story may have come late, and its id may be another one now. Sorted, so that two writers of the same alerts never
+# wait for each other in a circle.
 WRITE = """
 untold AS (
     SELECT * FROM found f WHERE f.kind NOT IN ('posted', 'grown') OR NOT EXISTS (
+        SELECT 1 FROM alerts a
+        WHERE a.tenant_id = f.tenant_id AND a.watch_id = f.watch_id AND a.channel_id = f.channel_id AND a.message = f.message_id AND a.kind = f.kind
+    ) AND NOT EXISTS (
         SELECT 1 FROM story_posts s JOIN story_posts m ON m.story_id = s.story_id
         JOIN alerts a ON a.channel_id = m.channel_id AND a.message = m.message_id
         WHERE s.channel_id = f.channel_id AND s.message_id = f.message_id AND s.link IS NOT NULL

@@ -84,13 +84,18 @@ def unique_name(name: str) -> str:
 async def new_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[str]:
     """The name of a new database, which begins with `name`. It is dropped however the test ends."""
     own_name = unique_name(name)
+    await execute_as_admin(environ, f"CREATE DATABASE {own_name} TEMPLATE {template}")
+    try:
+        yield own_name
+    finally:
+        await execute_as_admin(environ, f"DROP DATABASE {own_name} WITH (FORCE)")
+
+
+async def execute_as_admin(environ: dict[str, str], statement: str) -> None:
+    """Over a connection of its own: a test may have killed the server in between."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     try:
-        await admin.execute(f"CREATE DATABASE {own_name} TEMPLATE {template}")
-        try:
-            yield own_name
-        finally:
-            await admin.execute(f"DROP DATABASE {own_name} WITH (FORCE)")
+        await admin.execute(statement)
     finally:
         await admin.close()
 

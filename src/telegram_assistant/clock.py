@@ -11,14 +11,13 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
+from telegram_assistant.errors import Busy
 from telegram_assistant.jobs import Job, periodic_jobs
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health, State, iso
-from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import JOB_LAST_SUCCESS, JOB_RUNS
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.scrubbing import scrub_text
-
-log = get_logger()
 
 
 async def run_now(job: Job, *, app: App, now: datetime) -> str:
@@ -50,13 +49,14 @@ def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
 def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None) -> Loop:
     """Build the loop that runs the jobs."""
     chosen = periodic_jobs(app.settings) if jobs is None else jobs
+    failures = {job.name: failures_of(job) for job in chosen}
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)
         async with asyncio.TaskGroup() as running:
 
             async def wake(job: Job) -> None:
-                running.create_task(run_job(job, app=app, health=health, now=datetime.now(UTC)))
+                running.create_task(run_job(job, app=app, health=health, now=datetime.now(UTC), failures=failures[job.name]))
 
             for job in chosen:
                 pause = min(job.every, job.lease)  # a lease may end within the period
@@ -70,24 +70,34 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None)
     return Loop("clock", run)
 
 
-async def run_job(job: Job, *, app: App, health: Health, now: datetime) -> None:
+def failures_of(job: Job) -> OutageLog:
+    """Build the log of a job's failures, which outlasts its runs."""
+    return OutageLog(f"job {job.name}", began="job_failed")
+
+
+async def run_job(job: Job, *, app: App, health: Health, now: datetime, failures: OutageLog | None = None) -> None:
     """Run the job for the current period and for those that lost processes left unfinished. Its failure never leaves this function."""
+    failures = failures or failures_of(job)
     try:
         while (period := await app.system.job_runs.claim(job.name, period_start(now, job.every), instance=app.instance, lease=job.lease)) is not None:
-            await _run_for(job, period, app=app, health=health, now=now)
-        await _report_last(job, app=app, health=health)
-    except Exception as error:
+            await _run_for(job, period, app=app, health=health, now=now, failures=failures)
+        await _report_last(job, app=app, health=health, failures=failures)
+    except Exception as error:  # noqa: BLE001 -- a bug is logged with its traceback
         JOB_RUNS.labels(job.name, "failed").inc()
-        log.exception("job_not_claimed", job=job.name)
+        _log_failure(failures, error)
         health.report(f"job {job.name}", State.FAILING, scrub_text(f"{type(error).__name__}: {error}"))
 
 
-async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime) -> None:
+def _log_failure(failures: OutageLog, error: Exception) -> None:
+    failures.failed(f"{type(error).__name__}: {error}", error=None if isinstance(error, Busy) else error)
+
+
+async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime, failures: OutageLog) -> None:
     try:
         done = await job.run(app, now)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 -- a bug is logged with its traceback
         JOB_RUNS.labels(job.name, "failed").inc()
-        log.exception("job_failed", job=job.name)
+        _log_failure(failures, error)
         why = scrub_text(f"{type(error).__name__}: {error}")
         health.report(f"job {job.name}", State.FAILING, why, period_start=iso(period))
         await app.system.job_runs.finish(job.name, period, instance=app.instance, error=why)
@@ -98,9 +108,11 @@ async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now:
     health.report(f"job {job.name}", State.OK, done, period_start=iso(period), last_run=iso(now))
 
 
-async def _report_last(job: Job, *, app: App, health: Health) -> None:
+async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLog) -> None:
     """Report the last run if another instance ran it."""
     last = await app.system.job_runs.last(job.name)
+    if last is not None and last.finished_at is not None and last.error is None:
+        failures.recovered()
     if last is None or last.instance == app.instance:
         return
     JOB_RUNS.labels(job.name, "elsewhere").inc()

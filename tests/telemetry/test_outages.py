@@ -68,7 +68,7 @@ def test_an_outage_that_was_too_many_is_logged_when_it_lasts() -> None:
             outage.failed("away")
             clock.now += 1
         outage.recovered()
-    assert [line["event"] for line in lines] == ["part_still_waits", "part_goes_on"]
+    assert [(line["event"], line.get("after_seconds")) for line in lines] == [("part_waits", None), ("part_goes_on", 70.0)]
 
 
 def test_the_traceback_of_an_error_stands_in_the_log_once_and_that_of_another_error_too() -> None:
@@ -79,7 +79,22 @@ def test_the_traceback_of_an_error_stands_in_the_log_once_and_that_of_another_er
     assert [(line["event"], type(line["exc_info"])) for line in lines] == [("loop_crashed", KeyError), ("loop_crashed", ValueError)]
 
 
+def test_a_short_wait_is_not_logged_where_waits_are_usual() -> None:
+    clock = Clock()
+    outage = OutageLog("stage", patience_seconds=10, clock=clock)
+    with capture_logs() as lines:
+        for seconds in (3, 9, 11):
+            for _ in range(seconds):
+                outage.failed("busy")
+                clock.now += 1
+            outage.recovered()
+    assert [(line["event"], line.get("shorter_outages"), line.get("after_seconds")) for line in lines] == [
+        ("part_waits", None, None),
+        ("part_goes_on", None, 11.0),
+    ]
+
+
 def test_a_routine_wait_is_no_warning() -> None:
     with capture_logs() as lines:
-        OutageLog("account 7", is_routine=True, account_id=7).failed("a flood wait")
+        OutageLog("account 7", account_id=7).failed("a flood wait", is_routine=True)
     assert [(line["log_level"], line["account_id"]) for line in lines] == [("info", 7)]

@@ -16,6 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from telegram_assistant.settings import TelemetrySettings
 from telegram_assistant.telemetry.repeats import LibraryLogHandler
 from telegram_assistant.telemetry.scrubbing import scrub_event
+from telegram_assistant.telemetry.trace_ids import add_trace_id
 
 get_logger = structlog.stdlib.get_logger
 
@@ -31,6 +32,7 @@ def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = No
     readable = output.isatty() if pretty is None else pretty
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        add_trace_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.PositionalArgumentsFormatter(),

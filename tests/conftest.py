@@ -1,9 +1,11 @@
 """Real servers for every test. One database per test process; tests do not clean up, they use fresh tenants and channels."""
 
 import gc
+import io
+import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from urllib.parse import urlsplit, urlunsplit
@@ -13,11 +15,12 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from telegram_assistant.settings import DatabaseLogin, Settings, read_settings
+from telegram_assistant.settings import DatabaseLogin, Settings, TelemetrySettings, read_settings
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
+from telegram_assistant.telemetry.logging import configure_logging
 from testkit.factories import World, make_world
 from testkit.harness import BUCKET
 
@@ -86,13 +89,18 @@ def unique_name(name: str) -> str:
 async def new_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[str]:
     """The name of a new database, which begins with `name`. It is dropped however the test ends."""
     own_name = unique_name(name)
+    await execute_as_admin(environ, f"CREATE DATABASE {own_name} TEMPLATE {template}")
+    try:
+        yield own_name
+    finally:
+        await execute_as_admin(environ, f"DROP DATABASE {own_name} WITH (FORCE)")
+
+
+async def execute_as_admin(environ: dict[str, str], statement: str) -> None:
+    """Over a connection of its own: a test may have killed the server in between."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     try:
-        await admin.execute(f"CREATE DATABASE {own_name} TEMPLATE {template}")
-        try:
-            yield own_name
-        finally:
-            await admin.execute(f"DROP DATABASE {own_name} WITH (FORCE)")
+        await admin.execute(statement)
     finally:
         await admin.close()
 
@@ -197,3 +205,16 @@ async def world(system: SystemStores, pool: Pool) -> World:
 @pytest.fixture
 def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
+
+
+@pytest.fixture
+def log_stream() -> Iterator[io.StringIO]:
+    """The log of this process, written as a role writes it: lines of JSON."""
+    configured, root, stream = structlog.get_config(), logging.getLogger(), io.StringIO()
+    handlers, level = root.handlers[:], root.level
+    configure_logging(TelemetrySettings(), stream=stream, pretty=False)
+    yield stream
+    structlog.configure(**configured)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)

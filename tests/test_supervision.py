@@ -1,4 +1,6 @@
 import asyncio
+import time
+from itertools import pairwise
 
 from structlog.testing import capture_logs
 
@@ -11,20 +13,21 @@ def restarts(name: str) -> float:
     return REGISTRY.get_sample_value("loop_restarts_total", {"loop": name}) or 0.0
 
 
-async def test_a_crashed_loop_is_started_again_with_growing_pauses_and_counted() -> None:
-    runs, stopping = 0, asyncio.Event()
+async def test_a_crashed_loop_is_started_again_with_growing_pauses_counted_and_logged_once() -> None:
+    began, stopping = list[float](), asyncio.Event()
 
     async def crash(_stopping: asyncio.Event) -> None:
-        nonlocal runs
-        runs += 1
-        if runs == 5:
+        began.append(time.monotonic())
+        if len(began) == 5:
             stopping.set()
         raise RuntimeError
 
     before = restarts("crashing")
     with capture_logs() as lines:
         await keep_running(Loop("crashing", crash), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.01, max_pause_seconds=0.03)
-    assert [line["pause_seconds"] for line in lines if line["event"] == "loop_restarts"] == [0.01, 0.02, 0.03, 0.03]
+    assert [line["event"] for line in lines] == ["loop_crashed"]
+    pauses = [later - earlier for earlier, later in pairwise(began)]
+    assert all(pause >= expected * 0.9 for pause, expected in zip(pauses, (0.01, 0.02, 0.03, 0.03), strict=True))
     assert restarts("crashing") - before == 4
 
 
@@ -82,3 +85,17 @@ async def test_cancellation_goes_through_at_once() -> None:
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
+
+
+async def test_a_loop_that_crashes_while_it_stops_says_so() -> None:
+    stopping = asyncio.Event()
+
+    async def crash(_stopping: asyncio.Event) -> None:
+        stopping.set()
+        raise KeyError("page")
+
+    with capture_logs() as lines:
+        await keep_running(Loop("last", crash), stopping=stopping, health=Health(probes={}))
+    assert [(line["event"], line["part"], line["log_level"], line["why"]) for line in lines] == [
+        ("loop_crashed", "last", "error", "KeyError: 'page'")
+    ]

@@ -63,7 +63,10 @@ from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.ai_token import AiToken
 from telegram_assistant.stores.redis.album_states import AlbumStates
 from telegram_assistant.stores.redis.client import Redis, open_redis
+from telegram_assistant.stores.redis.limiter import Limiter
+from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.pacing import Pacing
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
 from telegram_assistant.understanding.post_pictures import PictureAnalyzer
@@ -92,6 +95,8 @@ class ApiApp:
     """None if the graph is off, or this process does not use it."""
     files: Files | None
     """None if no store for media is configured; then no media are stored."""
+    limiter: Limiter
+    """Counts requests and logins against their limits."""
     picture_readers: PictureReaders
     thumbnails: Thumbnails | None
     """None without a store for media."""
@@ -111,6 +116,8 @@ class App(ApiApp):
     system: SystemStores
     ingest: IngestStores | None
     """None if this process does not use accounts."""
+    marks: Marks
+    """Marks of channels in Redis, for operators."""
     media_rules: MediaRules
     gate: Gate
     """Every call to a model goes through it."""
@@ -203,6 +210,7 @@ async def assemble(
             meaning_search=api_app.meaning_search,
             graph=api_app.graph,
             files=files,
+            limiter=api_app.limiter,
             picture_readers=api_app.picture_readers,
             thumbnails=api_app.thumbnails,
             recent_tags=api_app.recent_tags,
@@ -212,6 +220,7 @@ async def assemble(
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
+            marks=Marks(api_app.redis),
             media_rules=rules,
             gate=gate,
             tagger=tagger,
@@ -304,6 +313,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         meaning_search=None if searchable is None else MeaningSearch(searchable, questions=questions),
         graph=clients.graph,
         files=files,
+        limiter=Limiter(RateLimits(redis)),
         picture_readers=picture_readers,
         thumbnails=thumbnails,
         recent_tags=Recent(),

@@ -11,14 +11,13 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
+from telegram_assistant.errors import Busy
 from telegram_assistant.jobs import Job, periodic_jobs
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
-from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import JOB_LAST_SUCCESS, JOB_RUNS
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.scrubbing import scrub_text
-
-log = get_logger()
 
 CLAIM_AGAIN_SECONDS = 15.0
 
@@ -52,6 +51,7 @@ def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
 def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None, claim_again_seconds: float = CLAIM_AGAIN_SECONDS) -> Loop:
     """Build the loop that runs the jobs."""
     chosen = periodic_jobs(app.settings) if jobs is None else jobs
+    failures = {job.name: failures_of(job) for job in chosen}
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)
@@ -59,7 +59,7 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None,
 
         async def run_until_claimed(job: Job) -> None:
             """A period that could not be claimed is tried again soon: the next one may begin a day later."""
-            while not await run_job(job, app=app, health=health, now=datetime.now(UTC)) and job.name not in unclaimed:
+            while not await run_job(job, app=app, health=health, now=datetime.now(UTC), failures=failures[job.name]) and job.name not in unclaimed:
                 unclaimed.add(job.name)
                 await sleep_unless(stopping, claim_again_seconds)
                 unclaimed.discard(job.name)
@@ -83,19 +83,24 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None,
     return Loop("clock", run)
 
 
-async def run_job(job: Job, *, app: App, health: Health, now: datetime) -> bool:
+def failures_of(job: Job) -> OutageLog:
+    """Build the log of a job's failures, which outlasts its runs."""
+    return OutageLog(part_of(job), began="job_failed")
+
+
+async def run_job(job: Job, *, app: App, health: Health, now: datetime, failures: OutageLog | None = None) -> bool:
     """Run the job for the current period and for those that lost processes left unfinished. Its failure never leaves this function.
 
     Returns False if `job_runs` could not be asked.
     """
+    failures = failures or failures_of(job)
     try:
         while (period := await app.system.job_runs.claim(job.name, period_start(now, job.every), instance=app.instance, lease=job.lease)) is not None:
-            await _run_for(job, period, app=app, health=health, now=now)
-        await _report_last(job, app=app, health=health)
-    except Exception as error:
+            await _run_for(job, period, app=app, health=health, now=now, failures=failures)
+        await _report_last(job, app=app, health=health, failures=failures)
+    except Exception as error:  # noqa: BLE001 -- a bug is logged with its traceback
         JOB_RUNS.labels(job.name, "failed").inc()
-        if health.state_of(part_of(job)) is not State.FAILING:
-            log.exception("job_not_claimed", job=job.name)
+        _log_failure(failures, error)
         health.report(part_of(job), State.FAILING, scrub_text(f"{type(error).__name__}: {error}"))
         return False
     return True
@@ -106,12 +111,16 @@ def part_of(job: Job) -> str:
     return f"job {job.name}"
 
 
-async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime) -> None:
+def _log_failure(failures: OutageLog, error: Exception) -> None:
+    failures.failed(f"{type(error).__name__}: {error}", error=None if isinstance(error, Busy) else error)
+
+
+async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime, failures: OutageLog) -> None:
     try:
         done = await job.run(app, now)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 -- a bug is logged with its traceback
         JOB_RUNS.labels(job.name, "failed").inc()
-        log.exception("job_failed", job=job.name)
+        _log_failure(failures, error)
         why = scrub_text(f"{type(error).__name__}: {error}")
         health.report(part_of(job), State.FAILING, why, period_start=iso(period))
         await app.system.job_runs.finish(job.name, period, instance=app.instance, error=why)
@@ -122,9 +131,11 @@ async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now:
     health.report(part_of(job), State.OK, done, period_start=iso(period), last_run=iso(now))
 
 
-async def _report_last(job: Job, *, app: App, health: Health) -> None:
+async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLog) -> None:
     """Report what `job_runs` says of the last run, whichever instance ran it: a job that could not be claimed meanwhile may have run well."""
     last = await app.system.job_runs.last(job.name)
+    if last is not None and last.finished_at is not None and last.error is None:
+        failures.recovered()
     if last is None:
         return
     state, is_own = State.FAILING if last.error else State.OK, last.instance == app.instance

@@ -134,7 +134,7 @@ async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vaul
 
 
 def scheduler_of(app: App, health: Health) -> Scheduler:
-    lock, marks = SchedulerLock(app.redis, app.instance), Marks(app.redis)
+    lock, marks = SchedulerLock(app.redis, app.instance), app.marks
     return Scheduler(settings=app.settings.parser, lock=lock, planning=app.system.planning, marks=marks, health=health, clock=_now)
 
 
@@ -232,7 +232,7 @@ def catch_up_of(app: App, account: OwnedAccount, reader: ChannelReader, receiver
 def account_dependencies_of(
     app: App, account: OwnedAccount, reader: ChannelReader, *, slots: asyncio.Semaphore, stopping: asyncio.Event
 ) -> AccountDependencies:
-    settings, system, marks = app.settings.parser, app.system, Marks(app.redis)
+    settings, system, marks = app.settings.parser, app.system, app.marks
     silence, pace = _pace_of(app, account.account_id, marks)
     return AccountDependencies(
         account_id=account.account_id,
@@ -264,7 +264,7 @@ def account_dependencies_of(
 
 
 def preview_worker_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewWorker:
-    settings, system, marks, reader = app.settings.parser, app.system, Marks(app.redis), PreviewReader(site)
+    settings, system, marks, reader = app.settings.parser, app.system, app.marks, PreviewReader(site)
     silence, pace = _pace_of(app, NO_ACCOUNT, marks)
     return PreviewWorker(
         turns=turns,

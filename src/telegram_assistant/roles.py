@@ -31,8 +31,6 @@ from telegram_assistant.pages.guard import Guard
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
 from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
-from telegram_assistant.stores.redis.limiter import Limiter
-from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
@@ -193,7 +191,7 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
         role=plan.name,
         instance=app.instance,
         health=health,
-        access=OperatorAccess(app.settings.http, FailedKeys(Limiter(RateLimits(app.redis)))),
+        access=OperatorAccess(app.settings.http, FailedKeys(app.limiter)),
         endpoints=plan.endpoints,
         has_operations_port=listeners.operations is not None,
     )

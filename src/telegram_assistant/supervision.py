@@ -5,11 +5,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from telegram_assistant.errors import Busy
 from telegram_assistant.telemetry.health import Health, State
-from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import LOOP_RESTARTS, LOOP_RUNNING
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 HEALTHY_AFTER_SECONDS = 60.0
 """After running this long, a loop restarts from the shortest pause."""
@@ -29,25 +28,30 @@ async def keep_running(
     """Run the loop until `stopping` is set. Its crashes never reach the caller."""
     clock = asyncio.get_running_loop().time
     pause = first_pause_seconds
+    crashes = OutageLog(loop.name, began="loop_crashed")
     while not stopping.is_set():
         began = clock()
         LOOP_RUNNING.labels(loop.name).set(1)
         health.report(loop.name, State.OK)
+        error: Exception | None = None
+        recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, crashes.recovered)
         try:
             await loop.run(stopping)
-            why = "it ended by itself"
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            log.exception("loop_crashed", loop=loop.name)
+        except Exception as crash:  # noqa: BLE001 -- whatever it is, the loop starts again
+            error = crash
         finally:
+            recovery.cancel()
             LOOP_RUNNING.labels(loop.name).set(0)
+        why = "it ended by itself" if error is None else f"{type(error).__name__}: {error}"
         if stopping.is_set():
+            if error is not None:
+                crashes.failed(why, error=None if isinstance(error, Busy) else error)
             break
         if clock() - began > HEALTHY_AFTER_SECONDS:
             pause = first_pause_seconds
         LOOP_RESTARTS.labels(loop.name).inc()
         health.report(loop.name, State.FAILING, f"{why}; starts again in {pause:g} s")
-        log.warning("loop_restarts", loop=loop.name, why=why, pause_seconds=pause)
+        crashes.failed(why, error=None if isinstance(error, Busy) else error, pause_seconds=pause)
         await sleep_unless(stopping, pause)
         pause = min(pause * 2, max_pause_seconds)
     health.report(loop.name, State.STOPPED)

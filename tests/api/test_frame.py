@@ -1,5 +1,7 @@
 """What is the same for every endpoint: errors, sizes, times, headers."""
 
+import io
+import json
 from collections.abc import AsyncIterator
 
 import httpx
@@ -124,7 +126,9 @@ async def test_a_forged_cursor_is_refused(client: httpx.AsyncClient, key: dict[s
         assert problem_of(await client.get(path, headers=key, params={"cursor": cursor}))[0] == 422
 
 
-async def test_a_bug_is_told_without_its_insides_and_can_be_found_again(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+async def test_a_bug_is_told_without_its_insides_and_can_be_found_again(
+    client: httpx.AsyncClient, key: dict[str, str], admin: Admin, log_stream: io.StringIO
+) -> None:
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     await admin.execute("ALTER TABLE audit_log RENAME actor TO somebody")
     try:
@@ -133,6 +137,8 @@ async def test_a_bug_is_told_without_its_insides_and_can_be_found_again(client: 
         await admin.execute("ALTER TABLE audit_log RENAME somebody TO actor")
     assert problem_of(broken)[0] == 500
     assert broken.json()["trace_id"] == trace == broken.headers["trace-id"]
+    lines = [json.loads(line) for line in log_stream.getvalue().splitlines()]
+    assert [line["trace_id"] for line in lines if line["event"] == "request_failed"] == [trace]
     assert "actor" not in broken.text
 
 

@@ -10,18 +10,23 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from telegram_assistant.assembly import App
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.limiter import REDIS_SECONDS
+from telegram_assistant.web.pages.login import LOGINS_AT_ONCE, announce_first_owner_code
 from testkit.api_clients import asked, key_of, problem_of
 from testkit.factories import make_tenant
 from testkit.toxiproxy import ToxiProxy, through
+from testkit.web_clients import browser_of
+from tests.web.test_people import person_with_password
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """A site whose roads to its servers can be made bad."""
 
+    app: App
     client: httpx.AsyncClient
     key: dict[str, str]
     fresh_key: dict[str, str]
@@ -52,7 +57,7 @@ async def site(database: dict[str, str], system: SystemStores) -> AsyncIterator[
             async with asked(settings, timeout_seconds=1.5) as (app, client):
                 tenant_id = await make_tenant(system)
                 keys = [await key_of(app, tenant_id) for _ in range(2)]
-                made = Site(client, keys[0], keys[1], roads["DATABASE_URL"], roads["REDIS_URL"])
+                made = Site(app, client, keys[0], keys[1], roads["DATABASE_URL"], roads["REDIS_URL"])
                 assert (await made.get("/feed")).status_code == 200
                 yield made
         finally:
@@ -105,3 +110,18 @@ async def test_a_redis_that_says_nothing_costs_one_short_wait(site: Site) -> Non
     assert time.monotonic() - began < 3 * REDIS_SECONDS
     await site.redis.mend()
     await site.until_answered("/feed")
+
+
+async def test_passwords_cannot_be_guessed_faster_while_redis_is_away(site: Site, system: SystemStores) -> None:
+    name = await person_with_password(site.app, await make_tenant(system))
+    await site.redis.let(enabled=False)
+    async with browser_of(site.app) as browser:
+        await browser.open("/login")
+        tries = (browser.submit("/login", name=name, password=f"guess {number}") for number in range(LOGINS_AT_ONCE + 5))
+        answers = await asyncio.gather(*tries)
+    assert sum("Too many attempts" in answer.text for answer in answers) == 5
+
+
+async def test_a_postgresql_that_is_away_does_not_end_a_process_that_has_just_started(site: Site) -> None:
+    await site.postgres.let(enabled=False)
+    await announce_first_owner_code(site.app)

@@ -1,6 +1,7 @@
 """`tga stories`."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import asyncpg
 from typer.testing import CliRunner
@@ -11,15 +12,16 @@ from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from testkit.factories import follow_long_ago, make_channel, make_page, make_post
+from testkit.programs import tga
 from testkit.stories import store_story
 from tests.cli.test_channels import connected, named_tenant
 
 
-def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunner, database: dict[str, str]) -> None:
-    tenant, posts = named_tenant(database), list[PostId]()
-    now = datetime.now(UTC).replace(microsecond=0)
+def tell_story(tenant: str, database: dict[str, str]) -> list[PostId]:
+    """Two channels of the tenant tell the same event, and a person may read it. Returns their posts."""
+    posts, now = list[PostId](), datetime.now(UTC).replace(microsecond=0)
 
-    async def live(assembled: App) -> None:
+    async def tell(assembled: App) -> None:
         admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
         known = await assembled.system.tenants.ensure(tenant)
         await assembled.system.users.join(known.tenant_id, f"anna of {tenant}")
@@ -36,8 +38,21 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunne
         await store_story(admin, posts, [(posts[1], posts[0], LinkKind.COPY, 9.0, False)])
         await admin.close()
 
+    connected(database, tell)
+    return posts
+
+
+def test_commands_about_stories_write_nothing_beside_their_answer(database: dict[str, str], tmp_path: Path) -> None:
+    tenant = named_tenant(database)
+    post = tell_story(tenant, database)[0]
+    commands = (("stories", str(post)), ("digest",), ("trends",))
+    assert {tga(*command, "--tenant", tenant, environ=database, folder=tmp_path).stderr for command in commands} == {""}
+
+
+def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunner, database: dict[str, str]) -> None:
+    tenant = named_tenant(database)
     assert "No two of your channels" in runner.invoke(app, ["stories", "--tenant", tenant]).stdout
-    connected(database, live)
+    posts = tell_story(tenant, database)
     listed = runner.invoke(app, ["stories", "--tenant", tenant]).stdout
     assert "Мост в Самаре закрыли для грузовиков до апреля" in listed
     assert "Городские новости, Harbour Lines" in listed

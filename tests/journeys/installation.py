@@ -96,6 +96,11 @@ class Installation:
     def hurry(self) -> None:
         self.telegram.ask("POST", "/trouble", latency_seconds=0.0)
 
+    async def reconnect(self) -> None:
+        """After PostgreSQL was away."""
+        await self.admin.close(timeout=5)
+        self.admin = await asyncpg.connect(self.environ["DATABASE_ADMIN_URL"])
+
     async def has_one_connection(self, name: str) -> bool:
         """Whoever used the account before has hung up."""
         connections = self.telegram.state()["connections_now"]
@@ -121,5 +126,6 @@ async def installed(servers: OwnServers, telegram: ControlClient, folder: Path, 
         admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
         async with assemble(settings, with_accounts=True) as app:
             with ExitStack() as programs:
-                yield Installation(environ, telegram, folder, app, admin, programs, FIRST_CHANNEL + 10 * number)
-        await admin.close()
+                crew = Installation(environ, telegram, folder, app, admin, programs, FIRST_CHANNEL + 10 * number)
+                yield crew
+        await crew.admin.close()

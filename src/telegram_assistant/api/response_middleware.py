@@ -14,7 +14,8 @@ from telegram_assistant.errors import AssistantError
 from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
-from telegram_assistant.telemetry.tracing import span
+from telegram_assistant.telemetry.trace_ids import logged_with_trace, trace_id_of
+from telegram_assistant.telemetry.tracing import span, traceparent
 
 log = get_logger()
 
@@ -48,10 +49,14 @@ class ResponseMiddleware:
         headers = dict(scope["headers"])
         parent = headers.get(b"traceparent", b"")
         given = TRACEPARENT.match(parent)
-        scope["trace_id"] = given[1].decode() if given else secrets.token_hex(16)
-        answer = _Answer(send, {**HEADERS, "Content-Security-Policy": ONE_PAGE if scope["path"] == DOCS else NOTHING, "Trace-Id": scope["trace_id"]})
         with span("http", parent=parent.decode() if given else None):
-            work = asyncio.ensure_future(self._answer(scope, receive, answer))
+            scope["trace_id"] = given[1].decode() if given else trace_id_of(traceparent()) or secrets.token_hex(16)
+            with logged_with_trace(scope["trace_id"]):
+                await self._respond(scope, receive, send, began)
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send, began: float) -> None:
+        answer = _Answer(send, {**HEADERS, "Content-Security-Policy": ONE_PAGE if scope["path"] == DOCS else NOTHING, "Trace-Id": scope["trace_id"]})
+        work = asyncio.ensure_future(self._answer(scope, receive, answer))
         try:
             await asyncio.wait({work}, timeout=self._timeout_seconds)
             if answer.is_stream:
@@ -60,7 +65,7 @@ class ResponseMiddleware:
             if not work.done():
                 self._cut(work)
         if not answer.status:
-            log.warning("request_took_too_long", trace_id=scope["trace_id"])
+            log.warning("request_took_too_long")
             await problem(503, TOOK_TOO_LONG, headers=retry_after(1), trace_id=scope["trace_id"])(scope, receive, answer.last)
         answer.is_over = True
         operation = getattr(scope.get("route"), "operation_id", None) or "none"
@@ -73,7 +78,7 @@ class ResponseMiddleware:
         except AssistantError as error:
             await problem_from(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
         except Exception as error:
-            log.exception("request_failed", trace_id=scope["trace_id"])
+            log.exception("request_failed")
             if not answer.status:
                 await problem_from(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
 

@@ -43,8 +43,6 @@ from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.errors import AssistantError
-from telegram_assistant.stores.redis.limiter import Limiter
-from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 AREAS = (
     me.area,
@@ -91,12 +89,11 @@ Everything that a tenant can read and change. Send an API key as `Authorization:
 
 def build_site(app: ApiApp) -> ASGIApp:
     settings = app.settings.api
-    limiter = Limiter(RateLimits(app.redis))
-    callers = Authenticator(app.api.key_directory, limiter, settings=settings, operator_key=app.settings.http.operator_key)
+    callers = Authenticator(app.api.key_directory, app.limiter, settings=settings, operator_key=app.settings.http.operator_key)
     site: ASGIApp = AccessMiddleware(
         endpoints(app),
         callers=callers,
-        failed_keys=FailedKeys(limiter),
+        failed_keys=FailedKeys(app.limiter),
         tenant=app.tenant,
         settings=settings,
         body_timeout_seconds=app.settings.http.request_timeout_seconds,

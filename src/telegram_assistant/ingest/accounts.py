@@ -15,6 +15,7 @@ from telegram_assistant.supervision import cancel_and_wait, sleep_unless
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -83,6 +84,8 @@ class Holder:
         self._leases: dict[AccountId, Lease] = {}
         self._tasks: dict[AccountId, asyncio.Task[None]] = {}
         self._unreleased: set[AccountId] = set()
+        self._outage = OutageLog(PART)
+        self._account_outages: dict[AccountId, OutageLog] = {}
 
     async def run(self, stopping: asyncio.Event) -> None:
         renewed_at = time.monotonic()
@@ -103,8 +106,10 @@ class Holder:
         try:
             await step()
         except Busy as busy:
+            self._outage.failed(busy)
             self._health.report(PART, State.FAILING, str(busy))
         else:
+            self._outage.recovered()
             self._health.report(PART, State.OK, f"uses {len(self._tasks)}")
 
     async def _take(self, stopping: asyncio.Event) -> None:
@@ -160,9 +165,15 @@ class Holder:
         except LeaseLost:
             log.warning("lease_lost", account_id=account_id)
         except Busy as busy:
-            log.info("account_waits", account_id=account_id, why=str(busy))
-        except Exception:
-            log.exception("account_failed", account_id=account_id)
+            self._outage_of(account_id).failed(busy)
+        except Exception as error:  # noqa: BLE001 -- its traceback is logged, and the account is taken again
+            self._outage_of(account_id).failed(f"{type(error).__name__}: {error}", error=error)
+        else:
+            self._outage_of(account_id).recovered()
+
+    def _outage_of(self, account_id: AccountId) -> OutageLog:
+        """An account that ends at once is taken again at once, so its outages outlast its task."""
+        return self._account_outages.setdefault(account_id, OutageLog(f"account {account_id}", account_id=account_id))
 
     async def _open_session(self, held: HeldAccount) -> str:
         sealed = Sealed(held.key_id, held.session)

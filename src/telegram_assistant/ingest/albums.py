@@ -7,9 +7,7 @@ from datetime import datetime
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.posts.albums import Albums
 from telegram_assistant.supervision import sleep_unless
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 PART = "albums"
 LOOK_SECONDS = 5.0
@@ -17,12 +15,14 @@ LOOK_SECONDS = 5.0
 
 async def close_albums(stopping: asyncio.Event, *, albums: Albums, clock: Callable[[], datetime]) -> None:
     """Run until `stopping` is set. Several instances may run at once: each album is closed by one of them."""
+    outage = OutageLog(PART)
     while not stopping.is_set():
         try:
             closed = await albums.close(clock())
             await albums.announce_overdue(clock())
+            outage.recovered()
         except Busy as busy:
-            log.info("albums_wait", why=str(busy))
+            outage.failed(busy)
             closed = 0
         if not closed:
             await sleep_unless(stopping, LOOK_SECONDS)

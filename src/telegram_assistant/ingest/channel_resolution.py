@@ -9,7 +9,7 @@ from telegram_assistant.domain.accounts.budget import Cost, MethodBudget, budget
 from telegram_assistant.domain.channels.channel import Channel, FoundChannel
 from telegram_assistant.domain.channels.channel_requests import METHODS, RequestKind, RequestState
 from telegram_assistant.domain.ids import AccountId, ChannelId
-from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.errors import Busy, Flooded, Rejected
 from telegram_assistant.ingest.folders import FolderFollower
 from telegram_assistant.ingest.joined_lists import JoinedLists, dump_cursor, parse_cursor
 from telegram_assistant.reasons import Reason, quote
@@ -20,6 +20,7 @@ from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.account_client import Clock
 from telegram_assistant.telegram.reader import ChannelReader, Listing
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -88,6 +89,8 @@ class ChannelResolver:
         self._names = meter_of(NAMES, None, waits.now())
         self._blocked_until: dict[RequestKind, float] = {}
         self._stored_names_at = waits.now()
+        self._outage = OutageLog(f"requests of account {account_id}", account_id=account_id)
+        self._folders_outage = OutageLog(f"folders of account {account_id}", account_id=account_id)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Run until `stopping` is set."""
@@ -97,9 +100,12 @@ class ChannelResolver:
                 if self._waits.now() >= folders_at:
                     folders_at = self._waits.now() + FOLDER_LOOK_SECONDS
                     await self._check_folders()
-                if not await self.turn():
+                is_idle = not await self.turn()
+                self._outage.recovered()
+                if is_idle:
                     await sleep_unless(stopping, IDLE_SECONDS)
             except Busy as busy:
+                self._outage.failed(busy, is_routine=isinstance(busy, Flooded))
                 await sleep_unless(stopping, min(busy.retry_after_seconds, 60.0))
 
     async def turn(self) -> bool:
@@ -144,8 +150,9 @@ class ChannelResolver:
     async def _check_folders(self) -> None:
         try:
             await self.folders.check_due()
+            self._folders_outage.recovered()
         except Busy as busy:
-            log.info("folders_wait", account_id=self._account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
+            self._folders_outage.failed(busy, is_routine=True, seconds=round(busy.retry_after_seconds))
 
     async def _resolve(self, request: ClaimedRequest) -> Resolved:  # noqa: PLR0911 -- one for each kind
         match request.kind:

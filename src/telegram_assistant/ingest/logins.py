@@ -18,6 +18,7 @@ from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
 from telegram_assistant.telegram.vault import Vault
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -58,6 +59,7 @@ class LoginWorker:
 
     async def run(self, stopping: asyncio.Event) -> None:
         serving: set[asyncio.Task[None]] = set()
+        outage = OutageLog(PART)
         try:
             while not stopping.is_set():
                 try:
@@ -66,7 +68,9 @@ class LoginWorker:
                         serving.add(task)
                         task.add_done_callback(serving.discard)
                     self._health.report(PART, State.OK, f"serves {len(serving)}")
+                    outage.recovered()
                 except Busy as busy:
+                    outage.failed(busy)
                     self._health.report(PART, State.FAILING, str(busy))
                 await sleep_unless(stopping, self._look_seconds)
         finally:

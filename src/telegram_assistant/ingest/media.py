@@ -27,6 +27,7 @@ from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.download import LocatedFile, ReferenceExpired, locate, part_bytes, read_part
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_QUEUE
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -59,6 +60,9 @@ class MediaFetcher:
         self._stopping = stopping
         self._store_retry_at = 0.0
         self._counted_at = 0.0
+        self._outage = OutageLog(f"files of account {account_id}", account_id=account_id)
+        self._store_outage = OutageLog(f"store of files of account {account_id}", account_id=account_id)
+        self._data_center_outages: dict[int, OutageLog] = {}
 
     async def run(self) -> None:
         """Run until `stopping` is set. AccountRefused and LeaseLost end the loop: both concern the whole account."""
@@ -68,11 +72,12 @@ class MediaFetcher:
             try:
                 idle = not await self.step()
                 failures = 0
+                self._outage.recovered()
             except Busy as busy:
                 pause = busy.retry_after_seconds
                 if not isinstance(busy, Flooded):  # reconnect soon after a lost connection, then with growing pauses
                     pause, failures = min(pause, FIRST_PAUSE_SECONDS * 2**failures), failures + 1
-                log.info("media_waits", account_id=self._account_id, why=str(busy), seconds=round(pause))
+                self._outage.failed(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
                 await sleep_unless(self._stopping, pause)
             else:
                 await sleep_unless(self._stopping, IDLE_SECONDS if idle else 0.0)
@@ -124,10 +129,17 @@ class MediaFetcher:
             if dc_id is None or self._client.is_home_data_center(dc_id):
                 raise
             unreachable.add(dc_id)
-            log.info("files_elsewhere_wait", account_id=self._account_id, dc_id=dc_id, why=str(busy))
+            self._outage_of(dc_id).failed(busy, is_routine=True)
         except Exception as error:
             log.exception("media_failed", channel_id=job.channel_id, message_id=job.message_id)
             await self._fail(job, describe_bug(error))
+        else:
+            if (dc_id := _dc_of(job, locations)) is not None:
+                self._outage_of(dc_id).recovered()
+
+    def _outage_of(self, dc_id: int) -> OutageLog:
+        part = f"files of account {self._account_id} in data centre {dc_id}"
+        return self._data_center_outages.setdefault(dc_id, OutageLog(part, account_id=self._account_id, dc_id=dc_id))
 
     def _is_complete(self, job: MediaJob) -> bool:
         return self._spool.size_of(job.media_id, is_photo=job.is_photo) == job.size_bytes
@@ -177,9 +189,10 @@ class MediaFetcher:
             await self._put(sha256, job.size_bytes, spooled.path)
         except Busy as busy:
             self._store_retry_at = time.monotonic() + busy.retry_after_seconds
-            log.warning("store_away", why=str(busy), seconds=busy.retry_after_seconds)
+            self._store_outage.failed(busy, seconds=busy.retry_after_seconds)
             await self._media.postpone([job], Reason("file_fetched_but", "fetched; {why}", why=busy.reason), seconds=busy.retry_after_seconds)
             return
+        self._store_outage.recovered()
         await self._media.stored(job, sha256, job.size_bytes)
         self._spool.remove(job.media_id, is_photo=job.is_photo)
 

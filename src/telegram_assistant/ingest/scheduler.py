@@ -19,6 +19,7 @@ from telegram_assistant.supervision import cancel_and_wait, sleep_unless
 from telegram_assistant.telemetry.health import Fact, Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, CHANNELS, LAST_TICK, SCHEDULER_INTERVAL, SCHEDULER_LOCK
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -44,6 +45,7 @@ class Scheduler:
         self._marks = marks
         self._health = health
         self._clock = clock
+        self._outage = OutageLog(PART)
         SCHEDULER_INTERVAL.set(settings.interval_seconds)
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -66,19 +68,25 @@ class Scheduler:
             ours, facts = await self._lock.acquire(), await self._lock.facts()
         except Busy as busy:
             SCHEDULER_LOCK.labels("error").inc()
-            self._health.report(PART, State.FAILING, str(busy))
+            self._report_busy(busy)
             return
         if not ours or (facts is not None and self._interval_number(facts.planned_ts) >= self._interval_number(self._clock())):
             SCHEDULER_LOCK.labels("missed").inc()
             self._export(facts)
             self._health.report(PART, State.OK, "this interval is planned" if ours else "another instance plans")
+            self._outage.recovered()
             return
         SCHEDULER_LOCK.labels("acquired").inc()
         try:
             await self._tick(facts)
             self._health.report(PART, State.OK, "plans")
+            self._outage.recovered()
         except Busy as busy:
-            self._health.report(PART, State.FAILING, str(busy))
+            self._report_busy(busy)
+
+    def _report_busy(self, busy: Busy) -> None:
+        self._outage.failed(busy)
+        self._health.report(PART, State.FAILING, str(busy))
 
     def _interval_number(self, moment: datetime) -> int:
         """Return the number of the interval, the same in every instance."""

@@ -11,9 +11,7 @@ from telegram_assistant.stores.postgres.accounts.telegram_setup import SealedSec
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.sealed_answers import seal
 from telegram_assistant.telegram.vault import Vault
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 PART = "telegram setup"
 
@@ -53,11 +51,13 @@ class TelegramConnectionSettings:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Report again and again, so that pages know whether ingest is running."""
+        outage = OutageLog(PART)
         while not stopping.is_set():
             try:
                 await self.report()
+                outage.recovered()
             except Busy as busy:
-                log.info("setup_not_reported", why=str(busy))
+                outage.failed(busy)
             await sleep_unless(stopping, REPORTED_EVERY_SECONDS)
 
     async def _open(self, name: TelegramSecret, sealed: SealedSecret) -> str:

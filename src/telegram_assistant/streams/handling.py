@@ -23,6 +23,7 @@ from telegram_assistant.streams.entries import Buried, Done, Entry, Failed, Hand
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import StageMetrics
+from telegram_assistant.telemetry.trace_ids import logged_with_traces
 from telegram_assistant.telemetry.tracing import span, traceparent
 
 log = get_logger()
@@ -66,17 +67,26 @@ class Handling:
         for entry in entries:
             if entry.only is not None and entry.only != self._own_name:
                 outcomes.append(Done(entry))
-            elif entry.deliveries > self._stage.attempts:
-                log.error("buried", stage=self._stage.name, entry_id=entry.entry_id.decode(), why="its process died each time")
-                outcomes.append(Buried(entry, f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time"))
             else:
                 try:
-                    parsed.append((entry, entry.source.event.model_validate_json(entry.payload)))
+                    event = entry.source.event.model_validate_json(entry.payload)
                 except ValidationError as error:
                     outcomes.append(Buried(entry, f"it is not a valid {entry.source.event.NAME}: {error.error_count()} errors", str(error)[:2000]))
+                    continue
+                if entry.deliveries > self._stage.attempts:
+                    outcomes.append(self._bury_killer(entry, event))
+                else:
+                    parsed.append((entry, event))
         if parsed:
-            outcomes += await (self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0]))
+            with logged_with_traces({event.post_id: event.trace_id for _, event in parsed}):
+                outcomes += await (self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0]))
         return outcomes
+
+    def _bury_killer(self, entry: Entry, event: Event) -> Buried:
+        """Bury an entry whose process died at each attempt."""
+        with logged_with_traces({event.post_id: event.trace_id}):
+            log.error("buried", stage=self._stage.name, post_id=event.post_id, entry_id=entry.entry_id.decode(), why="its process died each time")
+        return Buried(entry, f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time")
 
     async def _handle_batch(self, parsed: list[ParsedEntry]) -> list[Outcome]:
         """Handle a batch. If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours."""
@@ -88,8 +98,12 @@ class Handling:
 
     async def _handle_one(self, one: ParsedEntry) -> list[Outcome]:
         entry, event = one
+        with logged_with_traces({event.post_id: event.trace_id}):
+            return await self._handle_traced(entry, event)
+
+    async def _handle_traced(self, entry: Entry, event: Event) -> list[Outcome]:
         try:
-            return await self._attempt([one])
+            return await self._attempt([(entry, event)])
         except Rejected as error:
             return [Buried(entry, str(error), traceback.format_exc())]
         except Exception as error:

@@ -18,9 +18,11 @@ from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_PENDING, STREAM_ENTRIES
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
+PART = "stream watch"
 WATCH_EVERY_SECONDS = 5.0
 FORMER_READER_MS = 300_000
 """A consumer that has not read a stream for so long belongs to no running process."""
@@ -181,6 +183,7 @@ async def resume(redis: Redis, stage: str) -> bool:
 
 def monitoring_loop(redis: Redis, stages: Sequence[AnyStage], partitions: int, health: Health) -> Loop:
     """Build the worker's loop that measures and trims."""
+    outage = OutageLog(PART)
 
     async def run(stopping: asyncio.Event) -> None:
         while not stopping.is_set():
@@ -192,8 +195,9 @@ def monitoring_loop(redis: Redis, stages: Sequence[AnyStage], partitions: int, h
                     STAGE_PENDING.labels(state.stage, state.lane).set(state.pending)
                     STAGE_OLDEST.labels(state.stage, state.lane).set(state.oldest_seconds)
                 await trim(redis, stages, partitions)
+                outage.recovered()
             except RedisError as error:
-                log.warning("cannot_watch", why=type(error).__name__)
+                outage.failed(f"{type(error).__name__}: {error}")
             await sleep_unless(stopping, WATCH_EVERY_SECONDS)
 
-    return Loop("stream watch", run)
+    return Loop(PART, run)

@@ -16,6 +16,7 @@ from telegram_assistant.streams.keys import stream_keys, stream_of_channel
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.telemetry.outages import OutageLog
 
 PART = "notices"
 POLL_SECONDS = 0.5
@@ -55,6 +56,7 @@ class NoticeRelay:
         self._health = health
         self._partitions = partitions
         self._max_entries = max_entries
+        self._outage = OutageLog(PART)
         read = {event for stage in stages for event in stage.consumes}
         self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
 
@@ -65,7 +67,9 @@ class NoticeRelay:
         while not stopping.is_set():
             try:
                 announced = await self.step()
+                self._outage.recovered()
             except (Busy, RedisError) as error:
+                self._outage.failed(f"{type(error).__name__}: {error}")
                 self._health.report(PART, State.FAILING, f"waits: {type(error).__name__}")
                 announced = 0
             if not announced:

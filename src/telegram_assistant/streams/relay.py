@@ -28,6 +28,7 @@ from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import OUTBOX_AGAIN, OUTBOX_ANNOUNCED, OUTBOX_PAUSED
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -94,6 +95,7 @@ class Relay:
         self._partitions = partitions
         self._max_entries = max_entries
         self._checked_at = 0.0
+        self._outages = {part: OutageLog(part) for part in (PART, BULK_PART)}
         read = {event for stage in stages for event in stage.consumes}
         self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
 
@@ -114,12 +116,15 @@ class Relay:
 
     async def _run_step(self, part: str, step: Callable[[], Awaitable[int]]) -> int:
         try:
-            return await step()
+            announced = await step()
         except (Busy, RedisError) as error:
+            self._outages[part].failed(f"{type(error).__name__}: {error}")
             self._health.report(part, State.FAILING, f"waits: {type(error).__name__}")
             self._checked_at = 0.0
             await asyncio.sleep(POLL_SECONDS)
             return 1
+        self._outages[part].recovered()
+        return announced
 
     async def step(self) -> int:
         """Check that Redis is unchanged, then announce waiting live posts. Returns how many were announced."""

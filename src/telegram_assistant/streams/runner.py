@@ -6,6 +6,7 @@ While Redis is unreachable, handlers go on. Reading, lease renewal and acknowled
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -27,12 +28,15 @@ from telegram_assistant.supervision import Loop, cancel_and_wait, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import StageMetrics
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
 LEAVING_SECONDS = 3.0
 """How long a stage that was cut off may take to hand back its entries."""
 ISOLATION_POLL_SECONDS = 0.05
+BUSY_LOGGED_AFTER_SECONDS = 10.0
+"""A stage often waits a moment for another one. That is nothing for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,10 @@ class Runner:
         self._busy_since: float | None = None
         """When the handlers first had to wait after they last finished an entry."""
         self._waiting_for_servers: set[Callable[[], Awaitable[None]]] = set()
+        self._stop_reason = ""
+        """Why the stage must stop, until Redis has it."""
+        self._server_outage = OutageLog(self._part)
+        self._busy_outage = OutageLog(self._part, patience_seconds=BUSY_LOGGED_AFTER_SECONDS)
         self._ending = asyncio.Event()
         """Set when this run is over, because the process or the stage stops."""
 
@@ -102,7 +110,8 @@ class Runner:
     async def run(self, stopping: asyncio.Event) -> None:
         """Run until `stopping` is set, then finish the entries in hand. A stopped stage waits for a person before its next run."""
         while not stopping.is_set():
-            await self._wait_while_stopped(stopping)
+            if not await self._prepare(stopping):
+                continue
             self._held.clear()
             self._ready = LocalQueue(self.stage)
             self._isolating_since = None
@@ -116,8 +125,20 @@ class Runner:
             finally:
                 forwarding.cancel()
 
+    async def _prepare(self, stopping: asyncio.Event) -> bool:
+        """Wait while the stage is stopped, and create its groups. Returns False after a pause if a server is away."""
+        try:
+            await self._wait_while_stopped(stopping)
+            await ensure_groups(self._redis, self.stage.name, self._sources)
+        except (RedisError, OSError) as error:
+            self._server_outage.failed(f"{type(error).__name__}: {error}")
+            self._report(State.FAILING, f"waits for a server: {type(error).__name__}")
+            await sleep_unless(stopping, self._options.outage_pause_seconds)
+            return False
+        self._server_outage.recovered()
+        return True
+
     async def _run_once(self) -> None:
-        await ensure_groups(self._redis, self.stage.name, self._sources)
         acknowledger = Acknowledger(self.stage.name, redis=self._redis, partitions=self._options.partitions, dead_letters=self._dead_letters)
         try:
             async with asyncio.TaskGroup() as group:
@@ -137,15 +158,28 @@ class Runner:
                 await acknowledger.wait_until_written()
                 await cancel_and_wait(background)
         finally:
+            await self._leave()
+        if self._buried_in_a_row >= self._options.max_consecutive_dead_letters:
+            self._stop_reason = f"{self._buried_in_a_row} dead letters in a row"
+            log.error("stage_stopped", stage=self.stage.name, why=self._stop_reason)
+            with suppress(RedisError, OSError):  # then it is written before the next run
+                await self._write_stop_reason()
+
+    async def _write_stop_reason(self) -> None:
+        if self._stop_reason:
+            await self._redis.set(stopped_key(self.stage.name), self._stop_reason)
+            self._stop_reason = ""
+
+    async def _leave(self) -> None:
+        try:
             async with asyncio.timeout(LEAVING_SECONDS):
                 await self._reader.leave(self._sources)
-        if self._buried_in_a_row >= self._options.max_consecutive_dead_letters:
-            why = f"{self._buried_in_a_row} dead letters in a row"
-            log.error("stage_stopped", stage=self.stage.name, why=why)
-            await self._redis.set(stopped_key(self.stage.name), why)
+        except (RedisError, OSError) as error:
+            log.warning("entries_not_handed_back", stage=self.stage.name, why=f"{type(error).__name__}; others take them when their leases end")
 
     async def _wait_while_stopped(self, stopping: asyncio.Event) -> None:
         """Wait while the stage is stopped after consecutive dead letters, so that good entries do not follow bad ones. A person resumes it."""
+        await self._write_stop_reason()
         while not stopping.is_set() and (why := await self._redis.get(stopped_key(self.stage.name))) is not None:
             remedy = f"mend the cause, then run `tga streams resume {self.stage.name}`"
             self._report(State.FAILING, f"stopped: {text_of(why)}; {remedy}")
@@ -158,13 +192,15 @@ class Runner:
                 await step()
             except (RedisError, OSError, Busy) as error:
                 self._waiting_for_servers.add(step)
-                log.warning("stage_waits", stage=self.stage.name, why=f"{type(error).__name__}: {error}")
+                self._server_outage.failed(f"{type(error).__name__}: {error}")
                 self._report(State.FAILING, f"waits for a server: {type(error).__name__}")
                 await asyncio.sleep(self._options.outage_pause_seconds)
             else:
                 if step in self._waiting_for_servers:
                     self._waiting_for_servers.discard(step)
                     self._report(State.FAILING if self._waiting_for_servers else State.OK)
+                    if not self._waiting_for_servers:
+                        self._server_outage.recovered()
 
     # --- reading entries ---
 
@@ -252,7 +288,7 @@ class Runner:
             return False
         seconds = min(max(busy.retry_after_seconds, 0.05), self._options.max_busy_seconds)
         if time.monotonic() >= self._paused_until:
-            log.info("stage_waits", stage=self.stage.name, why=str(busy), seconds=seconds)
+            self._busy_outage.failed(busy, is_routine=True, seconds=round(seconds, 1))
             self._report_waiting(busy)
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
         await sleep_unless(self._ending, seconds)
@@ -292,6 +328,7 @@ class Runner:
     def _note_success(self) -> None:
         if self._busy_since is not None:
             self._busy_since = None
+            self._busy_outage.recovered()
             self._report(State.FAILING if self._waiting_for_servers else State.OK)
         if time.monotonic() >= self._noted_at + 1:
             self._noted_at = time.monotonic()

@@ -14,11 +14,13 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from telegram_assistant.settings import TelemetrySettings
+from telegram_assistant.telemetry.repeats import LibraryLogHandler
 from telegram_assistant.telemetry.scrubbing import scrub_event
+from telegram_assistant.telemetry.trace_ids import add_trace_id
 
 get_logger = structlog.stdlib.get_logger
 
-CHATTY = ("apscheduler", "uvicorn", "telethon", "neo4j", "alembic.runtime.plugins")
+CHATTY = ("apscheduler", "uvicorn", "telethon", "neo4j", "alembic.runtime.plugins", "pymorphy3")
 """Libraries whose info messages are noise for an operator; their warnings are kept."""
 SILENT = ("telethon.network",)
 """Silenced because `telegram.account_client` logs the fate of its connections itself."""
@@ -30,6 +32,7 @@ def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = No
     readable = output.isatty() if pretty is None else pretty
     before: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        add_trace_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.PositionalArgumentsFormatter(),
@@ -40,7 +43,7 @@ def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = No
         scrub_event,
     ]
     render: Processor = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(ensure_ascii=False)
-    handler = logging.StreamHandler(output)
+    handler = LibraryLogHandler(output)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=before,
@@ -51,6 +54,8 @@ def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = No
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
+        if isinstance(old, LibraryLogHandler):
+            old.close()
     root.addHandler(handler)
     root.setLevel(level)
     for name in CHATTY:

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.domain.lane import Lane, lane_of
 from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, FallbackReason, PendingImprovement, Urgency
 from telegram_assistant.errors import Busy
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
 from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.telemetry.trace_ids import logged_with_traces
 from telegram_assistant.understanding.improvements import Improvement
 
 LEASE = timedelta(minutes=3)
@@ -48,7 +50,8 @@ async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Po
     stored = {one.post.id: one for one in await posts.load([one.post_id for one in taken]) if one.deleted_at is None}
     lanes = {post_id: lane_of(one.post.posted_at, now) for post_id, one in stored.items()}
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
-    found = await improvement.make(list(stored.values()), urgency) if stored else {}
+    with logged_with_traces({str(post_id): trace_of(post_id, one.revision) for post_id, one in stored.items()}):
+        found = await improvement.make(list(stored.values()), urgency) if stored else {}
     notices = [QueuedNotice(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None]
     reasons = {one: found[one.post_id].reason if one.post_id in found else None for one in taken}
     await _put_back(wanted, reasons, has_answered=bool(notices))

@@ -96,12 +96,12 @@ class PageHandler:
                 view = await self._view(asked, kind, route)
                 return await self._respond(route, view, asked)
         except TimeoutError:
-            log.warning("page_took_too_long", trace_id=request.scope["trace_id"])
+            log.warning("page_took_too_long")
             return self._refuse(Busy(Reason("page_slow", "this took too long")), view, asked)
         except (Rejected, Busy) as error:
             return self._refuse(error, view, asked)
         except Exception:
-            log.exception("page_failed", trace_id=request.scope["trace_id"])
+            log.exception("page_failed")
             content = {"error": None, "status": 500, "trace_id": request.scope["trace_id"]}
             return self._render("error.html", content, asked=asked, view=view, status=500)
         finally:

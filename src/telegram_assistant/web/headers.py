@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
+from telegram_assistant.telemetry.trace_ids import logged_with_trace
 from telegram_assistant.telemetry.tracing import span
 from telegram_assistant.web.client import Clients
 
@@ -54,7 +55,7 @@ class HeadersMiddleware:
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-        with span("page"):
+        with span("page"), logged_with_trace(scope["trace_id"]):
             await self._site(scope, receive, send_with_headers)
         name = getattr(scope.get("route"), "name", None) or "static"
         HTTP_ANSWERS.labels(name, str(status)).inc()

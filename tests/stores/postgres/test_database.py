@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import suppress
 
 import asyncpg
 import pytest
@@ -105,3 +106,19 @@ async def test_the_pool_speaks_to_the_database_it_is_told(environ: dict[str, str
     for one in (environ, database):
         async with open_pool(read_settings(one).database) as own:
             assert await own.fetchval("SELECT current_database()") == one["DATABASE_URL"].rpartition("/")[2]
+
+
+async def test_a_transaction_that_is_cut_off_at_any_moment_is_rolled_back_without_a_complaint(system_pool: Pool) -> None:
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context["message"]))
+
+    async def work() -> None:
+        async with SystemTransactions(system_pool).begin() as connection:
+            await connection.fetchval("SELECT pg_sleep(0.001)")
+
+    for number in range(150):
+        with suppress(TimeoutError, Busy):
+            async with asyncio.timeout(number * 0.00004):
+                await work()
+    await work()
+    assert complaints == []

@@ -9,7 +9,6 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.delivery.processes import Processes, ProcessReport
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import (
     OUTBOX_ANNOUNCED,
     POSTS_LANDED,
@@ -21,9 +20,8 @@ from telegram_assistant.telemetry.metrics import (
     STAGE_PROCESSED,
     STAGE_RETRIED,
 )
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.scraping import Metrics, Sample
-
-log = get_logger()
 
 HEARTBEAT_SECONDS = 3.0
 SUMMARY_SECONDS = 30.0
@@ -46,15 +44,15 @@ REPORTED = (
 
 async def send_heartbeats(stopping: asyncio.Event, *, processes: Processes, instance: str, roles: Mapping[str, Health]) -> None:
     """Reports until `stopping` is set, and then once more that the process has stopped."""
-    clock = asyncio.get_running_loop().time
-    is_heard, summarized_at = True, -math.inf
+    clock, summarized_at, outage = asyncio.get_running_loop().time, -math.inf, OutageLog("heartbeats")
     while not stopping.is_set():
         if clock() - summarized_at >= SUMMARY_SECONDS:
             summarized_at = clock()
             await asyncio.gather(*(health.summarize() for health in roles.values()))
-        was_heard, is_heard = is_heard, await _report(processes, instance, roles)
-        if is_heard != was_heard:
-            log.warning("heartbeats_lost" if was_heard else "heartbeats_again")
+        if await _report(processes, instance, roles):
+            outage.recovered()
+        else:
+            outage.failed("PostgreSQL does not take the report; other processes count this one as away")
         await sleep_unless(stopping, HEARTBEAT_SECONDS)
     await _report(processes, instance, roles, is_last=True)
 

@@ -9,11 +9,9 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.delivery.backlog import Backlog
 from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute, StageMinutes
 from telegram_assistant.supervision import sleep_unless
-from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKLOG, STAGE_FAILED, STAGE_LAG, STAGE_PROCESSED
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.scraping import Metrics, Sample
-
-log = get_logger()
 
 EVERY_SECONDS = 5.0
 
@@ -52,6 +50,7 @@ async def keep_throughput(
     stopping: asyncio.Event, *, counted: CountedMinutes, minutes: StageMinutes, backlog: Backlog, instance: str, every_seconds: float = EVERY_SECONDS
 ) -> None:
     """Runs until `stopping` is set, and then saves once more."""
+    outage = OutageLog("throughput")
     while True:
         is_last, now = stopping.is_set(), datetime.now(UTC)
         unsaved = counted.count(now)
@@ -59,8 +58,9 @@ async def keep_throughput(
             await minutes.save(unsaved, instance=instance)
             counted.forget_saved(now)
             await measure_backlog(backlog)
+            outage.recovered()
         except Busy as busy:
-            log.warning("throughput_not_saved", why=str(busy))  # it stays in memory, and is saved next time
+            outage.failed(busy)  # it stays in memory, and is saved next time
         if is_last:
             return
         await sleep_unless(stopping, every_seconds)

@@ -31,6 +31,7 @@ from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, forget_channel
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.waits import Waits, collect_waits
 
 log = get_logger()
@@ -80,6 +81,9 @@ class AccountLoop:
         self._starter = RunStarter(deps.settings)
         self._read: set[ChannelId] = set()
         self._credit = 0.0
+        self._outage = OutageLog(f"reading of account {deps.account_id}", account_id=deps.account_id)
+        self._extras_outage = OutageLog(f"extras of account {deps.account_id}", account_id=deps.account_id)
+        self._failed_runs = OutageLog(f"runs of account {deps.account_id}", began="run_failed", account_id=deps.account_id)
 
     async def run(self) -> None:
         """Run until `stopping` is set. AccountRefused and LeaseLost end the loop: both concern the whole account."""
@@ -88,10 +92,12 @@ class AccountLoop:
             await self.record_known_channels()
             while not self._stopping.is_set():
                 try:
-                    if not await self.turn():
+                    is_idle = not await self.turn()
+                    self._outage.recovered()
+                    if is_idle:
                         await sleep_unless(self._stopping, IDLE_SECONDS)
                 except Busy as busy:
-                    log.info("account_waits", account_id=self._deps.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
+                    self._outage.failed(busy, is_routine=isinstance(busy, Flooded), seconds=round(busy.retry_after_seconds))
                     await sleep_unless(self._stopping, busy.retry_after_seconds)
         finally:
             self._drop_metrics(self._read)
@@ -147,8 +153,8 @@ class AccountLoop:
                 await deps.schedule.complete(deps.account_id, deps.lease_epoch, empties, polled_at=begun_at)
             if read < len(batch):
                 await deps.schedule.put_back(deps.lease_epoch, [one.channel_id for one in batch[read:]], at=rest_at or deps.clock())
-            await save_raw(raw, archive=deps.raw_archive)
-            await save_counts(seen, counts=deps.counts, seen_at=begun_at)
+            await save_raw(raw, archive=deps.raw_archive, outage=self._extras_outage)
+            await save_counts(seen, counts=deps.counts, seen_at=begun_at, outage=self._extras_outage)
 
     def _drop_metrics(self, channel_ids: Collection[ChannelId]) -> None:
         """Drop the metrics of channels that this account no longer reads, so that their silence raises no alert."""
@@ -181,7 +187,7 @@ class AccountLoop:
             return False
         except AccessLost as error:
             await deps.schedule.lose_access(deps.account_id, channel.channel_id, error.reason)
-            await self._fail(run, error.reason, waits)
+            await self._fail(run, error.reason, waits, is_own=True)
             return False
         except Busy as busy:
             if self._stopping.is_set():
@@ -190,10 +196,10 @@ class AccountLoop:
             else:
                 await self._fail(run, busy.reason, waits)
             return False
-        except Exception as error:
-            log.exception("channel_failed", channel_id=channel.channel_id)
-            await self._fail(run, describe_bug(error), waits)
+        except Exception as error:  # noqa: BLE001 -- logged with its traceback; other channels go on
+            await self._fail(run, describe_bug(error), waits, error=error)
             return False
+        self._failed_runs.recovered()
         self._record_run(run, run.status, waits)
         return True
 
@@ -215,11 +221,16 @@ class AccountLoop:
         if run.doubtful:
             await self._deps.backfills.look_twice(run.channel.channel_id)
 
-    async def _fail(self, run: PollRun, why: Reason, waits: Waits) -> None:
+    async def _fail(self, run: PollRun, why: Reason, waits: Waits, *, error: Exception | None = None, is_own: bool = False) -> None:
+        """Record a failed run. Unless the cause is the channel's own, it may fail all of them: then they are counted, not listed."""
         deps, channel = self._deps, run.channel
         self._record_run(run, RunStatus.FAILED, waits)
         again_at = await deps.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=channel.fail_count, why=why, now=deps.clock())
-        log.warning("run_failed", channel_id=channel.channel_id, why=str(why), failures=channel.fail_count + 1, tried_again_at=again_at.isoformat())
+        failures, tried_again_at = channel.fail_count + 1, again_at.isoformat()
+        if is_own:
+            log.warning("run_failed", channel_id=channel.channel_id, why=str(why), failures=failures, tried_again_at=tried_again_at)
+        else:
+            self._failed_runs.failed(why, error=error, channel_id=channel.channel_id, failures=failures, tried_again_at=tried_again_at)
 
     def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         record_run(run, status, now=self._deps.clock(), waits=waits)
@@ -238,8 +249,8 @@ class AccountLoop:
         if step is None:
             return False
         self._credit = max(0.0, self._credit - max(step.pages, 1))
-        await save_raw(step.raw, archive=self._deps.raw_archive)
-        await save_counts(step.seen, counts=self._deps.counts, seen_at=self._deps.clock())
+        await save_raw(step.raw, archive=self._deps.raw_archive, outage=self._extras_outage)
+        await save_counts(step.seen, counts=self._deps.counts, seen_at=self._deps.clock(), outage=self._extras_outage)
         if step.busy is not None:
             raise step.busy
         return True

@@ -17,10 +17,8 @@ from telegram_assistant.stores.postgres.channels.push_states import PushStates
 from telegram_assistant.supervision import sleep_unless, wait_for_either
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.updates import UpdateBuffer, missed_since, seen_now
-from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import PUSH_GAPS
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 EVERY_SECONDS, JITTER = 60.0, 0.2
 
@@ -41,12 +39,14 @@ class CatchUp:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Run until `stopping` is set. Waits, Telegram's or ours, delay this loop only."""
+        outage = OutageLog(f"catching up of account {self.account_id}", account_id=self.account_id)
         while not stopping.is_set():
             try:
                 possible_gaps = await self.catch_up()
                 await self.joiner.join_one()
+                outage.recovered()
             except Busy as busy:
-                log.info("catching_up_waits", account_id=self.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
+                outage.failed(busy, is_routine=True, seconds=round(busy.retry_after_seconds))
                 await sleep_unless(stopping, busy.retry_after_seconds)
                 continue
             if self.receiver.possible_gaps == possible_gaps:

@@ -31,6 +31,7 @@ from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import forget_channel
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.waits import Waits, collect_waits
 
 log = get_logger()
@@ -88,6 +89,8 @@ class PreviewLoop:
         self._starter = RunStarter(deps.settings)
         self._read: set[ChannelId] = set()
         self._looked_at = deps.clock()
+        self._outage = OutageLog(PART)
+        self._failed_runs = OutageLog(f"runs of {PART}", began="preview_failed")
 
     async def run(self) -> None:
         """Run until `stopping` is set."""
@@ -109,8 +112,10 @@ class PreviewLoop:
                 await sleep_unless(self._stopping, LOOK_SECONDS)
             elif not await self.turn():
                 await sleep_unless(self._stopping, IDLE_SECONDS)
+            self._outage.recovered()
         except Busy as busy:
             pause = min(busy.retry_after_seconds, LOOK_SECONDS)  # so the lease is renewed, and health shows the wait
+            self._outage.failed(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
             self._deps.health.report(PART, State.FAILING, f"{busy}; nothing to do, it continues by itself")
             await sleep_unless(self._stopping, pause)
 
@@ -211,10 +216,10 @@ class PreviewLoop:
             await self._fail(run, waits, _unknown(error), failures_before=channel.fail_count)
         except Busy as busy:
             await self._fail(run, waits, busy.reason, failures_before=channel.fail_count)
-        except Exception as error:
-            log.exception("channel_failed", channel_id=channel.channel_id)
-            await self._fail(run, waits, describe_bug(error), failures_before=channel.fail_count)
+        except Exception as error:  # noqa: BLE001 -- logged with its traceback; other channels go on
+            await self._fail(run, waits, describe_bug(error), failures_before=channel.fail_count, error=error)
         else:
+            self._failed_runs.recovered()
             self._record_run(run, run.status, waits)
             if not run.completed:
                 due = await deps.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, deps.clock())
@@ -226,11 +231,11 @@ class PreviewLoop:
     def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         record_run(run, status, now=self._deps.clock(), waits=waits)
 
-    async def _fail(self, run: PollRun, waits: Waits, why: Reason, *, failures_before: int) -> None:
+    async def _fail(self, run: PollRun, waits: Waits, why: Reason, *, failures_before: int, error: Exception | None = None) -> None:
         deps, channel = self._deps, run.channel
         self._record_run(run, RunStatus.FAILED, waits)
         again_at = await deps.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=deps.clock())
-        log.warning("preview_failed", channel_id=channel.channel_id, why=str(why), tried_again_at=again_at.isoformat())
+        self._failed_runs.failed(why, error=error, channel_id=channel.channel_id, tried_again_at=again_at.isoformat())
 
 
 def _unknown(error: UnknownMarkup) -> Reason:

@@ -23,6 +23,7 @@ from telegram_assistant.supervision import sleep_unless, wait_for_either
 from telegram_assistant.telegram.updates import ChannelUpdates, UpdateBuffer
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import PUSH_GAPS
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -49,6 +50,10 @@ class PushWorker:
     """None: this account does not read the channel."""
     _known_at: datetime | None = field(default=None, init=False)
     _raw: list[RawMessages] = field(default_factory=list, init=False)
+    _outage: OutageLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._outage = OutageLog(f"push of account {self.account_id}", account_id=self.account_id)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Run until `stopping` is set. LeaseLost ends the loop: another process has the account."""
@@ -64,6 +69,7 @@ class PushWorker:
                 await self._make_due(unread)
                 unread.clear()
             except Busy as busy:
+                self._outage.failed(busy)
                 await sleep_unless(stopping, busy.retry_after_seconds)
                 self.receiver.has_updates.set()
 
@@ -72,7 +78,8 @@ class PushWorker:
         updates = self.receiver.take()
         try:
             await self._load_channels([one.channel_id for one in updates])
-        except Busy:
+        except Busy as busy:
+            self._outage.failed(busy)
             return {one.channel_id for one in updates}
         reasons: dict[ChannelId, str] = {}
         for one in updates:
@@ -90,7 +97,7 @@ class PushWorker:
     async def save_raw(self) -> None:
         """Save the landed messages as Telegram sent them."""
         raw, self._raw = self._raw, []
-        await save_raw(raw, archive=self.raw_archive)
+        await save_raw(raw, archive=self.raw_archive, outage=self._outage)
 
     async def _load_channels(self, channel_ids: Sequence[ChannelId]) -> None:
         """Load which of these channels the account reads, unless cached."""
@@ -122,11 +129,13 @@ class PushWorker:
             self._channels[updates.channel_id] = None
             log.info("push_not_ours", channel_id=updates.channel_id)
         except Busy as busy:
-            log.info("push_not_landed", channel_id=updates.channel_id, why=str(busy))
+            self._outage.failed(busy, channel_id=updates.channel_id)
             return False
-        except Exception:
-            log.exception("push_failed", channel_id=updates.channel_id)
+        except Exception as error:  # noqa: BLE001 -- logged with its traceback; the channel is read instead
+            self._outage.failed(f"{type(error).__name__}: {error}", error=error, channel_id=updates.channel_id)
             return False
+        else:
+            self._outage.recovered()
         return True
 
     async def _make_due(self, channel_ids: set[ChannelId]) -> None:

@@ -11,9 +11,7 @@ from telegram_assistant.stores.postgres.posts.counts import Counts
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive, RawMessages
 from telegram_assistant.telegram.translation.raw_messages import LAYER, pack_messages
 from telegram_assistant.telegram.updates import ChannelUpdates
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 
 def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[RawMessages]:
@@ -32,19 +30,21 @@ def raw_of_pushed(updates: ChannelUpdates, read_at: datetime) -> list[RawMessage
     return [RawMessages(updates.channel_id, ids[0], ids[-1], read_at, LAYER, pack_messages(updates.messages))]
 
 
-async def save_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:
+async def save_raw(messages: Sequence[RawMessages], *, archive: RawArchive, outage: OutageLog) -> None:
     """Save raw messages, so that a mistake in our translation can be repaired without asking Telegram again."""
     if not messages:
         return
     try:
         await archive.keep(messages)
+        outage.recovered()
     except Busy as busy:
-        log.info("raw_not_kept", pages=len(messages), why=str(busy))
+        outage.failed(busy, is_routine=True, pages=len(messages))
 
 
-async def save_counts(posts: Sequence[Post], *, counts: Counts, seen_at: datetime) -> None:
+async def save_counts(posts: Sequence[Post], *, counts: Counts, seen_at: datetime, outage: OutageLog) -> None:
     """Save the counts of posts that were read again."""
     try:
         await counts.keep(posts, seen_at=seen_at)
+        outage.recovered()
     except Busy as busy:
-        log.info("counts_not_kept", posts=len(posts), why=str(busy))
+        outage.failed(busy, is_routine=True, posts=len(posts))

@@ -16,6 +16,7 @@ type Connection = PoolConnectionProxy[asyncpg.Record]
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 STATEMENT_TIMEOUT_SECONDS = 60.0
+ROLLBACK_TIMEOUT_SECONDS = 5.0
 MAX_STATEMENTS = 300
 """Kept prepared on each connection: more than all pages have, which are 110."""
 
@@ -132,14 +133,15 @@ class PersonTransactions(Transactions):
 async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
     try:
         async with pool.acquire(timeout=CONNECT_TIMEOUT_SECONDS) as connection:
-            await connection.execute(opening)
             try:
+                await connection.execute(opening)
                 yield connection
-            except BaseException:
+                ended_with = await connection.execute("COMMIT")
+            except BaseException:  # also of the first and the last statement: a transaction that stays open is a complaint in the log
                 with suppress(asyncpg.InterfaceError, *OUTAGES):  # the connection itself may be lost
-                    await connection.execute("ROLLBACK")
+                    await connection.execute("ROLLBACK", timeout=ROLLBACK_TIMEOUT_SECONDS)
                 raise
-            if await connection.execute("COMMIT") != "COMMIT":
+            if ended_with != "COMMIT":
                 raise RuntimeError("the transaction had failed before its commit, and an error inside it was swallowed")
     except OUTAGES as error:
         raise Busy(Reason("postgres_silent", "PostgreSQL does not answer ({error})", error=type(error).__name__), retry_after_seconds=1.0) from error

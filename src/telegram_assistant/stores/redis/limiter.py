@@ -7,9 +7,7 @@ from collections.abc import Awaitable, Sequence
 
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.redis.rate_limits import Bucket, RateLimitDecision, RateLimits
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 MAX_LOCAL_BUCKETS = 10_000
 REDIS_SECONDS = 0.5
@@ -18,12 +16,16 @@ IPV6_NETWORK_BITS = 64
 
 
 class Limiter:
-    """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process alone, so no request waits for Redis."""
+    """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process alone, so no request waits for Redis.
+
+    One per process: what it has counted alone is lost with it.
+    """
 
     def __init__(self, limits: RateLimits) -> None:
         self._limits = limits
         self._full_at: dict[str, float] = {}
         self._away_until = 0.0
+        self._outage = OutageLog("rate limits")
 
     async def take(self, *buckets: Bucket) -> RateLimitDecision:
         """Takes one token from each bucket, or from none if one of them is empty."""
@@ -42,13 +44,11 @@ class Limiter:
             async with asyncio.timeout(REDIS_SECONDS):
                 answer = await call
         except (Busy, TimeoutError) as error:
-            if not self._away_until:
-                log.warning("rate_limits_without_redis", why=str(error) or "no answer in time")
+            self._outage.failed(str(error) or "no answer in time")
             self._away_until = time.monotonic() + WITHOUT_REDIS_SECONDS
             return None
-        if self._away_until:
-            log.info("rate_limits_with_redis_again")
-            self._away_until = 0.0
+        self._outage.recovered()
+        self._away_until = 0.0
         return answer
 
     def _take_locally(self, buckets: Sequence[Bucket]) -> RateLimitDecision:

@@ -17,6 +17,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.redis.client import FREE, Redis, text_of
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HWM_AGE, MARKS_UNREADABLE
+from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
@@ -65,7 +66,7 @@ class Marks:
         self._raise = redis.register_script(RAISE)
         self._free = redis.register_script(FREE)
         self._lock = redis.register_script(LOCK)
-        self._away = False
+        self._outage = OutageLog("marks")
 
     async def high_water(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, datetime]:
         """For each interrupted run, the time up to which it had closed its gaps."""
@@ -140,13 +141,9 @@ class Marks:
         try:
             answer = await reply
         except (RedisError, OSError) as error:
-            if not self._away:
-                log.warning("marks_away", why=type(error).__name__, what_to_do="reading goes on from PostgreSQL; see to Redis")
-            self._away = True
+            self._outage.failed(type(error).__name__, what_to_do="reading goes on from PostgreSQL; see to Redis")
             return None
-        if self._away:
-            self._away = False
-            log.info("marks_back")
+        self._outage.recovered()
         return answer
 
 

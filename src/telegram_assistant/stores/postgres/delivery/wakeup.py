@@ -12,9 +12,7 @@ import asyncpg
 
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.database import OUTAGES
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 CHANNEL = "outbox"
 GATHER_SECONDS = 0.003
@@ -43,17 +41,20 @@ class Wakeup:
 
     async def carry(self, url: str) -> None:
         """Sends and receives notifications through PostgreSQL until cancelled."""
+        outage = OutageLog("wakeup")
         while True:
             try:
                 connection = await asyncpg.connect(url, timeout=10)
-            except (*OUTAGES, asyncpg.PostgresError):
+            except (*OUTAGES, asyncpg.PostgresError) as error:
+                outage.failed(type(error).__name__)
                 await asyncio.sleep(RECONNECT_SECONDS)
                 continue
             try:
                 await connection.add_listener(CHANNEL, lambda *_: self._heard.set())
+                outage.recovered()
                 await self._send_rings(connection)
             except (*OUTAGES, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-                log.warning("bell_lost", why=type(error).__name__)
+                outage.failed(type(error).__name__)
                 await asyncio.sleep(RECONNECT_SECONDS)
             finally:
                 connection.terminate()

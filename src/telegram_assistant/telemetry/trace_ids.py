@@ -1,0 +1,61 @@
+"""The trace of the work in hand: every log line that is written meanwhile carries its id."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from structlog.typing import EventDict, WrappedLogger
+
+MAX_TRACES: Final = 5
+"""How many traces a line about a whole batch names."""
+
+_trace_ids: ContextVar[Mapping[str, str]] = ContextVar("trace_ids")
+"""The trace ids of the posts in hand, by post id; that of a request, under an empty name."""
+
+
+def trace_id_of(traceparent: str | None) -> str | None:
+    """The id of a trace in a W3C traceparent, which also names the version, the span and flags."""
+    parts = (traceparent or "").split("-")
+    return parts[1] if len(parts) == 4 else None  # noqa: PLR2004 -- version, trace, span, flags
+
+
+@contextmanager
+def logged_with_trace(trace_id: str) -> Iterator[None]:
+    """Adds the id to every line of this task, and of those that it starts, inside the block."""
+    with _held({"": trace_id}):
+        yield
+
+
+@contextmanager
+def logged_with_traces(traceparents: Mapping[str, str | None]) -> Iterator[None]:
+    """Adds ids to the lines about posts: a line with a `post_id` gets that of its post, another one those of the first few.
+
+    `traceparents` are those of the posts in hand, by post id.
+    """
+    with _held({post_id: trace_id for post_id, parent in traceparents.items() if (trace_id := trace_id_of(parent))}):
+        yield
+
+
+@contextmanager
+def _held(trace_ids: Mapping[str, str]) -> Iterator[None]:
+    token = _trace_ids.set(trace_ids)
+    try:
+        yield
+    finally:
+        _trace_ids.reset(token)
+
+
+def add_trace_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """The structlog processor."""
+    trace_ids = _trace_ids.get({})
+    if not trace_ids or "trace_id" in event:
+        return event
+    own = trace_ids.get(str(event.get("post_id")))
+    if own is None and len(trace_ids) == 1:
+        own = next(iter(trace_ids.values()))
+    if own is not None:
+        event["trace_id"] = own
+    else:
+        event["trace_ids"] = list(dict.fromkeys(trace_ids.values()))[:MAX_TRACES]
+    return event

@@ -32,7 +32,7 @@ from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.pages.fetching import PageFetcher
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.pages.guard import Guard, outbound_guard
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
@@ -96,6 +96,8 @@ class ApiApp:
     """None without a store for media."""
     recent_tags: Recent[tuple[TagCount, ...]]
     recent_trends: Recent[tuple[ExplainedTrend, ...]]
+    webhook_guard: Guard
+    """Decides where webhooks may go."""
     probes: Mapping[str, Probe]
 
 
@@ -178,10 +180,9 @@ async def assemble(
         story_builder = StoryBuilder(system.story_sources, system.post_terms, system.story_groups)
         readers = Readers()
         stack.push_async_callback(readers.close)
-        guard = guard or Guard()
-        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard, readers=readers))
+        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard or Guard(), readers=readers))
         webhooks, mailer = (
-            WebhookClient(guard),
+            WebhookClient(guard or api_app.webhook_guard),
             Mailer(settings.mail, settings.web.base_url or f"http://{settings.http.host}:{settings.http.api_port}"),
         )
         stack.push_async_callback(webhooks.close)
@@ -205,6 +206,7 @@ async def assemble(
             thumbnails=api_app.thumbnails,
             recent_tags=api_app.recent_tags,
             recent_trends=api_app.recent_trends,
+            webhook_guard=api_app.webhook_guard,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
@@ -295,6 +297,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         thumbnails=thumbnails,
         recent_tags=Recent(),
         recent_trends=Recent(),
+        webhook_guard=outbound_guard(settings),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 

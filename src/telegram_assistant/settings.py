@@ -12,7 +12,7 @@ import socket
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv4Address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -25,6 +25,7 @@ from telegram_assistant.errors import SettingsError
 
 HIDDEN = "********"
 SESSION_KEY_BYTES = 32
+MAX_PORT = 65535
 OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
 """Prefixes that only this program uses: an unknown name with one of them is a mistake."""
 
@@ -140,9 +141,54 @@ def _split_host_names(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def split_port(address: str) -> tuple[str, int | None]:
+    """Returns host or network, without brackets, and port: `n8n:5678`, `n8n`, `fd12::1`, `[fd12::1]:8123`, `[fd12::/64]:8123`."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isascii() or not port.isdecimal() or (":" in host and not host.startswith("[")):
+        host, port = address, ""
+    return host.removeprefix("[").removesuffix("]"), int(port) if port else None
+
+
+def _join_port(host: str, port: int | None) -> str:
+    if port is None:
+        return host
+    if not 0 < port <= MAX_PORT:
+        raise ValueError
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _split_allowed_hosts(text: str) -> tuple[str, ...]:
+    def canonical(entry: str) -> str:
+        host, port = split_port(entry)
+        if ":" in host:
+            return _join_port(str(IPv6Address(host)), port)
+        name = host.encode("idna").decode("ascii").lower().removesuffix(".")
+        if not re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", name):
+            raise ValueError
+        return _join_port(name, port)
+
+    try:
+        return tuple(canonical(entry) for entry in _split(text))
+    except ValueError as error:
+        raise ValueError(
+            "write host names separated by commas, each with its port if that is not 80 or 443, like n8n:5678; * is not accepted"
+        ) from error
+
+
+def _split_allowed_networks(text: str) -> tuple[str, ...]:
+    def canonical(entry: str) -> str:
+        network, port = split_port(entry)
+        return _join_port(str(ip_network(network, strict=False)), port)
+
+    try:
+        return tuple(canonical(entry) for entry in _split(text))
+    except ValueError as error:
+        raise ValueError("write networks separated by commas, each with its port if that is not 80 or 443, like 192.168.1.0/24:8123") from error
+
+
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
 RedisUrl = Annotated[SecretStr, _url_of("redis", "rediss")]
-Port = Annotated[int, Field(ge=0, le=65535)]
+Port = Annotated[int, Field(ge=0, le=MAX_PORT)]
 Sites = Annotated[tuple[str, ...], BeforeValidator(_split_sites)]
 
 
@@ -650,6 +696,23 @@ class MailSettings(SettingsGroup):
     sender: str = variable("SMTP_FROM", "telegram-assistant@localhost", help="Sender of the mails, like news@example.org.")
 
 
+class OutboundSettings(SettingsGroup):
+    """What webhooks may reach beside the public web, for all tenants. Linked pages are read from the public web only."""
+
+    hosts: Annotated[tuple[str, ...], BeforeValidator(_split_allowed_hosts)] = variable(
+        "OUTBOUND_ALLOWED_HOSTS",
+        (),
+        help="Host names that webhooks may reach although they are private or use another port, separated by commas, like n8n:5678 or "
+        "mattermost.corp. Without a port: 80 and 443. Metadata services of clouds and the servers of this installation are never reached.",
+    )
+    networks: Annotated[tuple[str, ...], BeforeValidator(_split_allowed_networks)] = variable(
+        "OUTBOUND_ALLOWED_NETWORKS",
+        (),
+        help="Networks that webhooks may reach, by address or by a name that leads there, separated by commas, like 192.168.1.0/24:8123 or "
+        "[fd12::/64]:8123. Without a port: 80 and 443.",
+    )
+
+
 class TelemetrySettings(SettingsGroup):
     """Logs, metrics, traces."""
 
@@ -704,6 +767,7 @@ class Settings(SettingsGroup):
     api: ApiSettings
     web: WebSettings
     mail: MailSettings
+    outbound: OutboundSettings
     telemetry: TelemetrySettings
     process: ProcessSettings
 

@@ -166,7 +166,13 @@ async def create_webhook(context: Context, body: WebhookRequest) -> CreatedWebho
     """
     context.note(name=body.name)
     created = await receivers.create_receiver(
-        ReceiverKind.WEBHOOK, body.name, body.url, stores=context.stores, language=context.language, created_by=context.caller.actor
+        ReceiverKind.WEBHOOK,
+        body.name,
+        body.url,
+        stores=context.stores,
+        language=context.language,
+        created_by=context.caller.actor,
+        guard=context.app.webhook_guard,
     )
     return CreatedWebhookResponse(receiver=_response(created.receiver, context), secret=created.secret)
 

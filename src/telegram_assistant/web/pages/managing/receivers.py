@@ -25,7 +25,13 @@ async def create(view: TenantView) -> Content:
     except ValueError as error:
         raise Rejected(DAMAGED) from error
     created = await receivers.create_receiver(
-        kind, view.text("name"), view.text("address"), stores=view.stores, language=view.language.value, created_by=view.person.name
+        kind,
+        view.text("name"),
+        view.text("address"),
+        stores=view.stores,
+        language=view.language.value,
+        created_by=view.person.name,
+        guard=view.app.webhook_guard,
     )
     view.note(name=created.receiver.name, kind=kind.value)
     return {**await _content(view), "created": created}

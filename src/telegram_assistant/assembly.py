@@ -62,6 +62,7 @@ from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.ai_token import AiToken
 from telegram_assistant.stores.redis.album_states import AlbumStates
 from telegram_assistant.stores.redis.client import Redis, open_redis
+from telegram_assistant.stores.redis.feed_versions import FeedVersions
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
@@ -98,6 +99,7 @@ class ApiApp:
     recent_trends: Recent[tuple[ExplainedTrend, ...]]
     webhook_guard: Guard
     """Decides where webhooks may go."""
+    feed_versions: FeedVersions
     probes: Mapping[str, Probe]
 
 
@@ -183,7 +185,7 @@ async def assemble(
         page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard or Guard(), readers=readers))
         webhooks, mailer = (
             WebhookClient(guard or api_app.webhook_guard),
-            Mailer(settings.mail, settings.web.base_url or f"http://{settings.http.host}:{settings.http.api_port}"),
+            Mailer(settings.mail, settings.base_address),
         )
         stack.push_async_callback(webhooks.close)
         gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=api_app.redis))
@@ -207,6 +209,7 @@ async def assemble(
             recent_tags=api_app.recent_tags,
             recent_trends=api_app.recent_trends,
             webhook_guard=api_app.webhook_guard,
+            feed_versions=api_app.feed_versions,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
@@ -298,6 +301,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         recent_tags=Recent(),
         recent_trends=Recent(),
         webhook_guard=outbound_guard(settings),
+        feed_versions=FeedVersions(redis),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 

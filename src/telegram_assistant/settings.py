@@ -26,6 +26,7 @@ from telegram_assistant.errors import SettingsError
 HIDDEN = "********"
 SESSION_KEY_BYTES = 32
 MAX_PORT = 65535
+EVERY_INTERFACE = (str(IPv4Address(0)), str(IPv6Address(0)))
 OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
 """Prefixes that only this program uses: an unknown name with one of them is a mistake."""
 
@@ -659,7 +660,7 @@ class WebSettings(SettingsGroup):
         "SECRET_KEY",
         SecretStr(""),
         help="Secret of this installation, at least 32 letters, the same in every api process: the code that the first owner enters is made "
-        "from it. Empty: every process makes its own at its start.",
+        "from it, and it signs the addresses of pictures in feeds. Empty: every process makes its own code at its start.",
     )
     base_url: Annotated[str, AfterValidator(_base_url)] = variable(
         "BASE_URL", "", help="Address of the pages as people type it, like https://news.example; used in links. Empty: http://HTTP_HOST:API_PORT."
@@ -770,6 +771,12 @@ class Settings(SettingsGroup):
     outbound: OutboundSettings
     telemetry: TelemetrySettings
     process: ProcessSettings
+
+    @property
+    def base_address(self) -> str:
+        """Where the links of mails and feeds lead: BASE_URL, or the api role on this machine. No request decides it."""
+        host = "127.0.0.1" if self.http.host in EVERY_INTERFACE else self.http.host
+        return self.web.base_url or f"http://{f'[{host}]' if ':' in host else host}:{self.http.api_port}"
 
 
 @dataclass(frozen=True, slots=True)

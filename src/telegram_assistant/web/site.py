@@ -62,6 +62,7 @@ OPEN: tuple[OpenRoute, ...] = (
     Page("/link/{token}", login.show_link, "link.html", queries=1),
     Action("/link/{token}", login.use_link, "link.html"),
     Page("/feeds/{file}", feed_file.show, "", queries=8),
+    Page(feed_file.PICTURE_PATH, feed_file.show_picture, "", queries=5),
 )
 """Everybody may open them."""
 

@@ -219,7 +219,7 @@ async def _watch(app: App, admin: Admin, tenant_id: TenantId) -> None:
     """Receivers, watches, and the alerts of the newest posts, silences and stories; then the names of the last days."""
     stores, now = app.tenant(tenant_id), datetime.now(UTC)
     receivers = [
-        (await make_receiver(kind, name, address, stores=stores, sealer=app.sealer, guard=app.outbound_guard)).receiver_id
+        (await make_receiver(kind, name, address, stores=stores, sealer=app.sealer, guard=app.webhook_guard)).receiver_id
         for name, (kind, address) in RECEIVERS.items()
     ]
     for number, (name, target) in enumerate(WATCHES.items()):

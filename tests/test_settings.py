@@ -22,6 +22,7 @@ EXAMPLES = {
     "PARSER_MODE_OVERRIDE": "historical",
     "PARSER_SCHEDULER_POLICY": "classic",
     "SMTP_SECURITY": "tls",
+    "OUTBOUND_ALLOWED_NETWORKS": "10.0.0.0/8",
     "PREVIEWS_ENABLED": "true",
     "PREVIEWS_URL": "http://127.0.0.1:8446",
     "QDRANT_URL": "http://127.0.0.1:6333",

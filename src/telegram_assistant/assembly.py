@@ -32,7 +32,7 @@ from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.pages.fetching import PageFetcher
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.pages.guard import Guard, outbound_guard
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
@@ -63,6 +63,7 @@ from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.ai_token import AiToken
 from telegram_assistant.stores.redis.album_states import AlbumStates
 from telegram_assistant.stores.redis.client import Redis, open_redis
+from telegram_assistant.stores.redis.feed_versions import FeedVersions
 from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.pacing import Pacing
@@ -102,8 +103,9 @@ class ApiApp:
     """None without a store for media."""
     recent_tags: Recent[tuple[TagCount, ...]]
     recent_trends: Recent[tuple[ExplainedTrend, ...]]
-    outbound_guard: Guard
-    """Decides which addresses of receivers may be used."""
+    webhook_guard: Guard
+    """Decides where webhooks may go."""
+    feed_versions: FeedVersions
     sealer: Sealer
     """Seals with SECRET_KEY what leaves for the database or for an address."""
     probes: Mapping[str, Probe]
@@ -190,9 +192,8 @@ async def assemble(
         story_builder = StoryBuilder(system.story_sources, system.post_terms, system.story_groups)
         readers = Readers()
         stack.push_async_callback(readers.close)
-        guard = guard or Guard()
-        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard, readers=readers))
-        webhooks = WebhookClient(guard)
+        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard or Guard(), readers=readers))
+        webhooks = WebhookClient(guard or api_app.webhook_guard)
         stack.push_async_callback(webhooks.close)
         gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=api_app.redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
@@ -215,7 +216,8 @@ async def assemble(
             thumbnails=api_app.thumbnails,
             recent_tags=api_app.recent_tags,
             recent_trends=api_app.recent_trends,
-            outbound_guard=guard,
+            webhook_guard=guard or api_app.webhook_guard,
+            feed_versions=api_app.feed_versions,
             sealer=api_app.sealer,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
@@ -232,7 +234,7 @@ async def assemble(
                 tenant=api_app.tenant,
                 person=api_app.person,
                 webhooks=webhooks,
-                mailer=Mailer(settings.mail, settings.address),
+                mailer=Mailer(settings.mail, settings.base_address),
                 sealer=api_app.sealer,
                 owner=api_app.instance,
                 per_hour=settings.delivery.per_hour,
@@ -318,7 +320,8 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         thumbnails=thumbnails,
         recent_tags=Recent(),
         recent_trends=Recent(),
-        outbound_guard=Guard(),
+        webhook_guard=outbound_guard(settings),
+        feed_versions=FeedVersions(redis),
         sealer=Sealer(settings.web.secret_key.get_secret_value()),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv4Address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -25,6 +25,8 @@ from telegram_assistant.errors import SettingsError
 
 HIDDEN = "********"
 SESSION_KEY_BYTES = 32
+MAX_PORT = 65535
+EVERY_INTERFACE = (str(IPv4Address(0)), str(IPv6Address(0)))
 OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
 """Prefixes that only this program uses: an unknown name with one of them is a mistake."""
 
@@ -140,9 +142,54 @@ def _split_host_names(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def split_port(address: str) -> tuple[str, int | None]:
+    """Returns host or network, without brackets, and port: `n8n:5678`, `n8n`, `fd12::1`, `[fd12::1]:8123`, `[fd12::/64]:8123`."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isascii() or not port.isdecimal() or (":" in host and not host.startswith("[")):
+        host, port = address, ""
+    return host.removeprefix("[").removesuffix("]"), int(port) if port else None
+
+
+def _join_port(host: str, port: int | None) -> str:
+    if port is None:
+        return host
+    if not 0 < port <= MAX_PORT:
+        raise ValueError
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _split_allowed_hosts(text: str) -> tuple[str, ...]:
+    def canonical(entry: str) -> str:
+        host, port = split_port(entry)
+        if ":" in host:
+            return _join_port(str(IPv6Address(host)), port)
+        name = host.encode("idna").decode("ascii").lower().removesuffix(".")
+        if not re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", name):
+            raise ValueError
+        return _join_port(name, port)
+
+    try:
+        return tuple(canonical(entry) for entry in _split(text))
+    except ValueError as error:
+        raise ValueError(
+            "write host names separated by commas, each with its port if that is not 80 or 443, like n8n:5678; * is not accepted"
+        ) from error
+
+
+def _split_allowed_networks(text: str) -> tuple[str, ...]:
+    def canonical(entry: str) -> str:
+        network, port = split_port(entry)
+        return _join_port(str(ip_network(network, strict=False)), port)
+
+    try:
+        return tuple(canonical(entry) for entry in _split(text))
+    except ValueError as error:
+        raise ValueError("write networks separated by commas, each with its port if that is not 80 or 443, like 192.168.1.0/24:8123") from error
+
+
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
 RedisUrl = Annotated[SecretStr, _url_of("redis", "rediss")]
-Port = Annotated[int, Field(ge=0, le=65535)]
+Port = Annotated[int, Field(ge=0, le=MAX_PORT)]
 Sites = Annotated[tuple[str, ...], BeforeValidator(_split_sites)]
 
 
@@ -612,8 +659,8 @@ class WebSettings(SettingsGroup):
     secret_key: SecretStr = variable(
         "SECRET_KEY",
         SecretStr(""),
-        help="Secret of this installation, at least 32 letters, the same in every api and worker process: it seals the secrets of webhooks, and "
-        "links in mails and the code that the first owner enters are made from it. Empty: no webhooks and no e-mail.",
+        help="Secret of this installation, at least 32 letters, the same in every api and worker process: it seals the secrets of webhooks, signs "
+        "the addresses of pictures in feeds, and links in mails and the code of the first owner are made from it. Empty: no webhooks, no e-mail.",
     )
     base_url: Annotated[str, AfterValidator(_base_url)] = variable(
         "BASE_URL", "", help="Address of the pages as people type it, like https://news.example; used in links. Empty: http://HTTP_HOST:API_PORT."
@@ -658,6 +705,23 @@ class DeliverySettings(SettingsGroup):
         2000,
         help="Attempts to deliver alerts and digests that a tenant may make in an hour; the rest waits for the next hour.",
         ge=1,
+    )
+
+
+class OutboundSettings(SettingsGroup):
+    """What webhooks may reach beside the public web, for all tenants. Linked pages are read from the public web only."""
+
+    hosts: Annotated[tuple[str, ...], BeforeValidator(_split_allowed_hosts)] = variable(
+        "OUTBOUND_ALLOWED_HOSTS",
+        (),
+        help="Host names that webhooks may reach although they are private or use another port, separated by commas, like n8n:5678 or "
+        "mattermost.corp. Without a port: 80 and 443. Metadata services of clouds and the servers of this installation are never reached.",
+    )
+    networks: Annotated[tuple[str, ...], BeforeValidator(_split_allowed_networks)] = variable(
+        "OUTBOUND_ALLOWED_NETWORKS",
+        (),
+        help="Networks that webhooks may reach, by address or by a name that leads there, separated by commas, like 192.168.1.0/24:8123 or "
+        "[fd12::/64]:8123. Without a port: 80 and 443.",
     )
 
 
@@ -716,13 +780,15 @@ class Settings(SettingsGroup):
     web: WebSettings
     mail: MailSettings
     delivery: DeliverySettings
+    outbound: OutboundSettings
     telemetry: TelemetrySettings
     process: ProcessSettings
 
     @property
-    def address(self) -> str:
-        """Where the pages begin, as people type it."""
-        return self.web.base_url or f"http://{self.http.host}:{self.http.api_port}"
+    def base_address(self) -> str:
+        """Where the links of mails and feeds lead: BASE_URL, or the api role on this machine. No request decides it."""
+        host = "127.0.0.1" if self.http.host in EVERY_INTERFACE else self.http.host
+        return self.web.base_url or f"http://{f'[{host}]' if ':' in host else host}:{self.http.api_port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 
 from telegram_assistant.domain.diagnosis import Finding, Severity
 from telegram_assistant.domain.tenants.access import new_operator_key
-from telegram_assistant.features.operations.doctor import examine, examine_operator_key
+from telegram_assistant.features.operations.doctor import examine, examine_operator_key, examine_settings
 from telegram_assistant.settings import read_settings
 from telegram_assistant.translation import say
 from testkit.engines import free_port
@@ -31,6 +31,38 @@ def test_a_random_operator_key_is_green_and_none_is_fine() -> None:
     for key in (new_operator_key(), "9f86d081884c7d659a2feaa0c55ad015", "3xT-9kQ_7mV2bN8cY4hJ6sD1fG0aZ5wLrE-pUiOtKyXq"):
         assert examined(key).verdict is Severity.OK
     assert examined("").verdict is Severity.OFF
+
+
+def examined_outbound(**environ: str) -> list[Finding]:
+    return [finding for finding in examine_settings(read_settings({**NEEDED, **environ})) if finding.subject == "webhooks"]
+
+
+def test_one_line_tells_what_webhooks_reach() -> None:
+    (closed,) = examined_outbound()
+    assert (closed.verdict, str(closed.what)) == (Severity.OFF, "webhooks reach the public web only")
+    (opened,) = examined_outbound(OUTBOUND_ALLOWED_HOSTS="n8n:5678,mattermost.corp", OUTBOUND_ALLOWED_NETWORKS="192.168.1.0/24")
+    assert opened.verdict is Severity.OK
+    assert str(opened.what).endswith("n8n:5678, mattermost.corp, 192.168.1.0/24")
+
+
+@pytest.mark.parametrize(
+    ("environ", "code"),
+    [
+        ({"OUTBOUND_ALLOWED_NETWORKS": "0.0.0.0/0"}, "outbound_too_wide"),
+        ({"OUTBOUND_ALLOWED_NETWORKS": "[::/0]:8123"}, "outbound_too_wide"),
+        ({"OUTBOUND_ALLOWED_NETWORKS": "127.0.0.0/8"}, "outbound_loopback"),
+        ({"OUTBOUND_ALLOWED_NETWORKS": "::1"}, "outbound_loopback"),
+        ({"OUTBOUND_ALLOWED_HOSTS": "localhost:5678"}, "outbound_loopback"),
+        ({"OUTBOUND_ALLOWED_HOSTS": "127.0.0.5"}, "outbound_loopback"),
+        ({"OUTBOUND_ALLOWED_HOSTS": "localhost:5432"}, "outbound_without_effect"),
+        ({"OUTBOUND_ALLOWED_NETWORKS": "10.0.0.0/8:6379"}, "outbound_without_effect"),
+    ],
+)
+def test_an_opening_that_is_too_wide_or_without_effect_is_a_warning(environ: dict[str, str], code: str) -> None:
+    opened, doubt = examined_outbound(**environ, DATABASE_URL="postgresql://localhost/tga")
+    assert opened.verdict is Severity.OK
+    assert (doubt.verdict, doubt.what.code) == (Severity.WARNING, code)
+    assert doubt.remedy is not None
 
 
 async def test_no_finding_holds_a_secret_and_all_are_said_in_russian() -> None:

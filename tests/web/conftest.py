@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.async_api import Browser as Chromium
 
@@ -10,10 +11,12 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from testkit.chromium import open_chromium
 from testkit.factories import make_tenant
 from testkit.web_clients import Browser, browser_of, member_browser, served_web
 from tests.conftest import Admin
+from tests.web.feed_reading import address_of
 from tests.web.managing_world import build_managed
 from tests.web.reading_world import ReadingWorld, build_world
 
@@ -70,3 +73,17 @@ async def reader_tenant(system: SystemStores) -> TenantId:
 async def reading_world(app_with_files: App, admin: Admin, reader_tenant: TenantId, tmp_path: Path) -> ReadingWorld:
     await build_managed(admin, reader_tenant)
     return await build_world(app_with_files, admin, reader_tenant, tmp_path)
+
+
+@pytest.fixture
+async def feed_reader(app_with_files: App) -> AsyncIterator[httpx.AsyncClient]:
+    """A program without cookies and without a login."""
+    async with browser_of(app_with_files) as browser:
+        yield browser.client
+
+
+@pytest.fixture
+async def folder_feed(app_with_files: App, reading_world: ReadingWorld, reader_tenant: TenantId) -> str:
+    """The address of a feed of the folder of `reading_world.ferries`, without the ending."""
+    assert reading_world.ferries
+    return await address_of(app_with_files, reader_tenant, FeedKind.FOLDER, "Transport")

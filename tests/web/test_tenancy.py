@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from uuid import uuid4
+from hashlib import sha256
+from pathlib import Path
+from uuid import UUID, uuid4
 
 import asyncpg
 import httpx
@@ -13,13 +15,20 @@ import pytest
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.login import LoginWay
-from telegram_assistant.domain.tenants.access import KeyScope, MemberRole
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.tenants.access import KeyScope, MemberRole, hash_of
+from telegram_assistant.features.watches.feed_pictures import sign_picture
+from telegram_assistant.settings import FilesSettings
+from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
+from telegram_assistant.web.feeds import FORMATS
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.site import OF_TENANT, name_of
-from testkit.web_clients import Browser, member_browser
+from testkit.web_clients import Browser, browser_of, member_browser
 from tests.api.test_tenancy import everything_of_b, marks_of_b
-from tests.api.worlds import MARK, Worlds, made_worlds
+from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
 from tests.conftest import Admin, new_database
+from tests.features.shelf import drawn
 from tests.web.cases import CASES, ON_PAGES, PageCase
 
 NAMES = {name_of(one): one for one in OF_TENANT}
@@ -100,3 +109,77 @@ async def ask(browser: Browser, worlds: Worlds, name: str, path: str) -> httpx.R
 def shown(answer: httpx.Response) -> tuple[str, str]:
     """All that a person sees, but for what is new each time: ages, tokens and random ids."""
     return CHANGING.sub("…", answer.headers.get("location", "")), CHANGING.sub("…", answer.text)
+
+
+FEEDS = {FeedKind.FOLDER: "City", FeedKind.STORY: "all"}
+PICTURED = MessageId(FIRST + 2)
+
+
+async def answers_of_feeds(worlds: Worlds, database: str, folder: Path, picture: bytes) -> dict[str, tuple[int, str, bytes]]:
+    """What feed readers get at A's addresses: feeds, their pictures, and pictures that A does not see, with A's own signature."""
+    files = {"files": FilesSettings(folder=folder)}
+    async with (
+        new_database(worlds.environ, f"{database}_feeds", template=database) as copy,
+        assemble(worlds.settings_of(copy).model_copy(update=files)) as app,
+    ):
+        admin = await asyncpg.connect(worlds.environ_of(copy)["DATABASE_ADMIN_URL"])
+        try:
+            await picture_every_post(app, admin, folder, picture)
+            for number, (kind, subject) in enumerate(FEEDS.items()):
+                await admin.execute(ADDRESS, worlds.a, UUID(int=number), hash_of(f"feed_of_a_{number}"), kind.value, subject)
+            async with browser_of(app) as browser:
+                return await read_everything(app, browser.client, worlds)
+        finally:
+            await admin.close()
+
+
+async def picture_every_post(app: App, admin: Admin, folder: Path, data: bytes) -> None:
+    """Each post that is stored has a picture, whoever sees it."""
+    await app.system.media.reserve(sha256(data).digest(), len(data), None)
+    (folder / "upload").write_bytes(data)
+    assert app.files is not None
+    await app.files.put(sha256(data).digest(), folder / "upload")
+    await admin.execute("DELETE FROM post_media")
+    await admin.execute(
+        """
+        INSERT INTO post_media (channel_id, message_id, media_id, kind, state, size_bytes, sha256)
+        SELECT channel_id, message_id, channel_id * 1000 + message_id, 'photo', 'stored', $1, $2 FROM posts
+        """,
+        len(data),
+        sha256(data).digest(),
+    )
+
+
+async def read_everything(app: App, reader: httpx.AsyncClient, worlds: Worlds) -> dict[str, tuple[int, str, bytes]]:
+    paths = [f"/feeds/feed_of_a_{number}.{kind}" for number in range(len(FEEDS)) for kind in FORMATS]
+    bodies = {path: await reader.get(path) for path in paths}
+    pictures = sorted({match for body in bodies.values() for match in re.findall(r"/feeds/pictures/[\w/-]+", body.text)})
+    assert len(pictures) > 4
+    unseen = [PostId(channel_id, PICTURED) for channel_id in ONLY_B] + [PostId(worlds.shared[0], DEEPEST), PostId(ChannelId(1), PICTURED)]
+    found = await app.api.feed_directory.find("feed_of_a_0")
+    assert found is not None
+    for post_id in unseen:
+        signature = sign_picture(found, FeedPicture(post_id, 0), secret_key=app.settings.web.secret_key.get_secret_value().encode())
+        pictures.append(f"/feeds/pictures/{found.address_id}/{post_id}/0/{signature}")
+    answers = bodies | {path: await reader.get(path) for path in pictures}
+    return {path: (answer.status_code, answer.headers["content-type"], body_of(answer)) for path, answer in answers.items()}
+
+
+def body_of(answer: httpx.Response) -> bytes:
+    return answer.content if answer.status_code == 200 else CHANGING.sub("…", answer.text).encode()
+
+
+ADDRESS = """
+INSERT INTO feed_addresses (tenant_id, address_id, hash, kind, subject, name, created_by) VALUES ($1, $2, $3, $4, $5, 'A feed', 'anna')
+"""
+
+
+async def test_feeds_of_a_and_their_pictures_are_the_same_beside_b(worlds: Worlds, tmp_path: Path) -> None:
+    picture = drawn(size=(60, 40))
+    without, beside = [await answers_of_feeds(worlds, database, tmp_path, picture) for database in (worlds.alone, worlds.both)]
+    assert without == beside
+    statuses = {path: status for path, (status, _, _) in beside.items()}
+    unseen = list(statuses)[-4:]
+    assert {statuses[path] for path in unseen} == {404}
+    assert {status for path, status in statuses.items() if path not in unseen} == {200}
+    assert not [path for path, (_, _, body) in beside.items() if MARK.encode() in body]

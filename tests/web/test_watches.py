@@ -78,9 +78,10 @@ async def test_a_feed_shows_what_the_tenant_sees_now_until_its_address_is_revoke
     await owner.open("./receivers")
     page = (await owner.submit("./feeds", feed="folder:City")).text
     address = page.partition('class="copy">')[2].partition(".atom")[0].partition("/feeds/")[2]
+    assert [f"{address}.{kind}" in page for kind in ("atom", "rss", "json")] == [True] * 3
     atom, rss = [await browser.client.get(f"/feeds/{address}.{kind}") for kind in ("atom", "rss")]
     assert atom.headers["content-type"].startswith("application/atom+xml")
-    assert "Снег &amp; &lt;b&gt;лёд&lt;/b&gt;" in atom.text
+    assert "Снег  &amp;amp; &amp;lt;b&amp;gt;лёд&amp;lt;/b&amp;gt;" in atom.text
     assert "Снег &amp;amp; &amp;lt;b&amp;gt;лёд" in rss.text
     assert (await browser.client.get(f"/feeds/{address}.atom")).content == atom.content
     assert (await browser.client.get("/feeds/feed_guessed.atom")).status_code == 404

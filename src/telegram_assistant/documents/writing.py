@@ -1,4 +1,4 @@
-"""Writes documents as plain text and as HTML for mails."""
+"""Writes documents as plain text, and as HTML for mails and feeds."""
 
 import re
 from html import escape
@@ -30,6 +30,11 @@ def write_html(document: Document, *, language: str) -> str:
     )
 
 
+def write_fragment(document: Document) -> str:
+    """As a part of a page that others show: without styles, everything is escaped."""
+    return "\n".join(_tag(one, is_styled=False) for item in items_of(document) for one in numbered(item)[0])
+
+
 def _plain_item(item: tuple[Block, ...]) -> str:
     written, links = numbered(item)
     lines = ["".join(map(_plain_span, one.spans)) for one in written]
@@ -40,14 +45,15 @@ def _plain_span(span: Span) -> str:
     return span.text if not span.link or _REFERENCE.fullmatch(span.text) else f"{span.text} ({span.link})"
 
 
-def _tag(one: Block) -> str:
+def _tag(one: Block, *, is_styled: bool = True) -> str:
     name, style = _TAGS[one.kind]
-    return f'<{name} dir="auto" style="{style}">{"".join(map(_html_span, one.spans))}</{name}>'
+    words = "".join(_html_span(span, is_styled=is_styled) for span in one.spans)
+    return f'<{name} dir="auto"{f' style="{style}"' if is_styled else ""}>{words}</{name}>'
 
 
-def _html_span(span: Span) -> str:
+def _html_span(span: Span, *, is_styled: bool) -> str:
     text = escape(span.text)
     if not span.link:
         return text
-    link = f'<a href="{escape(span.link)}" style="{_LINK}">{text}</a>'
+    link = f'<a href="{escape(span.link)}"{f' style="{_LINK}"' if is_styled else ""}>{text}</a>'
     return f"<sup>{link}</sup>" if _REFERENCE.fullmatch(span.text) else link

@@ -1,4 +1,4 @@
-"""Decides which addresses may be connected to: those of the public web only.
+"""Decides which addresses may be connected to: those of the public web and, for webhooks, those that the operator has opened.
 
 A name is resolved, every answer is checked, and the connection goes to a checked address itself. Nothing is resolved
 twice, so no name can change between the check and the connection.
@@ -9,55 +9,21 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import quote, urlsplit
 
 from telegram_assistant.domain.posts.links import MAX_URL_LENGTH
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
+from telegram_assistant.pages.addresses import Address, Network, as_address, is_forbidden, is_public
+from telegram_assistant.pages.openings import Openings, read_openings
 from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import Settings
 
-type Address = IPv4Address | IPv6Address
-type Network = IPv4Network | IPv6Network
 type Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
 PORTS = {"http": 80, "https": 443}
 RESOLVE_SECONDS = 5.0
 MAX_HOST_LENGTH = 253
-
-NOT_PUBLIC = tuple(
-    IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",  # this host
-        "10.0.0.0/8",
-        "100.64.0.0/10",  # behind a carrier; Alibaba's metadata
-        "127.0.0.0/8",
-        "168.63.129.16/32",  # Azure's own service, in the midst of public addresses
-        "169.254.0.0/16",  # link-local; metadata of most clouds
-        "172.16.0.0/12",
-        "192.0.0.0/24",  # protocol assignments; Oracle's metadata
-        "192.0.2.0/24",
-        "192.88.99.0/24",  # 6to4 relays
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",  # multicast
-        "240.0.0.0/4",  # reserved, and broadcast
-    )
-)
-GLOBAL_UNICAST = IPv6Network("2000::/3")
-NOT_PUBLIC_6 = tuple(
-    IPv6Network(network)
-    for network in (
-        "2001::/23",  # protocol assignments, Teredo among them
-        "2001:db8::/32",
-        "2002::/16",  # 6to4 carries an IPv4 address inside
-        "3ffe::/16",  # given back
-        "3fff::/20",
-    )
-)
-NAT64 = IPv6Network("64:ff9b::/96")
-ISATAP = re.compile(r"^(0000|0200):5efe$")
 
 LOCAL_NAMES = (
     "localhost",
@@ -76,22 +42,9 @@ LOCAL_NAMES = (
 )
 """Names that have a meaning in private networks only, with all their subdomains."""
 
-_HOST = re.compile(r"(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+_HOST = re.compile(r"(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _NUMBER = re.compile(r"(\d+|0x[0-9a-f]*)")
 _ODD = re.compile(r"[\x00-\x20\x7f\\]")
-
-
-def is_public(address: Address) -> bool:
-    """Tell whether this is an address of the public web, however it is wrapped."""
-    if isinstance(address, IPv4Address):
-        return not any(address in network for network in NOT_PUBLIC)
-    if address.scope_id is not None:
-        return False
-    if address in NAT64:  # an IPv4 address as seen from a network without IPv4: the embedded address decides
-        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
-    if ISATAP.match(":".join(address.exploded.split(":")[4:6])):
-        return False
-    return address in GLOBAL_UNICAST and not any(address in network for network in NOT_PUBLIC_6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +81,14 @@ class Guard:
     ports: frozenset[int] = frozenset(PORTS.values())
     although_private: tuple[Network, ...] = ()
     """Private networks that may be reached nevertheless: for tests that simulate the web on this machine. No setting leads here."""
+    openings: Openings | None = None
+    """What the operator has opened beside the public web. None for links, which come from strangers."""
 
     def target(self, url: str) -> Target:
-        """Parse a URL. Raises Unreadable unless it is http or https without a user, odd characters or other ports."""
+        """Parse a URL. Raises Unreadable unless it is http or https without a user and odd characters, and its host and port may be reached.
+
+        No name is resolved here, so the answer says nothing about which names exist.
+        """
         if len(url) > MAX_URL_LENGTH or _ODD.search(url):
             raise _blocked(Reason("page_url_characters", "the URL is too long or contains invalid characters"))
         try:
@@ -148,20 +106,23 @@ class Guard:
             PORTS[parts.scheme] if port is None else port,
             quote(parts.path or "/", safe="/%!$&'()*+,;=:@~-._") + (f"?{quote(parts.query, safe="/?%!$&'()*+,;=:@~-._[]")}" if parts.query else ""),
         )
-        self._check_port(target.port)
-        literal = _as_address(target.host)
-        if literal is not None:
-            self._check_address(literal)
+        self._check_host(target.host, target.port)
         return target
 
     async def addresses(self, host: str, port: int) -> tuple[Address, ...]:
-        """Return the addresses to connect to for this name. Raises Unreadable unless all of them are public."""
-        self._check_port(port)
+        """Return the addresses to connect to for this name. Raises Unreadable unless each of them may be reached."""
         host = canonical_host(host)
-        literal = _as_address(host)
-        found = (literal,) if literal is not None else await self._resolve_checked(host)
-        for address in found:
-            self._check_address(address)
+        self._check_host(host, port)
+        literal = as_address(host)
+        if literal is not None:
+            found: tuple[Address, ...] = (literal,)
+        elif self.openings is None or self.openings.opens_host(host, port):
+            found = await self._resolve_checked(host)
+            self._check_addresses(host, port, found)
+        else:
+            found = await self._resolve_discreetly(host, port)
+        if self.openings is not None:
+            await self._refuse_own_servers(self.openings, port, found)
         return found
 
     async def _resolve_checked(self, host: str) -> tuple[Address, ...]:
@@ -174,13 +135,77 @@ class Guard:
             raise Unreadable(PageStatus.FAILED, Reason("page_host_without_address", "the host {host} has no IP address", host=host))
         return found
 
+    async def _resolve_discreetly(self, host: str, port: int) -> tuple[Address, ...]:
+        """Resolve a name for a tenant. The refusal does not tell whether the name exists in the operator's network."""
+        try:
+            found = await self._resolve_checked(host)
+            self._check_addresses(host, port, found)
+        except Unreadable as error:
+            if error.reason.code == _NEVER.code:
+                raise
+            why = Reason("outbound_host_not_public", "the host {host} cannot be resolved, or not all of its addresses are public", host=host)
+            raise self._refusal(why) from error
+        return found
+
+    def _check_host(self, host: str, port: int) -> None:
+        """Check what can be checked before the name is resolved."""
+        literal = as_address(host)
+        if literal is not None:
+            self._check_addresses(host, port, (literal,))
+        elif self.openings is None or not self.openings.may_open(host, port):
+            self._check_public_name(host)
+            self._check_port(port)
+        if self.openings is not None and self.openings.is_own_name(host, port):
+            raise _blocked(_NEVER)
+
+    def _check_public_name(self, name: str) -> None:
+        if "." not in name:
+            raise self._refusal(Reason("page_host_not_public", "the host is not on the public web"))
+        if any(name == local or name.endswith(f".{local}") for local in LOCAL_NAMES):
+            raise self._refusal(Reason("page_host_private_name", "the host name belongs to private networks"))
+
     def _check_port(self, port: int) -> None:
         if port not in self.ports:
-            raise _blocked(Reason("page_port_not_allowed", "port {port} is not allowed", port=port))
+            raise self._refusal(Reason("page_port_not_allowed", "port {port} is not allowed", port=port))
 
-    def _check_address(self, address: Address) -> None:
-        if not is_public(address) and not any(address in network for network in self.although_private):
-            raise _blocked(Reason("page_address_not_public", "it leads to an address that is not public"))
+    def _check_addresses(self, host: str, port: int, addresses: Sequence[Address]) -> None:
+        for address in addresses:
+            if self.openings is not None and self.openings.opens_address(host, port, address):
+                if is_forbidden(address):
+                    raise _blocked(_NEVER)
+                continue
+            self._check_port(port)
+            if not is_public(address) and not any(address in network for network in self.although_private):
+                raise self._refusal(Reason("page_address_not_public", "it leads to an address that is not public"))
+
+    async def _refuse_own_servers(self, openings: Openings, port: int, addresses: Sequence[Address]) -> None:
+        """Compare with the servers of this installation by address. On the public web, where one address serves many sites, names decide."""
+        if port in PORTS.values() and all(is_public(address) for address in addresses):
+            return
+        own = [address for server in openings.own_servers_at(port) for address in await self._resolve_own(server)]
+        if openings.is_one_of(own, addresses):
+            raise _blocked(_NEVER)
+
+    async def _resolve_own(self, server: str) -> tuple[Address, ...]:
+        literal = as_address(server)
+        try:
+            return (literal,) if literal is not None else await self._resolve_checked(server)
+        except Unreadable as error:  # its name is not for tenants, and without its address nothing can be compared
+            why = Reason("outbound_check_failed", "it cannot be checked at the moment, because names are not resolved")
+            raise Unreadable(PageStatus.FAILED, why) from error
+
+    def _refusal(self, why: Reason) -> Unreadable:
+        """A refusal that the operator can change names the settings."""
+        if self.openings is None:
+            return _blocked(why)
+        return _blocked(
+            Reason("outbound_not_opened", "{why}; the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOWED_NETWORKS", why=why)
+        )
+
+
+def outbound_guard(settings: Settings, *, resolve: Resolve = resolve_host) -> Guard:
+    """Build the guard of requests that tenants ask for: the public web, and what the operator has opened."""
+    return Guard(resolve=resolve, openings=read_openings(settings))
 
 
 def canonical_host(host: str) -> str:
@@ -195,19 +220,13 @@ def canonical_host(host: str) -> str:
     except UnicodeError as error:
         raise _blocked(Reason("page_host_invalid", "the host is invalid")) from error
     if len(name) > MAX_HOST_LENGTH or not _HOST.fullmatch(name):
-        raise _blocked(Reason("page_host_not_public", "the host is not on the public web"))
-    if _NUMBER.fullmatch(name.rpartition(".")[2]) and _as_address(name) is None:
+        raise _blocked(Reason("page_host_invalid", "the host is invalid"))
+    if _NUMBER.fullmatch(name.rpartition(".")[2]) and as_address(name) is None:
         raise _blocked(Reason("page_host_unusual_address", "the host is an IP address in an unusual form"))
-    if any(name == local or name.endswith(f".{local}") for local in LOCAL_NAMES):
-        raise _blocked(Reason("page_host_private_name", "the host name belongs to private networks"))
     return name
 
 
-def _as_address(host: str) -> Address | None:
-    try:
-        return ip_address(host)
-    except ValueError:
-        return None
+_NEVER = Reason("outbound_never", "it leads to a server that no setting opens: one of this installation, or a cloud's own service")
 
 
 def _blocked(reason: Reason) -> Unreadable:

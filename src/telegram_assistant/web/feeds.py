@@ -1,50 +1,150 @@
-"""Writes feeds as RSS 2.0 and Atom. Texts come from Telegram, so everything is escaped and characters that XML forbids are left out."""
+"""Writes feeds as RSS 2.0, Atom and JSON Feed. Texts come from Telegram, so everything is escaped and characters that XML forbids are left out.
+
+No format names the address of the feed itself: it is a secret, and readers republish what they read.
+"""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from email.utils import format_datetime
+from html import escape as escape_html
+from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
-from telegram_assistant.features.watches.feeds import FeedContent, SyndicatedEntry
+from pydantic_core import to_json
 
-ATOM_TYPE = "application/atom+xml; charset=utf-8"
-RSS_TYPE = "application/rss+xml; charset=utf-8"
+from telegram_assistant.features.watches.feeds import FeedContent, SyndicatedEntry
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
+from telegram_assistant.translation import say
+from telegram_assistant.web.formatting import render_for_feed
+from telegram_assistant.web.links import safe_link
+
+PICTURE_TYPE = "image/jpeg"
+NAMESPACES = (
+    'xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:media="http://search.yahoo.com/mrss/"'
+)
+JSON_FEED = "https://jsonfeed.org/version/1.1"
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_atom(feed: FeedContent, *, address: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An entry with its HTML and the addresses that it leads to."""
+
+    entry: SyndicatedEntry
+    link: str
+    author: str
+    html: str
+    pictures: tuple[str, ...]
+
+
+type PictureAddress = Callable[[FeedPicture], str]
+type Write = Callable[[FeedContent, PictureAddress], bytes]
+
+
+def write_atom(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     head = (
-        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
-        f"<title>{_text(feed.title)}</title>\n<id>urn:telegram-assistant:{_text(feed.feed_id)}</id>\n"
-        f'<updated>{feed.updated_at.isoformat()}</updated>\n<link rel="self" href={quoteattr(address)}/>\n'
+        f'<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom" xml:lang={quoteattr(feed.language)}>\n'
+        f"<title>{_text(feed.title)}</title>\n<id>{_urn(feed.feed_id)}</id>\n<updated>{feed.updated_at.isoformat()}</updated>\n"
+        f'<link rel="alternate" type="text/html" href={_attribute(feed.page)}/>\n'
     )
-    return head + "".join(map(_atom_entry, feed.entries)) + "</feed>\n"
+    return (head + "".join(_atom_entry(written) for written in _entries(feed, picture_address)) + "</feed>\n").encode()
 
 
-def write_rss(feed: FeedContent, *, address: str) -> str:
+def write_rss(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     head = (
-        '<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0"><channel>\n'
-        f"<title>{_text(feed.title)}</title>\n<link>{_text(address)}</link>\n<description>{_text(feed.title)}</description>\n"
-        f"<lastBuildDate>{format_datetime(feed.updated_at)}</lastBuildDate>\n"
+        f'<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" {NAMESPACES}><channel>\n'
+        f"<title>{_text(feed.title)}</title>\n<link>{_text(feed.page)}</link>\n<description>{_text(feed.title)}</description>\n"
+        f"<language>{_text(feed.language)}</language>\n<lastBuildDate>{format_datetime(feed.updated_at)}</lastBuildDate>\n"
     )
-    return head + "".join(map(_rss_item, feed.entries)) + "</channel></rss>\n"
+    return (head + "".join(_rss_item(written) for written in _entries(feed, picture_address)) + "</channel></rss>\n").encode()
 
 
-def _atom_entry(entry: SyndicatedEntry) -> str:
-    link = f"<link href={quoteattr(_allowed(entry.link))}/>" if entry.link else ""
+def write_json(feed: FeedContent, picture_address: PictureAddress) -> bytes:
+    items = [_json_item(written) for written in _entries(feed, picture_address)]
+    head = {"version": JSON_FEED, "title": _allowed(feed.title), "home_page_url": feed.page, "language": feed.language}
+    return to_json({**head, "items": items})
+
+
+FORMATS: dict[str, tuple[Write, str]] = {
+    "atom": (write_atom, "application/atom+xml; charset=utf-8"),
+    "rss": (write_rss, "application/rss+xml; charset=utf-8"),
+    "json": (write_json, "application/feed+json"),
+}
+"""By the ending of the address."""
+
+
+def _entries(feed: FeedContent, picture_address: PictureAddress) -> list[_Written]:
+    spoiler_label = say(Reason("feed_spoiler", "spoiler"), feed.language)
+    return [_written(entry, feed, picture_address, spoiler_label) for entry in feed.entries]
+
+
+def _written(entry: SyndicatedEntry, feed: FeedContent, picture_address: PictureAddress, spoiler_label: str) -> _Written:
+    pictures = tuple(picture_address(picture) for picture in entry.pictures)
+    words = entry.html or str(render_for_feed(entry.text, entry.entities, spoiler_label=spoiler_label))
+    shown = "".join(f'<p><img src="{escape_html(address)}" alt=""></p>' for address in pictures)
+    return _Written(entry, _web_address(entry.link), entry.author or feed.title, _allowed(words + shown), pictures)
+
+
+def _atom_entry(written: _Written) -> str:
+    entry = written.entry
+    link = f'<link rel="alternate" href={_attribute(written.link)}/>' if written.link else ""
+    enclosures = "".join(f'<link rel="enclosure" type="{PICTURE_TYPE}" href={_attribute(address)}/>' for address in written.pictures)
     return (
-        f"<entry><title>{_text(entry.title)}</title><id>urn:telegram-assistant:{_text(entry.entry_id)}</id>"
-        f"<updated>{entry.at.isoformat()}</updated><author><name>{_text(entry.author)}</name></author>{link}"
-        f'<content type="text">{_text(entry.text)}</content></entry>\n'
+        f"<entry><title>{_text(entry.title)}</title><id>{_urn(entry.entry_id)}</id>"
+        f"<published>{entry.at.isoformat()}</published><updated>{entry.changed_at.isoformat()}</updated>"
+        f"<author><name>{_text(written.author)}</name></author>{link}{enclosures}"
+        f'<content type="html">{escape(written.html)}</content></entry>\n'
     )
 
 
-def _rss_item(entry: SyndicatedEntry) -> str:
-    link = f"<link>{_text(entry.link)}</link>" if entry.link else ""
+def _rss_item(written: _Written) -> str:
+    entry = written.entry
+    link = f"<link>{_text(written.link)}</link>" if written.link else ""
+    # RSS knows one enclosure, whose size need not be known; each picture has its element beside it.
+    enclosure = "".join(f'<enclosure url={_attribute(address)} type="{PICTURE_TYPE}" length="0"/>' for address in written.pictures[:1])
+    media = "".join(f'<media:content url={_attribute(address)} type="{PICTURE_TYPE}" medium="image"/>' for address in written.pictures)
     description = escape(_text(entry.text)).replace("\n", "&lt;br&gt;")
     return (
         f'<item><title>{_text(entry.title)}</title><guid isPermaLink="false">{_text(entry.entry_id)}</guid>'
-        f"<pubDate>{format_datetime(entry.at)}</pubDate>{link}<description>{description}</description></item>\n"
+        f"<pubDate>{format_datetime(entry.at)}</pubDate><dc:creator>{_text(written.author)}</dc:creator>{link}"
+        f"<description>{description}</description><content:encoded>{escape(written.html)}</content:encoded>{enclosure}{media}</item>\n"
     )
+
+
+def _json_item(written: _Written) -> dict[str, object]:
+    entry = written.entry
+    item: dict[str, object] = {
+        "id": entry.entry_id,
+        "title": _allowed(entry.title),
+        "content_html": written.html,
+        "content_text": _allowed(entry.text),
+        "date_published": entry.at.isoformat(),
+        "date_modified": entry.changed_at.isoformat(),
+        "authors": [{"name": _allowed(written.author)}],
+    }
+    if written.link:
+        item["url"] = written.link
+    if written.pictures:
+        item["image"] = written.pictures[0]
+        item["attachments"] = [{"url": address, "mime_type": PICTURE_TYPE} for address in written.pictures]
+    return item
+
+
+def _web_address(link: str) -> str:
+    """The link as a page would offer it; empty if it does not lead into the web."""
+    offered = safe_link(link)
+    return offered.address if offered is not None and offered.address.startswith("http") else ""
+
+
+def _urn(name: str) -> str:
+    """The name of a folder may contain anything, a URN may not."""
+    return f"urn:telegram-assistant:{quote(name, safe=':/')}"
+
+
+def _attribute(value: str) -> str:
+    return quoteattr(_allowed(value))
 
 
 def _text(text: str) -> str:

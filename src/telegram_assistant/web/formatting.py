@@ -56,9 +56,11 @@ class _Surroundings:
 
     text: str
     hosts: Sequence[VisibleHost]
-    search_url: Callable[[str], str]
+    search_url: Callable[[str], str] | None
     spoiler_label: str
     quote_label: str
+    is_for_pages: bool = True
+    """Whether the reader has our style sheet, without which a spoiler is not covered."""
 
 
 def render_text(text: str, entities: Sequence[TextEntity], *, search_url: Callable[[str], str], spoiler_label: str, quote_label: str) -> Markup:
@@ -69,9 +71,21 @@ def render_text(text: str, entities: Sequence[TextEntity], *, search_url: Callab
     shown = clean_characters(text)
     hosts = visible_hosts(shown)
     around = _Surroundings(text=shown, hosts=hosts, search_url=search_url, spoiler_label=spoiler_label, quote_label=quote_label)
+    return _render_entities(text, entities, around)
+
+
+def render_for_feed(text: str, entities: Sequence[TextEntity], *, spoiler_label: str) -> Markup:
+    """The same for feed readers, which have neither our style sheet nor our search. `spoiler_label` stands before a spoiler."""
+    shown = clean_characters(text)
+    hosts = visible_hosts(shown)
+    around = _Surroundings(text=shown, hosts=hosts, search_url=None, spoiler_label=spoiler_label, quote_label="", is_for_pages=False)
+    return _render_entities(text, entities, around)
+
+
+def _render_entities(text: str, entities: Sequence[TextEntity], around: _Surroundings) -> Markup:
     spans = list(_spans(entities[:MAX_ENTITIES], places_of_units(text), around))
-    rendered = _render(shown, spans)
-    return rendered if len(rendered) <= MAX_MARKUP_LENGTH else _render(shown, [])
+    rendered = _render(around.text, spans)
+    return rendered if len(rendered) <= MAX_MARKUP_LENGTH else _render(around.text, [])
 
 
 def _render(text: str, spans: list[_Span]) -> Markup:
@@ -131,7 +145,7 @@ def _nested(text: str, spans: Sequence[_Span]) -> Iterator[str]:
 
 
 def _quote(entity: TextEntity, _start: int, _end: int, around: _Surroundings) -> _Element:
-    if entity.detail != "collapsed":
+    if entity.detail != "collapsed" or not around.is_for_pages:
         return _Element(Markup("<blockquote>"), Markup("</blockquote>"))
     opening = Markup('<details class="quote"><summary>{}</summary><blockquote>').format(around.quote_label)
     return _Element(opening, Markup("</blockquote></details>"))
@@ -149,13 +163,15 @@ def _spoiler(_entity: TextEntity, _start: int, _end: int, around: _Surroundings)
 
     The style sheet draws the cover and hides the words beside an unchecked box (`visibility: hidden`): so no screen reader tells them either.
     """
+    if not around.is_for_pages:
+        return _Element(Markup("[{}] ").format(around.spoiler_label), Markup())
     opening = Markup('<label class="spoiler"><input type="checkbox" autocomplete="off" aria-label="{}"><span>').format(around.spoiler_label)
     return _Element(opening, Markup("</span></label>"))
 
 
 def _search_link(_entity: TextEntity, start: int, end: int, around: _Surroundings) -> _Element | None:
     words = around.text[start:end]
-    if not _TAG_TO_SEARCH.fullmatch(words):
+    if around.search_url is None or not _TAG_TO_SEARCH.fullmatch(words):
         return None
     return _Element(Markup('<a href="{}" dir="auto">').format(around.search_url(words)), Markup("</a>"))
 
@@ -167,7 +183,8 @@ def _link(entity: TextEntity, start: int, end: int, around: _Surroundings) -> _E
     target = Markup(' target="_blank"') if link.address.startswith("http") else ""
     opening = Markup('<a href="{}" rel="noreferrer noopener nofollow"{} dir="auto">').format(link.address, target)
     host = unexpected_host(link, around.text, start, end, around.hosts)
-    return _Element(opening, Markup("</a>"), Markup(' <span class="host" dir="ltr">{}</span>').format(host) if host else Markup())
+    note = Markup(' <span class="host" dir="ltr">{}</span>') if around.is_for_pages else Markup(' (<span dir="ltr">{}</span>)')
+    return _Element(opening, Markup("</a>"), note.format(host) if host else Markup())
 
 
 def _time(entity: TextEntity, *_: object) -> _Element | None:

@@ -1,6 +1,7 @@
 """Files of posts over HTTP: whole or in ranges, cached by browsers, and never run as anything."""
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -30,8 +31,7 @@ PUBLIC, PRIVATE = "private, max-age=86400", "private, no-cache"
 async def serve_media(request: Request, *, stores: TenantStores, app: ApiApp) -> Response:
     """Answers GET and HEAD at ORIGINAL_PATH and THUMBNAIL_PATH. Raises Missing, MediaUnavailable or Busy like the features."""
     named = request.path_params
-    post_id = PostId(ChannelId(_number(named["channel_id"], MAX_ID)), MessageId(_number(named["message_id"], MAX_ID)))
-    ordinal = _number(named["ordinal"], MAX_ORDINAL)
+    post_id, ordinal = named_file(named)
     if "size" not in named:
         media = await open_media(post_id, ordinal, stores=stores, files=app.files)
     elif named["size"] in set(ThumbnailSize):
@@ -40,6 +40,12 @@ async def serve_media(request: Request, *, stores: TenantStores, app: ApiApp) ->
     else:
         raise Missing(NO_FILE)
     return media_response(request.headers, request.method, media)
+
+
+def named_file(named: Mapping[str, str]) -> tuple[PostId, int]:
+    """The post and the number of its file that a path names. Raises Missing for what is no number."""
+    post_id = PostId(ChannelId(_number(named["channel_id"], MAX_ID)), MessageId(_number(named["message_id"], MAX_ID)))
+    return post_id, _number(named["ordinal"], MAX_ORDINAL)
 
 
 def media_response(request_headers: Headers, method: str, media: OpenedMedia) -> Response:
@@ -51,7 +57,7 @@ def media_response(request_headers: Headers, method: str, media: OpenedMedia) ->
         "Accept-Ranges": "bytes",
         "Content-Disposition": content_disposition(media.download_name, is_inline=media.content_type.is_inline),
     }
-    if _is_known(request_headers, headers["ETag"]):
+    if is_known(request_headers, headers["ETag"]):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     wanted = _wanted_range(request_headers, headers["ETag"], media.size_bytes) if method == "GET" else None
     status, sent = (HTTPStatus.OK, range(media.size_bytes)) if wanted is None else (HTTPStatus.PARTIAL_CONTENT, wanted)
@@ -72,7 +78,7 @@ def content_disposition(name: str, *, is_inline: bool) -> str:
     return f"{'inline' if is_inline else 'attachment'}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
-def _is_known(headers: Headers, etag: str) -> bool:
+def is_known(headers: Headers, etag: str) -> bool:
     """Whether the client has these bytes (If-None-Match)."""
     tags = {one.strip().removeprefix("W/") for given in headers.getlist("If-None-Match") for one in given.split(",")}
     return not tags.isdisjoint({etag, "*"})

@@ -68,6 +68,7 @@ OPEN: tuple[OpenRoute, ...] = (
     Page("/unsubscribe/{token}", subscriptions.show_unsubscribe, "subscription.html", queries=1),
     Action("/unsubscribe/{token}", subscriptions.unsubscribe, "subscription.html", is_proven_by_address=True),
     Action("/subscribe/{token}", subscriptions.subscribe_again, "subscription.html"),
+    Page(feed_file.PICTURE_PATH, feed_file.show_picture, "", queries=5),
 )
 """Everybody may open them."""
 

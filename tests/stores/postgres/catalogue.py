@@ -18,6 +18,7 @@ DEFINER_FUNCTIONS = {
     "forget_watch_terms": "tenant",
     "preview_watch": "tenant",
     "read_pictures": "tenant",
+    "find_feed": "api",
     "find_feed_address": "api",
     "similar_word": "tenant",
     "channels_for_provider": "tenant",

@@ -242,6 +242,23 @@ async def _feed_addresses_revoke(stores: TenantStores, world: World) -> set[Chan
     return {_named(one.name) for one in everybodys if await stores.feed_addresses.revoke(one.address_id)}
 
 
+async def _feed_posts_load(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {post_id.channel_id for post_id in await stores.feed_posts.load([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+
+
+async def _feed_posts_is_covered(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Posts of which one of everybody's watches has told."""
+    watches = [watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()]
+    wanted = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    posts = [post for tenant in (world.stores_a, world.stores_b) for post in (await tenant.feed_posts.load(wanted)).values()]
+    return {
+        post.post_id.channel_id
+        for post in posts
+        for watch in watches
+        if await stores.feed_posts.is_covered(post, kind=FeedKind.WATCH, subject=str(watch.watch_id))
+    }
+
+
 WATCH_METHODS: dict[str, Case] = {
     "watches.all": _watches_all,
     "watches.one": _watches_one,
@@ -277,6 +294,8 @@ WATCH_METHODS: dict[str, Case] = {
     "feed_addresses.all": _feed_addresses_all,
     "feed_addresses.create": _feed_addresses_create,
     "feed_addresses.revoke": _feed_addresses_revoke,
+    "feed_posts.load": _feed_posts_load,
+    "feed_posts.is_covered": _feed_posts_is_covered,
 }
 
 

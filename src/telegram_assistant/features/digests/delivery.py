@@ -6,7 +6,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from telegram_assistant.documents.document import BlockKind, Document, block
-from telegram_assistant.documents.writing import write_html, write_plain
+from telegram_assistant.documents.writing import write_fragment, write_html, write_plain
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.people.digest import Digest, StoredDigest
 from telegram_assistant.features.digests.document import digest_document, digest_subject, digest_title
@@ -42,10 +42,10 @@ def letter_of_digest(stored: StoredDigest, *, letter_id: UUID, reader: DigestRea
     )
 
 
-def title_and_text(digest: Digest, *, reader: DigestReader) -> tuple[str, str]:
-    """What an entry of a feed says."""
-    title = say(digest_title(digest), reader.language, zone=reader.zone)
-    return title, write_plain(_document(digest, reader)[1:])
+def title_text_and_html(digest: Digest, *, reader: DigestReader) -> tuple[str, str, str]:
+    """What an entry of a feed says, as plain text and as HTML."""
+    title, document = say(digest_title(digest), reader.language, zone=reader.zone), _document(digest, reader)[1:]
+    return title, write_plain(document), write_fragment(document)
 
 
 def _document(digest: Digest, reader: DigestReader) -> Document:

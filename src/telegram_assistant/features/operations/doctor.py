@@ -9,7 +9,7 @@ from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
-from telegram_assistant.features.operations import sandbox_check
+from telegram_assistant.features.operations import outbound_check, sandbox_check
 from telegram_assistant.features.operations.readiness import CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.graph import opening as graph
 from telegram_assistant.reasons import Reason
@@ -76,10 +76,16 @@ def examine_machine() -> list[Finding]:
 
 
 def examine_settings(settings: Settings) -> list[Finding]:
-    """Checks what needs no server: the application, AI providers, local models and the operator's key."""
+    """Checks what needs no server: the application, AI providers, local models, the operator's key and what webhooks reach."""
     local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
     models = understanding.examine(settings.ai.models, local)
-    return [*telegram.examine(settings.telegram), *providers.examine(settings), *models, examine_operator_key(settings)]
+    return [
+        *telegram.examine(settings.telegram),
+        *providers.examine(settings),
+        *models,
+        examine_operator_key(settings),
+        *outbound_check.examine(settings),
+    ]
 
 
 def examine_operator_key(settings: Settings) -> Finding:

@@ -1,25 +1,30 @@
-"""RSS and Atom feeds at secret addresses: they list what their tenant, or the person, sees at that moment."""
+"""Feeds at secret addresses: they list what their tenant, or the person, sees at that moment."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from urllib.parse import quote
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 from telegram_assistant.domain.ids import PostId, TenantId, UserId
 from telegram_assistant.domain.people.person import new_token
 from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.errors import Conflicting, Missing
-from telegram_assistant.features.digests.delivery import DigestReader, title_and_text
+from telegram_assistant.features.digests.delivery import DigestReader, title_text_and_html
 from telegram_assistant.features.search.search import search
 from telegram_assistant.features.stories.stories import MAX_AGE, recent_stories, visible_story
-from telegram_assistant.features.stories.telling import tell, words_of
+from telegram_assistant.features.stories.telling import first_sentence, tell
 from telegram_assistant.features.watches.alerts import link_of_alert, newest_alerts
 from telegram_assistant.features.watches.headlines import headline_of
 from telegram_assistant.features.watches.watches import NO_WATCH
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
+from telegram_assistant.stores.postgres.watches.alerts import Alert
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedAddress, FeedDirectory, FeedKind, FoundFeed
+from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture, FeedPost
 from telegram_assistant.translation import ENGLISH, say
 
 ENTRIES = 50
@@ -33,7 +38,7 @@ NO_FEED = Reason("feed_unknown", "there is no feed at this address; it may have 
 NOTHING_TO_LIST = Reason("feed_subject_unknown", "there is no such watch, folder, saved search or story")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyndicatedEntry:
     """One item of a feed. `entry_id` never changes."""
 
@@ -42,20 +47,28 @@ class SyndicatedEntry:
     text: str
     link: str
     at: datetime
+    changed_at: datetime
     author: str
+    entities: tuple[TextEntity, ...] = ()
+    html: str = ""
+    """What is not the text of a post, written already."""
+    pictures: tuple[FeedPicture, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FeedContent:
     """A feed, newest entry first."""
 
     title: str
     feed_id: str
+    language: str
+    page: str
+    """The address of our page that shows the same, for people who are logged in."""
     entries: tuple[SyndicatedEntry, ...]
 
     @property
     def updated_at(self) -> datetime:
-        return max((one.at for one in self.entries), default=datetime(2026, 1, 1, tzinfo=UTC))
+        return max((entry.changed_at for entry in self.entries), default=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +93,7 @@ async def create_feed(
     else:
         name, owner = await _name_of(kind, subject, stores, language), None
     token = f"feed_{new_token()}"
-    address_id = await stores.feed_addresses.create(token, kind, subject, name, created_by=created_by, user_id=owner)
+    address_id = await stores.feed_addresses.create(token, kind, subject, name, created_by=created_by, user_id=owner, language=language)
     if address_id is None:
         raise Conflicting(Reason("feeds_too_many", "there are too many feed addresses; revoke one first"))
     return CreatedFeed(next(one for one in await stores.feed_addresses.all() if one.address_id == address_id), token)
@@ -101,22 +114,29 @@ async def find_feed(token: str, *, directory: FeedDirectory) -> FoundFeed:
 
 async def read_feed(found: FoundFeed, *, stores: TenantStores, own: PersonStores | None, now: datetime, base_url: str) -> FeedContent:
     """What the feed lists now. Raises Missing if what it lists has been deleted."""
+    here = f"{base_url}/t/{found.tenant}"
     match found.kind:
         case FeedKind.WATCH:
-            entries = await _alerts(_id_of(found.subject), stores)
+            page, entries = "/alerts", await _alerts(_id_of(found.subject), found.language, stores)
         case FeedKind.FOLDER:
-            entries = await _folder(found.subject, stores)
+            page, entries = f"/feed?folder={quote(found.subject, safe='')}", await _folder(found.subject, stores)
         case FeedKind.SEARCH:
-            entries = await _search(_id_of(found.subject), found.tenant_id, stores, now)
+            page, entries = "/search", await _search(_id_of(found.subject), found.tenant_id, stores, now)
         case FeedKind.STORY if found.subject == ALL_STORIES:
-            entries = await _stories(stores, now)
+            page, entries = "/today", await _stories(stores, now)
         case FeedKind.STORY:
-            entries = await _story(_post_of(found.subject), stores)
+            page, entries = f"/story/{found.subject}", await _story(_post_of(found.subject), stores)
         case FeedKind.DIGEST if own is not None:
-            entries = await _digests(own, f"{base_url}/t/{found.tenant}", found.language or ENGLISH)
+            page, entries = "/digest", await _digests(own, here, found.language)
         case FeedKind.DIGEST:
             raise Missing(NOTHING_TO_LIST)
-    return FeedContent(found.name, f"{found.kind.value}:{found.subject}", tuple(sorted(entries, key=lambda one: one.at, reverse=True)))
+    return FeedContent(
+        title=found.name,
+        feed_id=f"{found.kind.value}:{found.subject}",
+        language=found.language,
+        page=f"{here}{page}",
+        entries=tuple(sorted(entries, key=lambda entry: (entry.at, entry.entry_id), reverse=True)),
+    )
 
 
 async def _name_of(kind: FeedKind, subject: str, stores: TenantStores, language: str) -> str:
@@ -142,67 +162,107 @@ async def _name_of(kind: FeedKind, subject: str, stores: TenantStores, language:
 
 async def _digests(own: PersonStores, here: str, language: str) -> list[SyndicatedEntry]:
     reader = DigestReader(here=here, language=language, zone=ZoneInfo((await own.digests.plan()).zone))
-    told = [one for one in await own.digests.newest(limit=ENTRIES) if one.digest.stories]
-    return [
-        SyndicatedEntry(f"digest:{one.digest_id}", *title_and_text(one.digest, reader=reader), f"{here}/digest/{one.digest_id}", one.made_at, "")
-        for one in told
-    ]
+    entries = []
+    for stored in await own.digests.newest(limit=ENTRIES):
+        if stored.digest.stories:
+            title, text, html = title_text_and_html(stored.digest, reader=reader)
+            entries.append(
+                SyndicatedEntry(
+                    entry_id=f"digest:{stored.digest_id}",
+                    title=title,
+                    text=text,
+                    html=html,
+                    link=f"{here}/digest/{stored.digest_id}",
+                    at=stored.made_at,
+                    changed_at=stored.made_at,
+                    author="",
+                )
+            )
+    return entries
 
 
-async def _alerts(watch_id: UUID, stores: TenantStores) -> list[SyndicatedEntry]:
+async def _alerts(watch_id: UUID, language: str, stores: TenantStores) -> list[SyndicatedEntry]:
+    """A deleted post has no pictures any more, and of its text what the alert shows of it."""
     if await stores.watches.one(watch_id) is None:
         raise Missing(NO_WATCH)
-    page = await newest_alerts(stores=stores, limit=ENTRIES, watch_id=watch_id)
-    return [
-        SyndicatedEntry(f"alert:{one.alert_id}", str(headline_of(one)), one.text, link_of_alert(one), one.created_at, one.channel)
-        for one in page.alerts
-    ]
+    alerts = (await newest_alerts(stores=stores, limit=ENTRIES, watch_id=watch_id)).alerts
+    posts = await stores.feed_posts.load([alert.post_id for alert in alerts if alert.post_id])
+    return [_alert_entry(alert, posts.get(alert.post_id) if alert.post_id else None, language) for alert in alerts]
+
+
+def _alert_entry(alert: Alert, post: FeedPost | None, language: str) -> SyndicatedEntry:
+    entry = SyndicatedEntry(
+        entry_id=f"alert:{alert.alert_id}",
+        title=say(headline_of(alert), language),
+        text=alert.text,
+        link=link_of_alert(alert),
+        at=alert.created_at,
+        changed_at=alert.created_at,
+        author=alert.channel,
+    )
+    if post is None:
+        return entry
+    return replace(entry, text=post.text, entities=post.entities, pictures=post.pictures, changed_at=max(entry.at, post.changed_at))
 
 
 async def _folder(folder: str, stores: TenantStores) -> list[SyndicatedEntry]:
-    channels = {one.channel_id: one for one in await stores.followed.channels() if one.folder == folder and one.active}
+    channels = [channel.channel_id for channel in await stores.followed.channels() if channel.folder == folder and channel.active]
     if not channels:
         raise Missing(NOTHING_TO_LIST)
     matches = await stores.words.find((), SearchFilters(channels=tuple(channels), with_ads=True), before=SearchPosition(FAR_FUTURE), most=ENTRIES)
-    posts = (await stores.words.load([one.post_id for one in matches.found], channel_ids=())).posts
-    shown = [(one.post, channels[one.post.channel_id]) for one in posts.values()]
-    return [_entry(post.id, post.text, channel.username, post.posted_at, channel.title) for post, channel in shown]
+    return await _posts([match.post_id for match in matches.found], stores)
 
 
 async def _search(search_id: UUID, tenant_id: TenantId, stores: TenantStores, now: datetime) -> list[SyndicatedEntry]:
-    saved = next((one for one in await stores.saved_searches.all() if one.search_id == search_id), None)
+    saved = next((known for known in await stores.saved_searches.all() if known.search_id == search_id), None)
     if saved is None:
         raise Missing(NOTHING_TO_LIST)
     page = await search(saved.query, tenant_id=tenant_id, stores=stores, index=None, now=now, limit=ENTRIES)
-    return [SyndicatedEntry(f"post:{one.post_id}", _title(one.text), one.text, one.link, one.posted_at, one.channel) for one in page.found]
+    return await _posts([result.post_id for result in page.found], stores)
 
 
 async def _stories(stores: TenantStores, now: datetime) -> list[SyndicatedEntry]:
-    found = await recent_stories(now - MAX_AGE, stores=stores, now=now, limit=ENTRIES)
+    """Each with the pictures of its first post."""
+    stories = (await recent_stories(now - MAX_AGE, stores=stores, now=now, limit=ENTRIES)).stories
+    posts = await stores.feed_posts.load([listed.story.first.post_id for listed in stories])
     return [
         SyndicatedEntry(
-            f"story:{one.story.story_id}",
-            one.telling.headline or one.story.first.channel,
-            " ".join(sentence.text for sentence in one.telling.sentences),
-            one.story.first.link,
-            one.story.newest.posted_at,
-            ", ".join(post.channel for post in one.story.first_of_channels),
+            entry_id=f"story:{listed.story.story_id}",
+            title=listed.telling.headline or listed.story.first.channel,
+            text=" ".join(sentence.text for sentence in listed.telling.sentences),
+            link=listed.story.first.link,
+            at=listed.story.newest.posted_at,
+            changed_at=listed.story.newest.posted_at,
+            author=", ".join(post.channel for post in listed.story.first_of_channels),
+            pictures=first.pictures if (first := posts.get(listed.story.first.post_id)) else (),
         )
-        for one in found.stories
+        for listed in stories
     ]
 
 
 async def _story(post_id: PostId, stores: TenantStores) -> list[SyndicatedEntry]:
     story = await visible_story(post_id, stores=stores)
-    newest = [post for post in story.entries if post.deleted_at is None][-ENTRIES:]
+    newest = [post.post_id for post in story.entries if post.deleted_at is None][-ENTRIES:]
+    return await _posts(newest, stores, heading_of=first_sentence)
+
+
+async def _posts(post_ids: Sequence[PostId], stores: TenantStores, *, heading_of: Callable[[str], str] = str) -> list[SyndicatedEntry]:
+    """An album is one entry, which has the id of its first post."""
+    albums = {post.post_id: post for post in (await stores.feed_posts.load(post_ids)).values()}
     return [
-        SyndicatedEntry(f"post:{post.post_id}", _title(words_of(post)) or post.channel, post.text, post.link, post.posted_at, post.channel)
-        for post in newest
+        SyndicatedEntry(
+            entry_id=f"post:{post_id}",
+            title=_title(heading_of(post.text)) or post.channel,
+            text=post.text,
+            link=link_to(post_id, post.username),
+            at=post.posted_at,
+            changed_at=post.changed_at,
+            author=post.channel,
+            entities=post.entities,
+            pictures=post.pictures,
+        )
+        for post_id, post in albums.items()
     ]
-
-
-def _entry(post_id: PostId, text: str, username: str | None, at: datetime, channel: str) -> SyndicatedEntry:
-    return SyndicatedEntry(f"post:{post_id}", _title(text) or channel, text, link_to(post_id, username), at, channel)
 
 
 def _title(text: str) -> str:

@@ -101,6 +101,7 @@ from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabu
 from telegram_assistant.stores.postgres.watches.alerts import Alerts
 from telegram_assistant.stores.postgres.watches.deliveries import Deliveries
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedAddresses, FeedDirectory
+from telegram_assistant.stores.postgres.watches.feed_posts import FeedPosts
 from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.stores.postgres.watches.previews import WatchPreviews
 from telegram_assistant.stores.postgres.watches.receivers import Receivers
@@ -235,6 +236,7 @@ class TenantStores:
     alerts: Alerts
     receivers: Receivers
     feed_addresses: FeedAddresses
+    feed_posts: FeedPosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +374,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         alerts=Alerts(transactions),
         receivers=Receivers(transactions),
         feed_addresses=FeedAddresses(transactions),
+        feed_posts=FeedPosts(transactions),
     )
 
 

@@ -16,7 +16,7 @@ from telegram_assistant.domain.watches.watch import MAX_NAME_LETTERS
 from telegram_assistant.features.watches import feeds, receivers
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedAddress, FeedKind
 
-area = Area("Receivers", "Where alerts and digests go: signed webhooks, e-mail addresses, and secret addresses of RSS and Atom feeds.")
+area = Area("Receivers", "Where alerts and digests go: signed webhooks, e-mail addresses, and secret addresses of RSS, Atom and JSON feeds.")
 
 EXAMPLE = {
     "receiver_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12",
@@ -154,7 +154,7 @@ class FeedRequest(RequestModel):
 
 
 class CreatedFeedResponse(ResponseModel):
-    """A new address: `/feeds/{token}.atom` or `/feeds/{token}.rss`. The token is shown only once."""
+    """A new address: `/feeds/{token}.atom`, `/feeds/{token}.rss` or `/feeds/{token}.json` (JSON Feed 1.1). The token is shown only once."""
 
     feed: FeedAddressResponse
     token: str
@@ -288,7 +288,7 @@ async def _create(context: Context, kind: ReceiverKind, name: str, address: str,
         address,
         stores=context.stores,
         sealer=context.app.sealer,
-        guard=context.app.outbound_guard,
+        guard=context.app.webhook_guard,
         language=language,
         created_by=context.caller.actor,
     )

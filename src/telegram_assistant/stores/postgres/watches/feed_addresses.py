@@ -1,9 +1,11 @@
 """Secret addresses of feeds, which feed readers open without a login."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
+
+import asyncpg
 
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import hash_of
@@ -43,14 +45,16 @@ class FeedAddress:
 class FoundFeed:
     """What an address leads to."""
 
+    address_id: UUID
+    hash: bytes = field(repr=False)
+    """Of the token."""
     tenant_id: TenantId
     tenant: UUID
     kind: FeedKind
     subject: str
     name: str
     user_id: UserId | None
-    language: str | None
-    """Of the person; None if they have chosen none, or it is nobody's."""
+    language: str
 
 
 class FeedAddresses:
@@ -66,13 +70,15 @@ class FeedAddresses:
             )
         return tuple(FeedAddress(**{**dict(row), "kind": FeedKind(row["kind"])}) for row in rows)
 
-    async def create(self, token: str, kind: FeedKind, subject: str, name: str, *, created_by: str, user_id: UserId | None = None) -> UUID | None:
+    async def create(
+        self, token: str, kind: FeedKind, subject: str, name: str, *, created_by: str, user_id: UserId | None = None, language: str = "en"
+    ) -> UUID | None:
         """Stores the hash of the token. Returns None if the tenant already has as many as it may have."""
         async with self._transactions.begin() as connection:
             created: UUID | None = await connection.fetchval(
                 f"""
-                INSERT INTO feed_addresses (hash, kind, subject, name, created_by, user_id)
-                SELECT $1, $2, $3, $4, $5, $6 WHERE (SELECT count(*) FROM feed_addresses) < {MAX_ADDRESSES} RETURNING address_id
+                INSERT INTO feed_addresses (hash, kind, subject, name, created_by, user_id, language)
+                SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM feed_addresses) < {MAX_ADDRESSES} RETURNING address_id
                 """,
                 hash_of(token),
                 kind.value,
@@ -80,6 +86,7 @@ class FeedAddresses:
                 name,
                 created_by,
                 user_id,
+                language,
             )
         return created
 
@@ -97,5 +104,15 @@ class FeedDirectory:
     async def find(self, token: str) -> FoundFeed | None:
         """Returns None for a revoked address, and for one of a suspended tenant."""
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow("SELECT * FROM find_feed_address($1)", hash_of(token))
-        return None if row is None else FoundFeed(**{**dict(row), "kind": FeedKind(row["kind"])})
+            row = await connection.fetchrow("SELECT * FROM find_feed($1, NULL)", hash_of(token))
+        return _found(row)
+
+    async def find_by_id(self, address_id: UUID) -> FoundFeed | None:
+        """For what belongs to a feed and is opened without its token. Otherwise like `find`."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT * FROM find_feed(NULL, $1)", address_id)
+        return _found(row)
+
+
+def _found(row: asyncpg.Record | None) -> FoundFeed | None:
+    return None if row is None else FoundFeed(**{**dict(row), "kind": FeedKind(row["kind"])})

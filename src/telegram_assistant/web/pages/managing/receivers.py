@@ -31,7 +31,7 @@ async def create(view: TenantView) -> Content:
         view.text("address"),
         stores=view.stores,
         sealer=view.app.sealer,
-        guard=view.app.outbound_guard,
+        guard=view.app.webhook_guard,
         language=view.language.value,
         created_by=view.person.name,
     )

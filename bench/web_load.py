@@ -38,7 +38,7 @@ class ReadingPerson:
     def pages(self, world: World, hand: random.Random) -> tuple[dict[str, str], dict[str, str]]:
         """An address for each page that shows stories, posts or channels, and for each of the others."""
         often, seldom = _pages(world, self.digests, hand)
-        outside = {"person.show": "/me", "feed_file.show": f"/feeds/{world.feed}.atom"}
+        outside = {"person.show": "/me", "feed_file.show": f"/feeds/{world.feed}.atom", "feed_file.show_picture": world.feed_picture}
         return (
             {"person.home": "/", **{name: self.base + path for name, path in often.items()}},
             {**outside, **{name: self.base + path for name, path in seldom.items()}},

@@ -25,14 +25,17 @@ from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.interests import write_down
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.stories.keyword_trends import keep_day
-from telegram_assistant.features.watches.feeds import create_feed
+from telegram_assistant.features.watches.feeds import ALL_STORIES, create_feed
 from telegram_assistant.features.watches.watches import create_watch
 from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.posts.versions import dump_meaning
+from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
+from telegram_assistant.web.pages.reading.feed_file import picture_path
 from testkit.receiving import make_receiver
 from testkit.rows import heavy_tailed_counts, make_writer, posts_of
 
@@ -118,6 +121,8 @@ class World:
     watches: tuple[UUID, ...]
     feed: str
     """The secret of a feed's address."""
+    feed_picture: str
+    """The path of a picture in a feed."""
     digests: tuple[Digest, ...]
     """Of the last days, the oldest first."""
 
@@ -134,15 +139,24 @@ async def build_world(app: App, admin: Admin, posts: int) -> World:
         await admin.execute("VACUUM ANALYZE")
     stores = app.tenant(tenant_id)
     feed = await create_feed(FeedKind.FOLDER, "Folder 1", stores=stores, created_by="bench")
+    pictured = await _ids(admin, PICTURED)
     return World(
         tenant_id,
         tuple(ChannelId(number + 1) for number in range(CHANNELS)),
         await _ids(admin, TOLD),
-        await _ids(admin, PICTURED),
+        pictured,
         tuple(one.watch_id for one in await stores.watches.all()),
         feed.token,
+        await _feed_picture(app, stores, pictured[0]),
         await _digests(app, tenant_id),
     )
+
+
+async def _feed_picture(app: App, stores: TenantStores, post_id: PostId) -> str:
+    created = await create_feed(FeedKind.STORY, ALL_STORIES, stores=stores, created_by="bench")
+    feed = await app.api.feed_directory.find(created.token)
+    assert feed is not None
+    return picture_path(feed, app.settings, FeedPicture(post_id, 0))
 
 
 async def settle(app: App, world: World, user_id: UserId) -> list[UUID]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
 from telegram_assistant.documents.telegram_markdown import escape_markdown, write_messages
-from telegram_assistant.documents.writing import write_html, write_plain
+from telegram_assistant.documents.writing import write_fragment, write_html, write_plain
 
 LETTERS = st.text(st.one_of(st.sampled_from("_*[]()~`>#+-=|{}.!\\ \nабв"), st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=400)
 LINKS = st.sampled_from(["", "https://t.me/a_b/1", "https://here.example/x(y)\\z"])
@@ -50,3 +50,6 @@ def test_an_item_stays_in_one_message_and_references_lead_to_posts_in_every_writ
     assert "[1] https://t.me/gorod/1" in write_plain(item)
     assert '<sup><a href="https://t.me/gorod/1"' in write_html(item, language="ru")
     assert "Мост &lt;закрыт&gt;" in write_html(item, language="ru")
+    fragment = write_fragment(item)
+    assert fragment.startswith('<h2 dir="auto"><a href="https://here/story/1">Мост &lt;закрыт&gt;</a></h2>')
+    assert '<sup><a href="https://t.me/gorod/1">[1]</a></sup>' in fragment

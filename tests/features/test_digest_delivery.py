@@ -166,6 +166,11 @@ async def test_a_feed_lists_the_digests_of_one_person_until_they_leave(reader: R
     content = await read_feed(found, stores=reader.stores, own=reader.own, now=reader.now, base_url="http://here")
     (entry,) = content.entries
     assert "Мост закрыли" in entry.text
+    assert "<h2" in entry.html
+    assert "Мост закрыли" in entry.html
+    assert 'href="http://here/t/' in entry.html
+    assert "style=" not in entry.html
+    assert content.page.startswith("http://here/t/")
     assert entry.link.startswith("http://here/t/")
     await admin.execute("DELETE FROM memberships WHERE tenant_id = $1", reader.tenant_id)
     with pytest.raises(Missing):

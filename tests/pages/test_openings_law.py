@@ -49,29 +49,29 @@ def inner(address: Address) -> Address:
     networks=st.lists(st.tuples(NETWORKS, PORTS), max_size=3),
     own=st.frozensets(st.tuples(st.sampled_from(OWN_NAMES), PORTS), max_size=3),
     resolutions=st.dictionaries(NAMES, st.lists(ADDRESSES, min_size=1, max_size=3), min_size=3),
-    asked=st.lists(st.tuples(st.one_of(NAMES, ADDRESSES.map(str)), PORTS), min_size=1, max_size=8),
+    requests=st.lists(st.tuples(st.one_of(NAMES, ADDRESSES.map(str)), PORTS), min_size=1, max_size=8),
 )
-@example(hosts=frozenset(), networks=EVERYTHING, own=frozenset(), resolutions={}, asked=[(address, 80) for address in METADATA])
+@example(hosts=frozenset(), networks=EVERYTHING, own=frozenset(), resolutions={}, requests=[(address, 80) for address in METADATA])
 @example(
     hosts=frozenset({("n8n", 80)}),
     networks=EVERYTHING,
     own=frozenset({("db", 80), ("10.0.0.5", 443)}),
     resolutions={"db": [IPv4Address("10.0.0.1")], "n8n": [IPv4Address("10.0.0.1")]},
-    asked=[("n8n", 80), ("10.0.0.1", 80), ("127.0.0.9", 443), ("10.0.0.2", 80), ("::1", 443)],
+    requests=[("n8n", 80), ("10.0.0.1", 80), ("127.0.0.9", 443), ("10.0.0.2", 80), ("::1", 443)],
 )
 @example(
     hosts=frozenset(),
     networks=[(ip_network("10.0.0.0/31"), 80)],
     own=frozenset(),
     resolutions={"news.example": [IPv4Address("93.184.215.1"), IPv4Address("10.0.0.1"), IPv4Address("10.0.0.2")]},
-    asked=[("news.example", 80)],
+    requests=[("news.example", 80)],
 )
 async def test_no_metadata_service_and_no_server_of_ours_is_ever_reached(
     hosts: frozenset[Server],
     networks: list[tuple[Network, int]],
     own: frozenset[Server],
     resolutions: dict[str, list[Address]],
-    asked: list[Server],
+    requests: list[Server],
 ) -> None:
     async def resolve(host: str) -> Sequence[str]:
         if host not in resolutions:
@@ -79,7 +79,7 @@ async def test_no_metadata_service_and_no_server_of_ours_is_ever_reached(
         return [str(address) for address in resolutions[host]]
 
     guard = Guard(resolve=resolve, openings=Openings(hosts=hosts, networks=tuple(networks), own_servers=own, is_here=HERE.__contains__))
-    for host, port in asked:
+    for host, port in requests:
         try:
             target = guard.target(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
             reached = await guard.addresses(target.host, target.port)

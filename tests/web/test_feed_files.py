@@ -117,7 +117,7 @@ async def test_a_changed_post_is_sent_to_readers_that_ask_by_etag_and_by_time(
     "moment", ["", "0", "Mon, 99 Nov 2026 10:00:00 GMT", "Mon, 16 Nov 99999999 10:00:00 GMT", "\xff", "16 Nov 2026 10:00:00 +9999"]
 )
 async def test_a_damaged_time_is_no_time(feed_reader: httpx.AsyncClient, folder_feed: str, moment: str) -> None:
-    answer = await feed_reader.get(f"{folder_feed}.rss", headers=[(b"If-Modified-Since", moment.encode("latin-1"))])
+    answer = await feed_reader.get(f"{folder_feed}.rss", headers={b"If-Modified-Since": moment.encode("latin-1")})
     assert answer.status_code == 200
 
 

@@ -153,9 +153,9 @@ def test_two_hundred_hostile_texts_stay_texts(kind: str) -> None:
         for number, text in enumerate(TEXTS)
     ]
     feed = feed_of(*entries, title=TEXTS[0], feed_id=f"folder:{TEXTS[1]}")
-    found = contents(kind, feed)
-    assert len(found) == len(TEXTS)
-    for html in found:
+    texts = contents(kind, feed)
+    assert len(texts) == len(TEXTS)
+    for html in texts:
         read_markup(Markup(html))  # noqa: S704 -- it is read more strictly than any browser does
     if kind != "json":
         parsed = feedparser.parse(written(kind, feed))

@@ -78,8 +78,8 @@ async def test_an_address_opens_its_picture_and_no_other(
     app_with_files: App, reader_tenant: TenantId, feed_reader: httpx.AsyncClient, reading_world: ReadingWorld, folder_feed: str
 ) -> None:
     other = await address_of(app_with_files, reader_tenant, FeedKind.FOLDER, "Transport")
-    one, another = (await pictures_of(feed_reader, folder_feed))[:2]
-    _, _, _, feed, channel, message, ordinal, signature = one.split("/")
+    address, another = (await pictures_of(feed_reader, folder_feed))[:2]
+    _, _, _, feed, channel, message, ordinal, signature = address.split("/")
     other_feed = (await pictures_of(feed_reader, other))[0].split("/")[3]
     forged = [
         f"/feeds/pictures/{feed}/{channel}/{message}/{ordinal}/{another.rpartition('/')[2]}",
@@ -96,8 +96,8 @@ async def test_an_address_opens_its_picture_and_no_other(
         f"/feeds/pictures/no-id/{channel}/{message}/{ordinal}/{signature}",
         f"{folder_feed}/media/{channel}/{message}/{ordinal}",
     ]
-    assert [(await feed_reader.get(address)).status_code for address in forged] == [404] * len(forged)
-    assert (await feed_reader.get(one)).status_code == 200
+    assert [(await feed_reader.get(path)).status_code for path in forged] == [404] * len(forged)
+    assert (await feed_reader.get(address)).status_code == 200
 
 
 @pytest.mark.turns("SECRET_KEY")

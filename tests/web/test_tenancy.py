@@ -17,12 +17,12 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.tenants.access import KeyScope, MemberRole, hash_of
-from telegram_assistant.features.watches.feed_pictures import sign_picture
 from telegram_assistant.settings import FilesSettings
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
 from telegram_assistant.web.feeds import FORMATS
 from telegram_assistant.web.page import Page
+from telegram_assistant.web.pages.reading.feed_file import picture_path
 from telegram_assistant.web.site import OF_TENANT, name_of
 from testkit.web_clients import Browser, browser_of, member_browser
 from tests.api.test_tenancy import everything_of_b, marks_of_b
@@ -156,11 +156,9 @@ async def read_everything(app: App, reader: httpx.AsyncClient, worlds: Worlds) -
     pictures = sorted({match for body in bodies.values() for match in re.findall(r"/feeds/pictures/[\w/-]+", body.text)})
     assert len(pictures) > 4
     unseen = [PostId(channel_id, PICTURED) for channel_id in ONLY_B] + [PostId(worlds.shared[0], DEEPEST), PostId(ChannelId(1), PICTURED)]
-    found = await app.api.feed_directory.find("feed_of_a_0")
-    assert found is not None
-    for post_id in unseen:
-        signature = sign_picture(found, FeedPicture(post_id, 0), secret_key=app.settings.web.secret_key.get_secret_value().encode())
-        pictures.append(f"/feeds/pictures/{found.address_id}/{post_id}/0/{signature}")
+    feed = await app.api.feed_directory.find("feed_of_a_0")
+    assert feed is not None
+    pictures += [picture_path(feed, app.settings, FeedPicture(post_id, 0)) for post_id in unseen]
     answers = bodies | {path: await reader.get(path) for path in pictures}
     return {path: (answer.status_code, answer.headers["content-type"], body_of(answer)) for path, answer in answers.items()}
 

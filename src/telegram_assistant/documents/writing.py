@@ -32,7 +32,7 @@ def write_html(document: Document, *, language: str) -> str:
 
 def write_fragment(document: Document) -> str:
     """As a part of a page that others show: without styles, everything is escaped."""
-    return "\n".join(_tag(one, is_styled=False) for item in items_of(document) for one in numbered(item)[0])
+    return "\n".join(_tag(written, is_styled=False) for item in items_of(document) for written in numbered(item)[0])
 
 
 def _plain_item(item: tuple[Block, ...]) -> str:

@@ -69,8 +69,8 @@ class Target:
 
 
 async def resolve_host(host: str) -> Sequence[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(answer[4][0]) for answer in found))
+    answers = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,37 +115,37 @@ class Guard:
         self._check_host(host, port)
         literal = as_address(host)
         if literal is not None:
-            found: tuple[Address, ...] = (literal,)
+            addresses: tuple[Address, ...] = (literal,)
         elif self.openings is None or self.openings.opens_host(host, port):
-            found = await self._resolve_checked(host)
-            self._check_addresses(host, port, found)
+            addresses = await self._resolve_checked(host)
+            self._check_addresses(host, port, addresses)
         else:
-            found = await self._resolve_discreetly(host, port)
+            addresses = await self._resolve_discreetly(host, port)
         if self.openings is not None:
-            await self._refuse_own_servers(self.openings, port, found)
-        return found
+            await self._refuse_own_servers(self.openings, port, addresses)
+        return addresses
 
     async def _resolve_checked(self, host: str) -> tuple[Address, ...]:
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
-                found = tuple(ip_address(answer) for answer in await self.resolve(host))
+                addresses = tuple(ip_address(answer) for answer in await self.resolve(host))
         except (OSError, TimeoutError, UnicodeError, ValueError) as error:
             raise Unreadable(PageStatus.FAILED, Reason("page_host_not_resolved", "the host {host} cannot be resolved", host=host)) from error
-        if not found:
+        if not addresses:
             raise Unreadable(PageStatus.FAILED, Reason("page_host_without_address", "the host {host} has no IP address", host=host))
-        return found
+        return addresses
 
     async def _resolve_discreetly(self, host: str, port: int) -> tuple[Address, ...]:
         """Resolve a name for a tenant. The refusal does not tell whether the name exists in the operator's network."""
         try:
-            found = await self._resolve_checked(host)
-            self._check_addresses(host, port, found)
+            addresses = await self._resolve_checked(host)
+            self._check_addresses(host, port, addresses)
         except Unreadable as error:
             if error.reason.code == _NEVER.code:
                 raise
             why = Reason("outbound_host_not_public", "the host {host} cannot be resolved, or not all of its addresses are public", host=host)
             raise self._refusal(why) from error
-        return found
+        return addresses
 
     def _check_host(self, host: str, port: int) -> None:
         """Check what can be checked before the name is resolved."""

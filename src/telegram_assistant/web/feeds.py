@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import format_datetime
+from functools import lru_cache
 from html import escape as escape_html
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from pydantic_core import to_json
 
+from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.features.watches.feeds import FeedContent, SyndicatedEntry
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
@@ -24,6 +26,7 @@ PICTURE_TYPE = "image/jpeg"
 NAMESPACES = (
     'xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:media="http://search.yahoo.com/mrss/"'
 )
+MAX_KEPT_TEXTS, MAX_KEPT_LETTERS, MAX_KEPT_ENTITIES = 500, 4_096, 100
 JSON_FEED = "https://jsonfeed.org/version/1.1"
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -80,11 +83,22 @@ def _entries(feed: FeedContent, picture_address: PictureAddress) -> list[_Writte
     return [_written(entry, feed, picture_address, spoiler_label) for entry in feed.entries]
 
 
+@lru_cache(maxsize=MAX_KEPT_TEXTS)
+def _kept_html(text: str, entities: tuple[TextEntity, ...], spoiler_label: str) -> str:
+    return str(render_for_feed(text, entities, spoiler_label=spoiler_label))
+
+
+def _html_of(entry: SyndicatedEntry, spoiler_label: str) -> str:
+    """The HTML of a text. Feeds are read again and again, so it is kept, unless it is longer than messages usually are."""
+    is_kept = len(entry.text) <= MAX_KEPT_LETTERS and len(entry.entities) <= MAX_KEPT_ENTITIES
+    return entry.html or (_kept_html if is_kept else _kept_html.__wrapped__)(entry.text, entry.entities, spoiler_label)
+
+
 def _written(entry: SyndicatedEntry, feed: FeedContent, picture_address: PictureAddress, spoiler_label: str) -> _Written:
     pictures = tuple(picture_address(picture) for picture in entry.pictures)
-    words = entry.html or str(render_for_feed(entry.text, entry.entities, spoiler_label=spoiler_label))
-    shown = "".join(f'<p><img src="{escape_html(address)}" alt=""></p>' for address in pictures)
-    return _Written(entry, _web_address(entry.link), entry.author or feed.title, _allowed(words + shown), pictures)
+    words = _html_of(entry, spoiler_label)
+    images = "".join(f'<p><img src="{escape_html(address)}" alt=""></p>' for address in pictures)
+    return _Written(entry, _web_address(entry.link), entry.author or feed.title, _allowed(words + images), pictures)
 
 
 def _atom_entry(written: _Written) -> str:

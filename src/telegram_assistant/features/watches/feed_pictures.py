@@ -28,10 +28,10 @@ SIZE = ThumbnailSize.MEDIUM
 NO_PICTURE = Reason("feed_picture_unknown", "there is no picture at this address; its feed may have been revoked, or its post is gone")
 
 
-def sign_picture(found: FoundFeed, picture: FeedPicture, *, secret_key: bytes) -> str:
+def sign_picture(feed: FoundFeed, picture: FeedPicture, *, secret_key: bytes) -> str:
     """Returns the signature that opens this picture of this feed, and nothing else."""
-    key = hmac.digest(secret_key, b"pictures of the feed " + found.hash, "sha256")
-    signed = hmac.digest(key, f"{found.address_id} {picture.post_id} {picture.ordinal}".encode(), "sha256")
+    key = hmac.digest(secret_key, b"pictures of the feed " + feed.hash, "sha256")
+    signed = hmac.digest(key, f"{feed.address_id} {picture.post_id} {picture.ordinal}".encode(), "sha256")
     return base64.urlsafe_b64encode(signed).rstrip(b"=").decode()
 
 
@@ -48,12 +48,12 @@ class PictureOpener:
 
 async def open_picture(address_id: UUID, picture: FeedPicture, signature: str, *, opener: PictureOpener) -> OpenedMedia:
     """Raises Missing unless the feed works, has listed the picture, and still covers its post, which the tenant sees now."""
-    found = await opener.directory.find_by_id(address_id)
-    if found is None or not hmac.compare_digest(sign_picture(found, picture, secret_key=opener.secret_key).encode(), signature.encode()):
+    feed = await opener.directory.find_by_id(address_id)
+    if feed is None or not hmac.compare_digest(sign_picture(feed, picture, secret_key=opener.secret_key).encode(), signature.encode()):
         raise Missing(NO_PICTURE)
-    stores = opener.tenant(found.tenant_id)
+    stores = opener.tenant(feed.tenant_id)
     post = (await stores.feed_posts.load([picture.post_id])).get(picture.post_id)
-    if post is None or picture not in post.pictures or not await _is_covered(found, post, stores):
+    if post is None or picture not in post.pictures or not await _is_covered(feed, post, stores):
         raise Missing(NO_PICTURE)
     try:
         return await open_thumbnail(picture.post_id, picture.ordinal, SIZE, stores=stores, files=opener.files, thumbnails=opener.thumbnails)
@@ -61,13 +61,13 @@ async def open_picture(address_id: UUID, picture: FeedPicture, signature: str, *
         raise Missing(NO_PICTURE) from error
 
 
-async def _is_covered(found: FoundFeed, post: FeedPost, stores: TenantStores) -> bool:
-    if found.kind is not FeedKind.STORY:
-        return await stores.feed_posts.is_covered(post, kind=found.kind, subject=found.subject)
-    if found.subject == ALL_STORIES:
+async def _is_covered(feed: FoundFeed, post: FeedPost, stores: TenantStores) -> bool:
+    if feed.kind is not FeedKind.STORY:
+        return await stores.feed_posts.is_covered(post, kind=feed.kind, subject=feed.subject)
+    if feed.subject == ALL_STORIES:
         return True
     try:
-        story = await visible_story(PostId.parse(found.subject), stores=stores)
+        story = await visible_story(PostId.parse(feed.subject), stores=stores)
     except Missing:
         return False
-    return not {told.post_id for told in story.posts}.isdisjoint(post.parts)
+    return not {part.post_id for part in story.posts}.isdisjoint(post.parts)

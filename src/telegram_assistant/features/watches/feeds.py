@@ -106,34 +106,34 @@ async def revoke_feed(address_id: UUID, *, stores: TenantStores) -> None:
 
 
 async def find_feed(token: str, *, directory: FeedDirectory) -> FoundFeed:
-    found = await directory.find(token)
-    if found is None:
+    feed = await directory.find(token)
+    if feed is None:
         raise Missing(NO_FEED)
-    return found
+    return feed
 
 
-async def read_feed(found: FoundFeed, *, stores: TenantStores, own: PersonStores | None, now: datetime, base_url: str) -> FeedContent:
+async def read_feed(feed: FoundFeed, *, stores: TenantStores, own: PersonStores | None, now: datetime, base_url: str) -> FeedContent:
     """What the feed lists now. Raises Missing if what it lists has been deleted."""
-    here = f"{base_url}/t/{found.tenant}"
-    match found.kind:
+    here = f"{base_url}/t/{feed.tenant}"
+    match feed.kind:
         case FeedKind.WATCH:
-            page, entries = "/alerts", await _alerts(_id_of(found.subject), found.language, stores)
+            page, entries = "/alerts", await _alerts(_id_of(feed.subject), feed.language, stores)
         case FeedKind.FOLDER:
-            page, entries = f"/feed?folder={quote(found.subject, safe='')}", await _folder(found.subject, stores)
+            page, entries = f"/feed?folder={quote(feed.subject, safe='')}", await _folder(feed.subject, stores)
         case FeedKind.SEARCH:
-            page, entries = "/search", await _search(_id_of(found.subject), found.tenant_id, stores, now)
-        case FeedKind.STORY if found.subject == ALL_STORIES:
+            page, entries = "/search", await _search(_id_of(feed.subject), feed.tenant_id, stores, now)
+        case FeedKind.STORY if feed.subject == ALL_STORIES:
             page, entries = "/today", await _stories(stores, now)
         case FeedKind.STORY:
-            page, entries = f"/story/{found.subject}", await _story(_post_of(found.subject), stores)
+            page, entries = f"/story/{feed.subject}", await _story(_post_of(feed.subject), stores)
         case FeedKind.DIGEST if own is not None:
-            page, entries = "/digest", await _digests(own, here, found.language)
+            page, entries = "/digest", await _digests(own, here, feed.language)
         case FeedKind.DIGEST:
             raise Missing(NOTHING_TO_LIST)
     return FeedContent(
-        title=found.name,
-        feed_id=f"{found.kind.value}:{found.subject}",
-        language=found.language,
+        title=feed.name,
+        feed_id=f"{feed.kind.value}:{feed.subject}",
+        language=feed.language,
         page=f"{here}{page}",
         entries=tuple(sorted(entries, key=lambda entry: (entry.at, entry.entry_id), reverse=True)),
     )

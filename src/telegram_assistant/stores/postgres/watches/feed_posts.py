@@ -82,7 +82,8 @@ def _post(rows: Sequence[asyncpg.Record]) -> FeedPost:
     )
 
 
-# The items of an album have neighbouring ids. Each post costs a probe of the index by its whole key, an album a short range of it.
+# The items of an album have neighbouring ids. Each post costs a probe of the index by its whole key, an album a short range of it:
+# without its LIMIT the subquery would be joined before it knows its range, and read whole channels.
 LOAD = f"""
 SELECT w.channel_id, w.message_id AS wanted, p.*, c.title, c.username,
        ARRAY(SELECT m.ordinal FROM post_media m
@@ -95,7 +96,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT message_id, text, entities, posted_at, edited_at, coalesce(facts #>> '{{media,spoiler}}' = 'true', false) AS is_covered FROM posts
     WHERE channel_id = w.channel_id AND message_id BETWEEN w.message_id - o.reach AND w.message_id + o.reach AND deleted_at IS NULL
-      AND (message_id = w.message_id OR grouped_id = o.grouped_id)) p
+      AND (message_id = w.message_id OR grouped_id = o.grouped_id) ORDER BY message_id LIMIT {MAX_ALBUM}) p
 CROSS JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = w.channel_id LIMIT 1) c
 ORDER BY w.place, p.message_id
 """

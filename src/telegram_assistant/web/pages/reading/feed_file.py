@@ -1,5 +1,6 @@
 """The feeds that feed readers open at a secret address, and their pictures, without a login."""
 
+import asyncio
 import hashlib
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
@@ -12,6 +13,7 @@ from starlette.responses import Response
 from telegram_assistant.errors import Busy, Missing
 from telegram_assistant.features.watches.feed_pictures import PictureOpener, open_picture, sign_picture
 from telegram_assistant.features.watches.feeds import NO_FEED, find_feed, read_feed
+from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.watches.feed_addresses import FoundFeed
 from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
 from telegram_assistant.web.feeds import FORMATS
@@ -27,13 +29,13 @@ async def show(view: View) -> Response:
     if kind not in FORMATS:
         raise Missing(NO_FEED)
     write, media_type = FORMATS[kind]
-    found = await find_feed(token, directory=view.app.api.feed_directory)
-    own = None if found.user_id is None else view.app.person(found.tenant_id, found.user_id)
-    base_url = view.app.settings.base_address
-    content = await read_feed(found, stores=view.app.tenant(found.tenant_id), own=own, now=view.now, base_url=base_url)
-    body = write(content, partial(_picture_address, found, view))
+    feed = await find_feed(token, directory=view.app.api.feed_directory)
+    own = None if feed.user_id is None else view.app.person(feed.tenant_id, feed.user_id)
+    settings = view.app.settings
+    content = await read_feed(feed, stores=view.app.tenant(feed.tenant_id), own=own, now=view.now, base_url=settings.base_address)
+    body = await asyncio.to_thread(write, content, partial(_picture_address, feed, settings))  # fifty texts as their authors like them
     etag = f'"{hashlib.sha256(body).hexdigest()}"'
-    changed_at = await _changed_at(view, found, kind, etag)
+    changed_at = await _changed_at(view, feed, kind, etag)
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
     if changed_at is not None:
         headers["Last-Modified"] = format_datetime(changed_at, usegmt=True)
@@ -51,26 +53,30 @@ async def show_picture(view: View) -> Response:
         tenant=view.app.tenant,
         files=view.app.files,
         thumbnails=view.app.thumbnails,
-        secret_key=_secret_key(view),
+        secret_key=_secret_key(view.app.settings),
     )
     address_id, signature = uuid_of(view.request.path_params["address"]), view.request.path_params["signature"]
     media = await open_picture(address_id, FeedPicture(post_id, ordinal), signature, opener=opener)
     return media_response(view.request.headers, view.request.method, media)
 
 
-def _picture_address(found: FoundFeed, view: View, picture: FeedPicture) -> str:
-    signature = sign_picture(found, picture, secret_key=_secret_key(view))
-    return f"{view.app.settings.base_address}{PICTURES}/{found.address_id}/{picture.post_id}/{picture.ordinal}/{signature}"
+def picture_path(feed: FoundFeed, settings: Settings, picture: FeedPicture) -> str:
+    signature = sign_picture(feed, picture, secret_key=_secret_key(settings))
+    return f"{PICTURES}/{feed.address_id}/{picture.post_id}/{picture.ordinal}/{signature}"
 
 
-def _secret_key(view: View) -> bytes:
-    return view.app.settings.web.secret_key.get_secret_value().encode()
+def _picture_address(feed: FoundFeed, settings: Settings, picture: FeedPicture) -> str:
+    return settings.base_address + picture_path(feed, settings, picture)
 
 
-async def _changed_at(view: View, found: FoundFeed, kind: str, etag: str) -> datetime | None:
+def _secret_key(settings: Settings) -> bytes:
+    return settings.web.secret_key.get_secret_value().encode()
+
+
+async def _changed_at(view: View, feed: FoundFeed, kind: str, etag: str) -> datetime | None:
     """None while Redis is away: then readers compare the ETag only."""
     try:
-        return await view.app.feed_versions.since(found.address_id, kind, etag, now=view.now)
+        return await view.app.feed_versions.since(feed.address_id, kind, etag, now=view.now)
     except Busy:
         return None
 

@@ -113,7 +113,7 @@ class Installation:
     async def until_shown(self, away: str) -> None:
         """Wait until all roles show what the table says."""
         expected = {light.role: light.shown for light in LIGHTS if light.away == away}
-        deadline, shown = asyncio.get_running_loop().time() + CHANGE_SECONDS, {}
+        deadline, shown = asyncio.get_running_loop().time() + CHANGE_SECONDS, dict[str, tuple[int, int, str]]()
         while shown != expected:
             assert asyncio.get_running_loop().time() < deadline, f"without {away}: {shown} instead of {expected}; {await self.troubles()}"
             await asyncio.sleep(0.1)

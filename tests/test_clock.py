@@ -77,7 +77,7 @@ async def test_a_job_that_could_not_be_claimed_is_tried_again_soon(database: dic
     stopping, health = asyncio.Event(), Health(probes={})
     async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
         await road.let(enabled=False)
-        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,), claim_again_seconds=0.1).run(stopping))
+        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,), first_pause_seconds=0.1).run(stopping))
         async with asyncio.timeout(60):
             while health.parts().get(f"job {job.name}", {}).get("status") != "failing":
                 await asyncio.sleep(0.02)
@@ -87,6 +87,60 @@ async def test_a_job_that_could_not_be_claimed_is_tried_again_soon(database: dic
         stopping.set()
         await asyncio.wait_for(loop, 30)
     assert len(runs) == 1
+
+
+async def test_a_job_that_had_to_wait_for_a_server_goes_on_when_it_is_back(database: dict[str, str]) -> None:
+    """PostgreSQL goes away while it runs, so that nobody can record how it ended: its next period would be a day away."""
+    runs: list[datetime] = []
+    async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
+
+        async def run(app: App, now: datetime) -> str:
+            runs.append(now)
+            if len(runs) == 1:
+                await road.let(enabled=False)
+            await app.system.tenants.answers()
+            return "did it"
+
+        job, stopping, health = Job(f"job {fresh_number()}", timedelta(days=1), run), asyncio.Event(), Health(probes={})
+        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,), first_pause_seconds=0.1).run(stopping))
+        async with asyncio.timeout(60):
+            while health.parts().get(f"job {job.name}", {}).get("status") != "failing":
+                await asyncio.sleep(0.02)
+            await road.let(enabled=True)
+            while health.parts()[f"job {job.name}"]["status"] != "ok":
+                await asyncio.sleep(0.02)
+        stopping.set()
+        await asyncio.wait_for(loop, 30)
+        last = await app.system.job_runs.last(job.name)
+    assert len(runs) == 2
+    assert last is not None
+    assert (last.error, last.finished_at is not None) == (None, True)
+
+
+async def test_a_job_that_takes_longer_than_its_pauses_runs_once_at_a_time(installation: Settings) -> None:
+    """It is woken again while it runs, and its period is its own to claim."""
+    running, most = 0, 0
+
+    async def run(_app: App, _now: datetime) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.1)
+        if most < 2:
+            await asyncio.sleep(2.0)  # the lease of a second is over
+        running -= 1
+        return "did it"
+
+    job = Job(f"job {fresh_number()}", timedelta(hours=1), run, lease=timedelta(seconds=1))
+    stopping, health = asyncio.Event(), Health(probes={})
+    async with assemble(installation) as app:
+        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,)).run(stopping))
+        async with asyncio.timeout(30):
+            while health.state_of(f"job {job.name}") is None:
+                await asyncio.sleep(0.02)
+        stopping.set()
+        await asyncio.wait_for(loop, 30)
+    assert most == 1
 
 
 @asynccontextmanager

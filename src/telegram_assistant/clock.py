@@ -1,7 +1,8 @@
 """Runs the periodic jobs of `jobs.py`.
 
 A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas. A period that a lost process left
-unfinished is taken over when its lease has ended. APScheduler only wakes jobs.
+unfinished is taken over when its lease has ended. A job that has to wait for a server keeps its period and is tried again. APScheduler only
+wakes jobs.
 """
 
 import asyncio
@@ -19,7 +20,8 @@ from telegram_assistant.telemetry.metrics import JOB_LAST_SUCCESS, JOB_RUNS
 from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.scrubbing import scrub_text
 
-CLAIM_AGAIN_SECONDS = 15.0
+FIRST_PAUSE_SECONDS = 15.0
+"""How long a job that has to wait pauses at first; then twice as long each time, until its lease would end."""
 
 
 async def run_now(job: Job, *, app: App, now: datetime) -> str:
@@ -48,28 +50,32 @@ def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
     return (clock_loop(app, health),) if app.settings.database.separates_system else ()
 
 
-def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None, claim_again_seconds: float = CLAIM_AGAIN_SECONDS) -> Loop:
+def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None, first_pause_seconds: float = FIRST_PAUSE_SECONDS) -> Loop:
     """Build the loop that runs the jobs."""
     chosen = periodic_jobs(app.settings) if jobs is None else jobs
     failures = {job.name: failures_of(job) for job in chosen}
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)
-        unclaimed: set[str] = set()
+        in_hand: set[str] = set()
 
-        async def run_until_claimed(job: Job) -> None:
-            """A period that could not be claimed is tried again soon: the next one may begin a day later."""
-            while not await run_job(job, app=app, health=health, now=datetime.now(UTC), failures=failures[job.name]) and job.name not in unclaimed:
-                unclaimed.add(job.name)
-                await sleep_unless(stopping, claim_again_seconds)
-                unclaimed.discard(job.name)
-                if stopping.is_set():
-                    return
+        async def run_until_done(job: Job) -> None:
+            """Try again soon what a server made wait: the next period may begin a day later."""
+            if job.name in in_hand:
+                return
+            in_hand.add(job.name)
+            pause = first_pause_seconds
+            try:
+                while not await run_job(job, app=app, health=health, now=datetime.now(UTC), failures=failures[job.name]) and not stopping.is_set():
+                    await sleep_unless(stopping, pause)
+                    pause = min(2 * pause, job.lease.total_seconds())
+            finally:
+                in_hand.discard(job.name)
 
         async with asyncio.TaskGroup() as running:
 
             async def wake(job: Job) -> None:
-                running.create_task(run_until_claimed(job))
+                running.create_task(run_until_done(job))
 
             for job in chosen:
                 pause = min(job.every, job.lease)  # a lease may end within the period
@@ -91,7 +97,7 @@ def failures_of(job: Job) -> OutageLog:
 async def run_job(job: Job, *, app: App, health: Health, now: datetime, failures: OutageLog | None = None) -> bool:
     """Run the job for the current period and for those that lost processes left unfinished. Its failure never leaves this function.
 
-    Returns False if `job_runs` could not be asked.
+    Returns False if it has to wait, and should be tried again soon: a server does not answer.
     """
     failures = failures or failures_of(job)
     try:
@@ -116,8 +122,11 @@ def _log_failure(failures: OutageLog, error: Exception) -> None:
 
 
 async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime, failures: OutageLog) -> None:
+    """Run the job for a period and record how it ended. A run that has to wait has not ended: Busy leaves this function."""
     try:
         done = await job.run(app, now)
+    except Busy:
+        raise
     except Exception as error:  # noqa: BLE001 -- a bug is logged with its traceback
         JOB_RUNS.labels(job.name, "failed").inc()
         _log_failure(failures, error)
@@ -143,7 +152,8 @@ async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLo
         JOB_RUNS.labels(job.name, "elsewhere").inc()
     elif last.finished_at is None or health.state_of(part_of(job)) is state:
         return  # this instance has said more about it, or will
-    detail = last.error or ("done" if is_own else f"ran on {last.instance.partition('#')[0]}")
+    where = last.instance.partition("#")[0]
+    detail = last.error or ("done" if is_own else f"ran on {where}" if last.finished_at else f"runs on {where}")
     health.report(part_of(job), state, detail, last_run=iso(last.started_at))
 
 

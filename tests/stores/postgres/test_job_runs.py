@@ -31,6 +31,14 @@ async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_over(sys
     assert (last.instance, last.finished_at) == ("alive", None)
 
 
+async def test_an_instance_goes_on_with_what_it_left_unfinished_and_no_other_does(system: SystemStores) -> None:
+    job = f"job {fresh_number()}"
+    assert await system.job_runs.claim(job, PERIOD, instance="a", lease=LEASE)
+    assert await system.job_runs.claim(job, PERIOD, instance="b", lease=LEASE) is None
+    assert await system.job_runs.claim(job, PERIOD, instance="a", lease=LEASE) == PERIOD
+    assert await system.job_runs.claim(job, PERIOD + timedelta(hours=1), instance="a", lease=LEASE) == PERIOD
+
+
 async def test_the_last_run_tells_its_error(system: SystemStores) -> None:
     job = f"job {fresh_number()}"
     assert await system.job_runs.last(job) is None

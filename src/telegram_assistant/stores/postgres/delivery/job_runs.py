@@ -24,7 +24,10 @@ class JobRuns:
         self._transactions = transactions
 
     async def claim(self, job: str, period_start: datetime, *, instance: str, lease: timedelta) -> datetime | None:
-        """Returns the period to work for, to exactly one caller: one that a lost process left unfinished, else this one; None if nothing is to do."""
+        """Returns the period to work for, to exactly one instance: one that a lost process left unfinished, else this one; None if nothing is to do.
+
+        An instance gets again what it left unfinished itself, so it must not claim a job that it runs.
+        """
         async with self._transactions.begin() as connection:
             abandoned: datetime | None = await connection.fetchval(TAKE_OVER, job, period_start, instance, lease)
             return abandoned or await connection.fetchval(CLAIM, job, period_start, instance, lease)
@@ -64,7 +67,7 @@ TAKE_OVER = """
 UPDATE job_runs SET instance = $3, lease_until = now() + $4, started_at = now()
 WHERE (job, period_start) = (
     SELECT job, period_start FROM job_runs
-    WHERE job = $1 AND period_start < $2 AND finished_at IS NULL AND lease_until < now()
+    WHERE job = $1 AND period_start < $2 AND finished_at IS NULL AND (lease_until < now() OR instance = $3)
     ORDER BY period_start LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING period_start
 """
@@ -74,7 +77,7 @@ CLAIM = """
 INSERT INTO job_runs AS r (job, period_start, instance, lease_until) VALUES ($1, $2, $3, now() + $4)
 ON CONFLICT (job, period_start) DO UPDATE
 SET instance = excluded.instance, lease_until = excluded.lease_until, started_at = now()
-WHERE r.finished_at IS NULL AND r.lease_until < now()
+WHERE r.finished_at IS NULL AND (r.lease_until < now() OR r.instance = excluded.instance)
 RETURNING period_start
 """
 """$1 job, $2 the current period, $3 instance, $4 lease."""

@@ -9,8 +9,6 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.channels.coverage import IdRange
-from telegram_assistant.domain.channels.health import PROMISED
-from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.posts.post import Origin
 from telegram_assistant.domain.tenants.access import MemberRole
@@ -104,16 +102,6 @@ async def test_channels_are_found_by_name_and_folder_and_sorted(owner: Browser, 
     assert titles((await owner.open("./channels?folder=none")).text) == ["Аптека"]
     assert titles((await owner.open("./channels?order=newest")).text)[0] == f"Channel {busy}"
     assert "No channel that you follow matches." in (await owner.open("./channels?q=никогда")).text
-
-
-@pytest.mark.parametrize("priority", Priority)
-async def test_the_page_of_a_channel_names_the_promise_of_its_priority(
-    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId, priority: Priority
-) -> None:
-    channel_id = await named(system, admin, tenant_id, "Promised", priority=priority)
-    page = (await owner.open(f"./channels/{channel_id}")).text
-    minutes = int(PROMISED[priority].total_seconds() // 60)
-    assert f"Your priority is {priority.value}: new posts should be here within {minutes} minutes." in page
 
 
 async def test_many_channels_are_shown_page_by_page(owner: Browser, admin: Admin, tenant_id: TenantId) -> None:

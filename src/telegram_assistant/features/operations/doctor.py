@@ -28,16 +28,18 @@ MAX_SECONDS = 20.0
 """How long one check may take. The servers have shorter limits of their own; this one ends what hangs nevertheless."""
 
 
-async def examine(settings: Settings, *, stages: Iterable[AnyStage], max_seconds: float = MAX_SECONDS) -> AsyncIterator[Finding]:
+async def examine(
+    settings: Settings, *, stages: Iterable[AnyStage], only_shows_files: bool = False, max_seconds: float = MAX_SECONDS
+) -> AsyncIterator[Finding]:
     """Checks this machine and all servers concurrently, and yields findings in a fixed order. No finding holds a secret.
 
-    `stages`: those that this program knows, whether they are on or off.
+    `stages`: those that this program knows, whether they are on or off. `only_shows_files`: this process does not store any.
     """
     checks: Mapping[str, Awaitable[Sequence[Finding]]] = {
         "python": asyncio.to_thread(examine_machine),
         postgres.SUBJECT: postgres.examine(settings.database),
         redis.SUBJECT: redis.examine(settings.redis, readers_of(stages, settings.streams.partitions)),
-        files.SUBJECT: files.examine(settings.files),
+        files.SUBJECT: files.examine(settings.files, only_shows=only_shows_files),
         "neo4j": graph.examine(settings.graph),
         opening.SUBJECT: opening.examine(settings.vectors, settings.ai.embeddings_model_in_force),
         sandbox_check.READERS: sandbox_check.examine(settings.crawl),

@@ -12,8 +12,8 @@ RUN npm ci --omit=dev --no-audit --no-fund --loglevel=error
 FROM ${PYTHON_IMAGE} AS base
 RUN groupadd --gid 10001 tga \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin tga \
- && install -d -o 10001 -g 10001 /data /secrets \
-      /prepare/api /prepare/worker /prepare/ingest /prepare/commands /prepare/postgres /prepare/prometheus
+ && install -d -o 10001 -g 10001 /data /data/files /data/files/thumbs /data/spool /data/models /secrets \
+      /prepare/migrate /prepare/api /prepare/worker /prepare/ingest /prepare/commands /prepare/postgres /prepare/prometheus
 ENV PATH=/opt/telegram-assistant/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 LABEL org.opencontainers.image.title="Unofficial Telegram Assistant" \
       org.opencontainers.image.description="Follows Telegram channels, keeps every post, and tells people what is new." \

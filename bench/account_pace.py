@@ -16,7 +16,6 @@ from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.accounts.budget import HISTORY
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.telegram.account_client import Clock
-from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.harness import arguments, own_database, report
 from testkit.simulators import simulator
@@ -26,7 +25,7 @@ LATENCIES = (0.0, 0.3, 0.9, 1.2, 2.0)
 
 
 async def polls_per_second(turns: int, latency: float) -> dict[str, float]:
-    with simulator("load", "--channels", str(CHANNELS), "--posts", "120") as running, ControlClient(running.where["control"]) as control:
+    with simulator("load", "--channels", str(CHANNELS), "--posts", "120") as running, running.control() as control:
         async with own_database("tga_bench_pace") as settings, AsyncExitStack() as stack:
             telegram = TelegramSettings(api_id=1, api_hash=SecretStr("x"))
             app = await stack.enter_async_context(assemble(settings.model_copy(update={"telegram": telegram})))

@@ -133,7 +133,7 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
     load = ("load", "--channels", str(CHANNELS), "--posts", str(POSTS), "--seed", str(seed))
     with ExitStack() as stack:
         running = stack.enter_context(simulator(*load, limits="telegram"))
-        control = stack.enter_context(ControlClient(running.where["control"]))
+        control = stack.enter_context(running.control())
         environ = {
             **servers.environ(),
             "TELEGRAM_API_ID": "1",

@@ -94,7 +94,7 @@ async def run(channels: list[int], accounts: int) -> dict[str, object]:
         present = datetime.now(UTC).replace(microsecond=0).isoformat()
         running = stack.enter_context(simulator("demo", "--now", present, limits="telegram"))
         start = {"start_s": round(running.started_s, 2), "start_cpu_s": round(cpu_seconds(running.process.pid), 2)}
-        control = stack.enter_context(ControlClient(running.where["control"]))
+        control = stack.enter_context(running.control())
         wanted = await asyncio.to_thread(expected, control, channels)
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_demo"))).database

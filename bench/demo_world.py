@@ -15,7 +15,6 @@ from pathlib import Path
 from telethon import TelegramClient
 from telethon.tl.functions.messages import GetHistoryRequest
 
-from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.packs import packs
 from telegram_simulator.world.demo.plan import DAY, Planned, Role, Shows
@@ -92,7 +91,7 @@ def by_weekday(posts: Sequence[Planned], days: int) -> list[int]:
 
 async def reading() -> dict[str, float]:
     """A process of its own: how soon it answers, what it holds, and how long one client needs to read all of it."""
-    with simulator("demo", "--now", datetime.fromtimestamp(NOW, UTC).isoformat()) as running, ControlClient(running.where["control"]) as control:
+    with simulator("demo", "--now", datetime.fromtimestamp(NOW, UTC).isoformat()) as running, running.control() as control:
         started, spent = running.started_s, cpu_seconds(running.process.pid)
         client = client_for(control.session(PHONE))
         await client.connect()

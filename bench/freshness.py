@@ -14,18 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from bench.activity import MONDAY, SHARPER_HABITS, Floats, Nature, make_world
-from bench.polling import Reader, classic, first_page, fresh, make_budget, oracle, outages
+from bench.activity import MONDAY, SHARPER_HABITS, Floats, Nature, World, make_world
+from bench.polling import Budget, Reader, classic, first_page, fresh, make_budget, oracle, outages
 from telegram_assistant import __version__
 from telegram_assistant.domain.channels import rhythm
+from telegram_assistant.domain.channels.health import PROMISED
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.channels.rhythm import DAY, HOUR
-from testkit.harness import arguments, at_most, finish
+from testkit.harness import arguments, at_least, at_most, finish
 
 HISTORY_DAYS = 7
 TRAINING_DAYS = 14
 AFTERWARDS = 2 * HOUR
 SLACK_SECONDS = 300.0
 QUICK = {"channels": 300, "requests_per_second": 0.3, "days": 3, "seeds": 3, "sensitivity_seeds": 0, "no_outages": True}
+WEIGHTS = {Priority.HIGH: 4.0, Priority.NORMAL: 1.0, Priority.LOW: 0.25}
+"""As the database's function gives them to channels."""
 CURVES = (
     ("classic", "a fixed tick", "#c0653a", "-"),
     ("fresh", "ours, from what it saw", "#2f8fd0", "-"),
@@ -71,14 +75,61 @@ class Run:
     max_outage_seconds: float
 
 
-def run(size: Size, seed: int) -> Run:
-    """The oracle and the tick have nothing to learn and begin one day before the measurement."""
+@dataclass(frozen=True)
+class Scene:
+    """A world with its requests."""
+
+    world: World
+    budget: Budget
+    followed_from: float
+    measured_from: float
+
+
+def make_scene(size: Size, seed: int) -> Scene:
     followed_from = MONDAY + HISTORY_DAYS * DAY
     measured_from = followed_from + TRAINING_DAYS * DAY
     measured_until = measured_from + size.days * DAY
     world = make_world(size.nature, begin=MONDAY, end=measured_until + AFTERWARDS, seed=seed)
     closed = outages(begin=followed_from, days=TRAINING_DAYS + size.days, seed=seed) if size.with_outages else ()
     budget = make_budget(per_second=size.per_second, begin=followed_from, end=world.end, measured=(measured_from, measured_until), closed=closed)
+    return Scene(world, budget, followed_from, measured_from)
+
+
+def run_tiers(size: Size, seed: int) -> dict[Priority, Floats]:
+    """The production policy alone: a tenth of the channels has high priority, a tenth low."""
+    scene = make_scene(size, seed)
+    tiers = [Priority.HIGH if number % 10 == 0 else Priority.LOW if number % 10 == 5 else Priority.NORMAL for number in range(size.nature.channels)]
+    weights = [WEIGHTS[tier] for tier in tiers]
+    reader = fresh(scene.world, scene.budget, scene.followed_from, max_seconds=size.max_seconds, weights=weights)
+    return {
+        priority: np.array([wait for tier, waits in zip(tiers, reader.waits_of, strict=True) if tier is priority for wait in waits])
+        for priority in Priority
+    }
+
+
+def summary_of_tiers(size: Size, options: Namespace) -> dict[str, Any]:
+    """How soon posts are found, and how many within the time that the priority of their channel promises."""
+    with ProcessPoolExecutor(options.processes) as processes:
+        runs = [running.result() for running in [processes.submit(run_tiers, size, seed) for seed in range(1, 1 + options.seeds)]]
+    figures_of: dict[str, Any] = {}
+    for priority, promised in PROMISED.items():
+        waits = np.concatenate([waits_of[priority] for waits_of in runs])
+        median, p95, p99 = np.percentile(waits, (50, 95, 99))
+        figures_of[priority.value] = {
+            "promised_s": promised.total_seconds(),
+            "kept": round(float((waits <= promised.total_seconds()).mean()), 4),
+            "median_s": round(median, 1),
+            "p95_s": round(p95, 1),
+            "p99_s": round(p99, 1),
+        }
+    sizes = {"channels": size.nature.channels, "requests_per_second": size.per_second, "days": size.days, "seeds": options.seeds}
+    return {"bench": "freshness by priority", **figures_of, **sizes}
+
+
+def run(size: Size, seed: int) -> Run:
+    """The oracle and the tick have nothing to learn and begin one day before the measurement."""
+    scene = make_scene(size, seed)
+    world, budget, followed_from, measured_from = scene.world, scene.budget, scene.followed_from, scene.measured_from
     readers = {
         "fresh": fresh(world, budget, followed_from, max_seconds=size.max_seconds),
         "oracle": oracle(world, budget, measured_from - DAY),
@@ -218,11 +269,14 @@ def main() -> None:
     parser.add_argument("--no-outages", action="store_true")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help=" ".join(f"{name}={value}" for name, value in QUICK.items()))
+    parser.add_argument("--tiers", action="store_true", help="how well each priority keeps what it promises, and nothing else")
     parser.add_argument("--plot", type=Path, help="an .svg to draw how soon posts are found")
     options = parser.parse_args()
     if options.quick:
         vars(options).update(QUICK)
     size = Size(Nature(channels=options.channels), options.requests_per_second, options.days, not options.no_outages)
+    if options.tiers:
+        finish(summary_of_tiers(size, options), options, *at_least(0.95, *(f"{priority.value}.kept" for priority in Priority)))
     sizes = {"": size, **{name: replace(size, nature=nature) for name, nature in changed(size.nature).items()}}
     runs = run_all(sizes, options)
     if options.plot:

@@ -115,7 +115,7 @@ async def bare(seat: Seat, name: str) -> int:
 
 async def run(rounds: int, at_once: int) -> dict[str, object]:
     load = ("load", "--channels", str((rounds + 1) * at_once), "--posts", str(POSTS))
-    with simulator(*load) as running, ControlClient(running.where["control"]) as control:
+    with simulator(*load) as running, running.control() as control:
         async with own_database("tga_bench_ingest") as settings:
             telegram = TelegramSettings(api_id=1, api_hash=SecretStr("x"))
             async with assemble(settings.model_copy(update={"telegram": telegram})) as app:

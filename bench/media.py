@@ -235,7 +235,7 @@ async def run(files: int, s3_down: float, seed: int) -> dict[str, object]:
     toxiproxy, endpoint = os.environ.get("TEST_TOXIPROXY_URL"), os.environ.get("S3_ENDPOINT")
     if not (toxiproxy and endpoint):
         sys.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"')
-    with simulator("tiny") as running, ControlClient(running.where["control"]) as control, tempfile.TemporaryDirectory() as folder:
+    with simulator("tiny") as running, running.control() as control, tempfile.TemporaryDirectory() as folder:
         async with httpx.AsyncClient(base_url=toxiproxy, timeout=10) as api, own_database("tga_bench_media") as settings:
             public_key = (await api.get(f"{running.where['control']}/key")).text
             road = ToxiProxy(api, "s3", urlsplit(endpoint).netloc)

@@ -16,7 +16,6 @@ from bench.soak_ingest import Size, assistant, furnish, telegram_at
 from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
-from telegram_simulator.control.client import ControlClient
 from testkit.engines import free_port
 from testkit.harness import arguments, at_most, finish
 from testkit.models import MINILM, packaged_models
@@ -33,7 +32,7 @@ async def run(seconds: float, channels: int) -> dict[str, object]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         servers = stack.enter_context(own_servers("postgres", "redis"))
         running = stack.enter_context(simulator("load", "--channels", str(channels), "--posts", str(POSTS), "--live", limits="telegram"))
-        control = stack.enter_context(ControlClient(running.where["control"]))
+        control = stack.enter_context(running.control())
         ports = {name: str(free_port()) for name in ("INGEST_PORT", "WORKER_PORT", "API_PORT")}
         models = {"MODELS_DIR": str(packaged_models(folder / "models")), "AI_EMBEDDINGS_MODEL": MINILM}
         environ = {

@@ -62,7 +62,8 @@ class Reader:
     posts: list[list[float]]
     budget: Budget
     begin: float
-    waits: list[float] = field(default_factory=list)
+    waits_of: list[list[float]] = field(init=False)
+    """By channel: how long each measured post has waited."""
     requests: int = 0
     empty: int = 0
     stalest_seconds: float = 0.0
@@ -72,6 +73,11 @@ class Reader:
     def __post_init__(self) -> None:
         self.known = [bisect_right(posts, self.begin) for posts in self.posts]
         self.polled_at = [self.begin] * len(self.posts)
+        self.waits_of = [[] for _ in self.posts]
+
+    @property
+    def waits(self) -> list[float]:
+        return [wait for waits in self.waits_of for wait in waits]
 
     def poll(self, channel: int, now: float) -> Sequence[float]:
         if self.budget.measured_from <= now < self.budget.measured_until:
@@ -84,17 +90,17 @@ class Reader:
             return ()
         self.known[channel] = bisect_right(posts, now, known)
         found = posts[known : self.known[channel]]
-        self._note(found, now)
+        self._note(channel, found, now)
         return found
 
     def close(self, now: float) -> None:
         """What nobody has found by the end has waited until the end."""
-        for posts, known in zip(self.posts, self.known, strict=True):
-            self._note(posts[known:], now)
+        for channel, (posts, known) in enumerate(zip(self.posts, self.known, strict=True)):
+            self._note(channel, posts[known:], now)
         self.stalest_seconds = max(self.stalest_seconds, self.budget.measured_until - min(self.polled_at))
 
-    def _note(self, posted: Sequence[float], now: float) -> None:
-        self.waits += [now - at for at in posted if self.budget.measured_from <= at < self.budget.measured_until]
+    def _note(self, channel: int, posted: Sequence[float], now: float) -> None:
+        self.waits_of[channel] += [now - at for at in posted if self.budget.measured_from <= at < self.budget.measured_until]
 
 
 @dataclass
@@ -103,6 +109,7 @@ class Plan:
 
     rhythms: list[Rhythm]
     profiles: list[Profile]
+    weights: Sequence[float]
     per_second: float
     tick_at: float
     hour_at: float
@@ -117,17 +124,19 @@ class Plan:
             self.profiles, self.night_at = learned_profiles(reader, now), self.night_at + DAY
         if now >= self.hour_at:
             bases = map(rhythm.base, self.rhythms, self.profiles, [now] * len(self.rhythms))
-            self.roots, self.hour_at = sum(map(math.sqrt, bases)), now - now % HOUR + HOUR
+            self.roots = sum(math.sqrt(weight * base) for weight, base in zip(self.weights, bases, strict=True))
+            self.hour_at = now - now % HOUR + HOUR
         self.trim, self.late = rhythm.adjust_trim(self.trim, self.late, channels=len(self.rhythms)), []
         self.price = rhythm.price(self.roots, self.per_second, self.trim)
         self.tick_at = now - now % TICK_SECONDS + TICK_SECONDS
 
 
-def fresh(world: World, budget: Budget, begin: float, *, max_seconds: float) -> Reader:
+def fresh(world: World, budget: Budget, begin: float, *, max_seconds: float, weights: Sequence[float] = ()) -> Reader:
     """The production policy: a queue by due time, the price of the hour, profiles anew every night. It learns from what its polls find."""
+    weights = weights or [1.0] * len(world.posts)
     reader = Reader(world.posts, budget, begin)
     rhythms = [first_page(posts[:known], begin, world.begin) for posts, known in zip(world.posts, reader.known, strict=True)]
-    plan = Plan(rhythms, [FLAT] * len(rhythms), budget.per_second, begin, begin, begin)
+    plan = Plan(rhythms, [FLAT] * len(rhythms), weights, budget.per_second, begin, begin, begin)
     due = [(begin, channel) for channel in range(len(rhythms))]
     for now in budget.open_from(begin):
         if now >= plan.tick_at:
@@ -139,7 +148,8 @@ def fresh(world: World, budget: Budget, begin: float, *, max_seconds: float) -> 
             plan.late.append((now - due_at) / (due_at - reader.polled_at[channel]))
         if found := reader.poll(channel, now):
             plan.rhythms[channel] = rhythm.after_posts(plan.rhythms[channel], found, now)
-        wait = rhythm.wait_seconds(plan.rhythms[channel], plan.profiles[channel], now=now, price=plan.price, max_seconds=max_seconds)
+        known, profile, weight = plan.rhythms[channel], plan.profiles[channel], weights[channel]
+        wait = rhythm.wait_seconds(known, profile, now=now, price=plan.price, weight=weight, max_seconds=max_seconds)
         heapq.heapreplace(due, (now + wait, channel))
     reader.close(world.end)
     return reader

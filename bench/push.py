@@ -22,7 +22,7 @@ from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.engines import free_port, running_engine
 from testkit.harness import arguments, at_most, cpu_seconds, finish, own_database, percentile
-from testkit.simulators import simulator
+from testkit.simulators import Running, simulator
 
 POSTS = 20
 """In each channel before the start."""
@@ -59,10 +59,10 @@ class Race:
         return [self.seen[key] - at for key, at in self.published.items() if key in self.seen]
 
 
-def publish(race: Race, where: str, size: Size, per_second: float, hand: int) -> None:
+def publish(race: Race, telegram: Running, size: Size, per_second: float, hand: int) -> None:
     """One of several threads, so that a slow answer delays no other post; they take the channels in turn."""
     began = time.time()
-    with ControlClient(where) as control:
+    with telegram.control() as control:
         for number in range(hand, round(size.seconds * per_second), HANDS):
             time.sleep(max(0.0, began + number / per_second - time.time()))
             channel_id, asked_at = FIRST_CHANNEL + number % size.channels, time.time()
@@ -97,7 +97,7 @@ async def run(size: Size, per_second: float, *, lost: bool) -> dict[str, object]
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         world = ("load", "--channels", str(size.channels), "--posts", str(POSTS))
         running = stack.enter_context(simulator(*world, limits="telegram"))
-        control = stack.enter_context(ControlClient(running.where["control"]))
+        control = stack.enter_context(running.control())
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_push"))).database
         servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url}
@@ -111,8 +111,7 @@ async def run(size: Size, per_second: float, *, lost: bool) -> dict[str, object]
             control.ask("POST", "/trouble", drop_updates=lost)
             watching = asyncio.create_task(watch(race, admin, ended))
             cpu, before = cpu_seconds(process.pid), requests(control)
-            where = running.where["control"]
-            await asyncio.gather(*(asyncio.to_thread(publish, race, where, size, per_second, hand) for hand in range(HANDS)))
+            await asyncio.gather(*(asyncio.to_thread(publish, race, running, size, per_second, hand) for hand in range(HANDS)))
             cpu, calls = cpu_seconds(process.pid) - cpu, requests(control) - before
             await all_seen(race, 10 * TELLING_SECONDS if lost else TELLING_SECONDS)
             ended.set()

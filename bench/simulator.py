@@ -13,7 +13,6 @@ from telethon import TelegramClient
 from telethon.extensions import BinaryReader
 from telethon.tl.functions.messages import GetHistoryRequest
 
-from telegram_simulator.control.client import ControlClient
 from testkit.harness import arguments, at_least, at_most, cpu_seconds, finish, median, percentile
 from testkit.simulators import PHONE, client_for, simulator
 
@@ -24,7 +23,7 @@ LIMITS = (*at_least(0.3, "ratio"), *at_most(50.0, "page_p95_ms"))
 
 async def reading(rounds: int) -> dict[str, float]:
     """Over TCP and in memory, taking turns."""
-    with simulator("load", "--channels", "1", "--posts", str(POSTS)) as running, ControlClient(running.where["control"]) as control:
+    with simulator("load", "--channels", "1", "--posts", str(POSTS)) as running, running.control() as control:
         client = client_for(control.session(PHONE))
         await client.connect()
         channel = await client.get_input_entity("load_0")
@@ -59,7 +58,7 @@ async def raw_pages(client: TelegramClient, channel: Any) -> Any:
 
 async def generating(channels: int, pages: int, changes: int) -> dict[str, float]:
     """Pages of channels that nobody has looked at before, and memory with the changes."""
-    with simulator("load", "--channels", str(channels), "--posts", "100") as running, ControlClient(running.where["control"]) as control:
+    with simulator("load", "--channels", str(channels), "--posts", "100") as running, running.control() as control:
         client = client_for(control.session(PHONE))
         await client.connect()
         numbers = iter(range(pages))

@@ -184,7 +184,7 @@ async def run(size: Size) -> dict[str, object]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         world = ("load", "--channels", str(size.channels), "--posts", str(POSTS), "--live")
         running = stack.enter_context(simulator(*world, limits="telegram"))
-        control = stack.enter_context(ControlClient(running.where["control"]))
+        control = stack.enter_context(running.control())
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_soak_ingest"))).database
         proxy = await stack.enter_async_context(proxy_server()) if size.proxy else None

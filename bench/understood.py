@@ -27,7 +27,6 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.monitoring import measure_stages
-from telegram_simulator.control.client import ControlClient
 from testkit.engines import free_port, running_engine
 from testkit.harness import arguments, at_most, finish, own_database
 from testkit.provider_server import fake_server, saying
@@ -98,7 +97,7 @@ async def run(channels: list[int], ai: str) -> dict[str, object]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         present = datetime.now(UTC).replace(microsecond=0).isoformat()
         running = stack.enter_context(simulator("demo", "--now", present, limits="telegram"))
-        control = stack.enter_context(ControlClient(running.where["control"]))
+        control = stack.enter_context(running.control())
         wanted = await asyncio.to_thread(expected, control, channels)
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_understood"))).database

@@ -37,7 +37,7 @@ def program(*command: str, environ: dict[str, str], log: Path) -> Iterator[subpr
 @contextmanager
 def simulator(*world: str) -> Iterator[ControlClient]:
     """With Telegram's own limits."""
-    with running_simulator(*world, limits="telegram") as running, ControlClient(running.where["control"]) as control:
+    with running_simulator(*world, limits="telegram") as running, running.control() as control:
         yield control
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from telethon import TelegramClient
 from telethon.sessions import StringSession
 
+from telegram_simulator.control.client import ControlClient
 from testkit.harness import memory_bytes
 
 PHONE = "79990000001"
@@ -26,6 +27,10 @@ class Running:
     process: subprocess.Popen[bytes]
     where: dict[str, Any]
     started_s: float
+
+    def control(self) -> ControlClient:
+        """A client of its control port."""
+        return ControlClient(self.where["control"], self.where["control_key"])
 
     @property
     def memory_mb(self) -> float:

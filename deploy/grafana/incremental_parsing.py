@@ -97,7 +97,8 @@ def hwm_age() -> Panel:
     """How long something has been half read."""
     panel = _figure(
         "HWM Age Max",
-        "Age of the oldest crash mark: a run was interrupted and has not been finished since. 0: nothing is half read. Target: under 10 minutes. "
+        "For how long the crash mark of a half read channel has not been raised: a run was interrupted and none has gone on since. "
+        "0: nothing is half read. Target: under 10 minutes. "
         "Older: find the channel with topk(5, parser_hwm_age_seconds) and why its runs fail. After a day an alert fires.",
         Query("max(parser_hwm_age_seconds) or vector(0)", "oldest mark"),
     )

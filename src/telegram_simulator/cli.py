@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import os
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ from typing import Annotated
 import typer
 import uvicorn
 
+from telegram_simulator.control.access import new_key
 from telegram_simulator.control.http import control_app
 from telegram_simulator.living import live, live_at_pace, live_on_plan
 from telegram_simulator.mtproto.crypto import load_or_make_key
@@ -97,7 +99,9 @@ def serve(
     limits: Annotated[Limits, typer.Option(help="Flood limits as people have observed them at Telegram, or none.")] = Limits.TELEGRAM,
     gzip_level: Annotated[int, typer.Option("--gzip", help="Compression of responses: 0 none, 1 fastest, 9 smallest.", min=0, max=9)] = 0,
     key: Annotated[Path, typer.Option(help="File with the server's key; created if missing.")] = USUAL_KEY,
-    where: Annotated[Path | None, typer.Option(help="File to write the addresses to, as JSON, once all servers are listening.")] = None,
+    where: Annotated[
+        Path | None, typer.Option(help="File to write the addresses and the key of the control API to, as JSON, once all servers are listening.")
+    ] = None,
 ) -> None:
     """A local simulation of Telegram for unmodified clients. It is not Telegram itself, and nothing leaves this machine.
 
@@ -191,9 +195,10 @@ async def _serve(world: World, serving: _Serving, life_of: Life | None) -> None:
     control_socket, web_socket = (socket.create_server((serving.options.host, port)) for port in (serving.control_port, serving.web_port))
     if serving.links_here is not None:
         serving.links_here.site = _url(serving, web_socket)
+    control_key = new_key()
     async with running(world, load_or_make_key(serving.key), serving.options) as simulator, asyncio.TaskGroup() as group:
         simulator.web_url = _url(serving, web_socket)
-        apps = control_app(simulator), web_app(simulator)
+        apps = control_app(simulator, key=control_key), web_app(simulator)
         servers = [_Quiet(uvicorn.Config(one, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=PATIENCE)) for one in apps]
         for server, listener in zip(servers, (control_socket, web_socket), strict=True):
             group.create_task(server.serve(sockets=[listener]))
@@ -203,7 +208,7 @@ async def _serve(world: World, serving: _Serving, life_of: Life | None) -> None:
         # A page makes hundreds of small objects and no cycles; looking for cycles as often as usual costs a third of its time.
         gc.freeze()
         gc.set_threshold(100_000, 50, 50)
-        _announce(simulator, _url(serving, control_socket), serving)
+        _announce(simulator, _url(serving, control_socket), control_key, serving)
         await _told_to_stop()
         for server in servers:
             server.should_exit = True
@@ -215,7 +220,7 @@ def _url(serving: _Serving, listener: socket.socket) -> str:
     return f"http://{serving.options.host}:{listener.getsockname()[1]}"
 
 
-def _announce(simulator: Simulator, control_url: str, serving: _Serving) -> None:
+def _announce(simulator: Simulator, control_url: str, control_key: str, serving: _Serving) -> None:
     typer.echo("This is not Telegram. It is a simulator on your own machine.")
     for dc_id in DATA_CENTRES:
         typer.echo(f"  data centre {dc_id}   {simulator.host}:{simulator.ports[dc_id]}")
@@ -223,10 +228,20 @@ def _announce(simulator: Simulator, control_url: str, serving: _Serving) -> None
     if serving.links_here is not None:
         typer.echo(f"  newspaper       {simulator.web_url}  (articles that posts link to)")
     typer.echo(f"  control API     {control_url}  (open it: it explains itself)")
+    typer.echo(f"  its key         export SIM_KEY={control_key}" if serving.where is None else f"  its key         in {serving.where}")
     sys.stdout.flush()
     if serving.where is not None:
         addresses = {"host": simulator.host, "ports": simulator.ports, "control": control_url, "web": simulator.web_url}
-        serving.where.write_text(json.dumps({**addresses, "key": simulator.rsa_key.public_pem}))
+        _write_for_owner(serving.where, json.dumps({**addresses, "control_key": control_key, "key": simulator.rsa_key.public_pem}))
+
+
+def _write_for_owner(path: Path, text: str) -> None:
+    """Writes the file at once, for this user's eyes only."""
+    unfinished = path.with_name(path.name + ".new")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    unfinished.rename(path)
 
 
 async def _told_to_stop() -> None:

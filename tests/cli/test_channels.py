@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from typer.testing import CliRunner
 
@@ -21,7 +22,8 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.reasons import quote
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, FollowedChannel, Subscription
-from testkit.factories import fresh_number, make_tenant
+from telegram_assistant.stores.postgres.channels.planning import Load
+from testkit.factories import fresh_number, make_channel, make_subscription, make_tenant
 
 
 def connected[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
@@ -182,6 +184,24 @@ def test_the_scheduler_is_reset_and_its_status_told(runner: CliRunner, database:
     told = runner.invoke(app, ["scheduler", "status"])
     assert "last_tick_ts" in told.stdout
     assert told.exit_code == 1
+
+
+def test_a_reset_of_the_scheduler_makes_channels_due_that_wait_for_a_former_flood(runner: CliRunner, database: dict[str, str]) -> None:
+    async def put_back(assembled: App) -> None:
+        tenant_id, channel_id = await make_tenant(assembled.system), await make_channel(assembled.system)
+        await assembled.system.channels.subscribe(tenant_id, make_subscription(channel_id))
+        account_id = await assembled.system.accounts.add(tenant_id)
+        await assembled.system.planning.keep_plans([(Load(account_id, 1, 1.0, has_past=False), 0.8, 1.0, 15.0)], datetime.now(UTC))
+        admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
+        later = "UPDATE poll_schedule SET account_id = $2, next_poll_at = now() + interval '5 hours', last_polled_at = now() WHERE channel_id = $1"
+        await admin.execute(later, channel_id, account_id)
+        await admin.close()
+
+    runner.invoke(app, ["scheduler", "reset"])  # of what other tests have left
+    connected(database, put_back)
+    lines = ["There was no lock, and 0 high-water marks.", "1 channel waited for the end of a flood that is over, and is due now."]
+    assert runner.invoke(app, ["scheduler", "reset"]).stdout.splitlines() == lines
+    assert runner.invoke(app, ["scheduler", "reset"]).stdout.splitlines() == lines[:1]
 
 
 def test_joined_channels_are_listed_and_picked_by_their_ids(runner: CliRunner, database: dict[str, str], tenant: str) -> None:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
-from telegram_assistant.features.operations.preparing import COMMANDS, NEEDS, prepare_secrets
+from telegram_assistant.features.operations.preparing import COMMANDS, LOGINS, NEEDS, prepare_secrets
 from telegram_assistant.settings import DatabaseLogin, read_settings
 
 DATABASE = "postgres:5432/tga"
@@ -45,7 +45,8 @@ def test_a_process_gets_what_it_needs_and_no_more(tmp_path: Path) -> None:
     system = made["worker/database_system_url"]
     assert system not in {text for file, text in made.items() if file.startswith("api/")}
     assert {file for file in made if file.endswith("session_encryption_key")} == {"commands/session_encryption_key", "ingest/session_encryption_key"}
-    assert {file for file in made if file.endswith("database_admin_url")} == {"commands/database_admin_url"}
+    assert {file for file in made if file.endswith("database_admin_url")} == {"commands/database_admin_url", "migrate/database_admin_url"}
+    assert {file for file in made if file.startswith("migrate/")} == {f"migrate/{name.lower()}" for name in LOGINS}
 
 
 def test_a_value_of_the_environment_takes_the_place_of_a_made_one(tmp_path: Path) -> None:
@@ -75,6 +76,14 @@ def test_the_command_prints_names_and_no_values(tmp_path: Path) -> None:
     assert "SESSION_ENCRYPTION_KEY" in told.stdout
     assert not [text for text in contents(tmp_path).values() if text in told.stdout]
     assert CliRunner().invoke(app, ["prepare", str(tmp_path)]).stdout == "all secrets exist\n"
+
+
+def test_a_misspelt_name_is_said_because_no_other_container_sees_it(tmp_path: Path) -> None:
+    told = CliRunner().invoke(app, ["prepare", str(tmp_path)], env={"PARSER_MODE_OVERIDE": "auto", "SMTP_HOSTT": "mail.example"})
+    assert told.exit_code == 0
+    assert "PARSER_MODE_OVERIDE is unknown to this version and has no effect; did you mean PARSER_MODE_OVERRIDE?" in told.stderr
+    assert "SMTP_HOSTT is unknown" in told.stderr
+    assert "mail.example" not in told.output
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])

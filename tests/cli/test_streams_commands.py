@@ -1,6 +1,7 @@
 """`tga streams`, `tga dead-letters` and `tga search`."""
 
 import asyncio
+import json
 from typing import Any
 
 from typer.testing import CliRunner
@@ -11,6 +12,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import read_settings
+from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.streams.entries import PAYLOAD, Buried, Entry, StreamSource
@@ -94,6 +96,29 @@ def test_the_table_of_stages_is_printed_once_where_nobody_watches(runner: CliRun
     line = next(line for line in shown.stdout.splitlines() if "post_persistence" in line and "live" in line)
     assert [cell.strip() for cell in line.split("│")][3:5] == ["3", "0"]
     assert "ok" in line
+
+
+def test_a_consumer_group_of_another_program_is_named_with_what_to_do(runner: CliRunner, database: dict[str, str]) -> None:
+    async def work(assembled: App) -> None:
+        of_a_stage_that_is_off = stream_key(graph_indexing.consumes[0], Lane.LIVE)
+        for stream, group in ((KEY, "post_persistence"), (of_a_stage_that_is_off, "graph_indexing"), (KEY, "old [workers]")):
+            await assembled.redis.xgroup_create(stream, group, id="0", mkstream=True)
+
+    prepare(database, work)
+    shown = runner.invoke(app, ["streams", "--once"]).stdout
+    (line,) = [line for line in shown.splitlines() if "old [workers]" in line]
+    assert "belongs to no stage of this program" in line
+    assert f"redis-cli XGROUP DESTROY {KEY} 'old [workers]'" in line
+    assert json.loads(runner.invoke(app, ["streams", "--json"]).stdout)["unknown_groups"] == [{"stream": KEY, "group": "old [workers]"}]
+    checked = runner.invoke(app, ["doctor"]).stdout
+    (line,) = [line for line in checked.splitlines() if "old [workers]" in line]
+    assert line.startswith("! redis groups")
+    prepare(database, nothing)
+    assert "belongs to no stage" not in runner.invoke(app, ["streams", "--once"]).stdout + runner.invoke(app, ["doctor"]).stdout
+
+
+async def nothing(_assembled: App) -> None:
+    """Redis is empty, and stays so."""
 
 
 def test_a_stopped_stage_is_shown_and_resumed(runner: CliRunner, database: dict[str, str]) -> None:

@@ -38,7 +38,7 @@ async def make_it_worse() -> None:
         for mode in ("historical", "incremental"):
             metrics.POSTS_PARSED.labels(mode).inc()
             metrics.PARSING_DURATION.labels(mode).observe(90)
-        for tier, seconds in (("high", 200), ("normal", 2000), ("low", 20_000)):
+        for tier, seconds in (("high", 2000), ("normal", 4000), ("low", 20_000)):
             metrics.POST_LAG.labels(tier).observe(seconds)
         await asyncio.sleep(0.1)
 

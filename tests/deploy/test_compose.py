@@ -1,65 +1,18 @@
-"""compose.yaml and the Dockerfile, as an engine would read them."""
+"""The services of compose.yaml and the Dockerfile: names, limits, networks, volumes."""
 
 import re
-import subprocess
-import sys
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from telegram_assistant import __version__
-from telegram_assistant.features.operations.preparing import COMMANDS, NEEDS
-from telegram_assistant.settings import read_settings, variables
+from telegram_assistant.domain.media.showing import ThumbnailKey, ThumbnailSize
+from telegram_assistant.features.operations.preparing import NEEDS
+from telegram_assistant.features.operations.process_settings import DEFAULTS
+from telegram_assistant.settings import variables
+from telegram_assistant.stores.files import _thumbnail_path
 from testkit.checkouts import CHECKOUT
-
-DEFAULT = {"prepare", "migrate", "telethon-ingest", "worker", "api", "postgres", "redis"}
-PROFILES = {
-    "monitoring": {"prometheus", "grafana"},
-    "graph": {"neo4j"},
-    "vectors": {"qdrant"},
-    "crawler": {"crawler"},
-    "demo": {"demo"},
-    "commands": {"tga"},
-}
-ROLES = {"telethon-ingest": "ingest", "worker": "worker", "api": "api"}
-OURS = {*ROLES, "prepare", "migrate", "tga", "demo", "crawler"}
-MEGABYTES = {"m": 1, "g": 1024}
-
-type Service = dict[str, Any]
-
-
-@cache
-def services() -> dict[str, Service]:
-    """What podman-compose makes of the file, with all profiles."""
-    chosen = [word for profile in PROFILES for word in ("--profile", profile)]
-    command = [sys.executable, "-m", "podman_compose", "--dry-run", *chosen, "config"]
-    printed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True, timeout=60).stdout
-    found: dict[str, Service] = yaml.safe_load(printed)["services"]
-    return found
-
-
-@cache
-def whole() -> dict[str, Service]:
-    found: dict[str, Service] = yaml.safe_load((CHECKOUT / "compose.yaml").read_text(encoding="utf-8"))["services"]
-    return found
-
-
-def environment(service: Service) -> dict[str, str]:
-    return dict(service.get("environment", {}))
-
-
-def volumes(service: Service) -> dict[str, str]:
-    """Volume by the path where the container sees it."""
-    return {target: source for source, target in (volume.split(":")[:2] for volume in service.get("volumes", []))}
-
-
-def megabytes(service: Service) -> int:
-    limit = str(service["mem_limit"])
-    return int(limit[:-1]) * MEGABYTES[limit[-1]]
+from tests.deploy.composing import DEFAULT, OURS, PROFILES, ROLES, Service, environment, megabytes, mounts, services, volumes, whole
 
 
 def test_the_services_have_the_names_that_operators_know() -> None:
@@ -93,7 +46,8 @@ def test_our_image_has_the_version_of_the_program() -> None:
 
 def test_the_default_installation_fits_into_two_gigabytes() -> None:
     """Those that end have ended before the others begin."""
-    ended = {name for service in whole().values() for name, until in _awaited(service).items() if until == "service_completed_successfully"}
+    awaiting = [service for name, service in whole().items() if name in DEFAULT]
+    ended = {name for service in awaiting for name, until in _awaited(service).items() if until == "service_completed_successfully"}
     assert ended == {"prepare", "migrate"}
     assert sum(megabytes(whole()[name]) for name in DEFAULT - ended) <= 2048
     assert sum(megabytes(whole()[name]) for name in {*ended, "postgres", "redis"}) <= 2048
@@ -119,7 +73,7 @@ def test_our_services_run_as_a_user_without_rights() -> None:
 def test_services_that_stay_have_a_health_check_and_time_to_stop() -> None:
     grace = next(float(one.default) for one in variables() if one.name == "SHUTDOWN_GRACE_SECONDS")
     for name, service in whole().items():
-        if name not in {"prepare", "migrate", "tga"}:
+        if name not in {"prepare", "migrate", "tga", "demo-prepare"}:
             assert service["healthcheck"]["test"], name
     for name in ROLES:
         assert int(whole()[name]["stop_grace_period"].removesuffix("s")) > grace
@@ -144,50 +98,62 @@ def test_ports_are_published_on_this_machine_only() -> None:
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
+def test_no_block_of_the_readme_starts_two_services_on_one_port() -> None:
+    """Somebody who types a whole block must end with something that runs."""
+    start = (CHECKOUT / "README.md").read_text(encoding="utf-8").partition("\n## Start\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", start, re.DOTALL)
+    started = [re.findall(r"^docker compose up( -d)?(?: (\w+))?", block, re.MULTILINE) for block in blocks]
+    assert [len(lines) for lines in started] == [1, 1]
+    for lines in started:
+        names = [name for _, service in lines for name in ([service] if service else DEFAULT)]
+        ports = [port for name in names for port in whole()[name].get("ports", [])]
+        assert ports
+        assert len(ports) == len(set(ports))
+    assert "stop it before" in start
+
+
 def test_servers_are_reached_by_the_program_alone() -> None:
     assert {name for name, service in whole().items() if "data" in service.get("networks", [])} == {
         *ROLES,
-        *("migrate", "tga", "demo", "postgres", "redis", "neo4j", "qdrant"),
+        *("migrate", "tga", "postgres", "redis", "neo4j", "qdrant"),
     }
     assert {name for name, service in whole().items() if "crawling" in service.get("networks", [])} == {"worker", "crawler"}
 
 
-def reaching(name: str, service: Service, given: Mapping[str, str], secrets: Path) -> dict[str, str]:
-    """The environment in the container, where .env has the given values and `tga prepare` has run."""
-    folder = secrets / (COMMANDS if name == "tga" else ROLES[name])
-    fixed = {key: _interpolated(str(value), given) for key, value in environment(service).items()}
-    return {**given, **{key: value.replace("/secrets", str(folder)) for key, value in fixed.items()}}
+def test_the_processes_share_what_they_need_of_the_data_and_no_more() -> None:
+    """Ingest downloads, the worker sweeps, the api shows pictures and keeps their thumbnails, commands fetch models."""
+    files, thumbnails, models = {"/data/files": "files"}, {"/data/files/thumbs": "thumbnails"}, {"/data/models": "models"}
+    assert mounts("telethon-ingest") == {**files, "/data/spool": "spool"}
+    assert mounts("worker") == {**files, **thumbnails, "/data/models": "models:ro"}
+    assert mounts("api") == {"/data/files": "files:ro", **thumbnails, "/data/models": "models:ro"}
+    assert mounts("tga") == {**files, **thumbnails, **models}
+    assert _thumbnail_path(ThumbnailKey(bytes(32), ThumbnailSize.SMALL)).startswith("thumbs/")
 
 
-def _interpolated(text: str, given: Mapping[str, str]) -> str:
-    return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: given.get(found[1]) or found[2], text)
+def test_what_is_mounted_below_data_exists_in_the_image_so_that_its_user_may_write_there() -> None:
+    """An engine gives a new volume the owner of the folder in the image. A folder below a read-only one must exist beforehand."""
+    dockerfile = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
+    made = re.search(r"install -d -o 10001 -g 10001 (.*?)(?=\nENV)", dockerfile, re.DOTALL)
+    assert made is not None
+    mounted = {target for name in [*ROLES, "tga"] for target in mounts(name)}
+    assert mounted <= set(made[1].split())
+    image = dict(pair.split("=") for pair in re.findall(r"\b[A-Z_]+=\S+", re.findall(r"^ENV (HTTP_HOST.*)$", dockerfile, re.MULTILINE)[0]))
+    assert image == {name: default.removeprefix("-") for name, default in DEFAULTS.items() if default.startswith("-")}
 
 
-@pytest.mark.parametrize("name", [*ROLES, "tga"])
-def test_every_setting_in_env_reaches_the_process_that_needs_it(name: str, tmp_path: Path) -> None:
-    """A secret arrives as a file, and only where it is needed; everything else as it is."""
-    given = {one.name: f"given-{one.name.lower()}" for one in variables()}
-    place = COMMANDS if name == "tga" else ROLES[name]
-    for secret in NEEDS[place]:
-        (tmp_path / place).mkdir(exist_ok=True)
-        (tmp_path / place / secret.lower()).write_text(given.get(secret, ""), encoding="utf-8")
-    reached = reaching(name, whole()[name], given, tmp_path)
-    missing = set()
-    for one in variables():
-        file = reached.get(f"{one.name}_FILE")
-        if (Path(file).read_text(encoding="utf-8") if file else reached[one.name]) != given[one.name]:
-            missing.add(one.name)
-    kept_away = {secret for secret in NEEDS[COMMANDS] if secret in given and secret not in NEEDS[place]}
-    assert missing == kept_away | (set() if name in {"telethon-ingest", "tga"} else {"TELEGRAM_SESSION_STRING"})
-
-
-@pytest.mark.parametrize("name", [*ROLES, "tga", "migrate"])
-def test_a_container_sees_the_secrets_that_its_settings_name(name: str) -> None:
-    place = ROLES.get(name, COMMANDS)
-    service = whole()[name]
-    assert volumes(service)["/secrets"] == f"secrets-{place}"
-    named = {value.removeprefix("/secrets/").upper() for key, value in environment(service).items() if key.endswith("_FILE")}
-    assert named == {*NEEDS[place]} - {"POSTGRES_PASSWORD"}
+def test_the_demo_has_servers_and_secrets_of_its_own() -> None:
+    mine = PROFILES["demo"]
+    for name, service in whole().items():
+        named = {volume.split(":")[0] for volume in service.get("volumes", [])}
+        assert all(volume.startswith(("secrets-demo", "demo")) for volume in named) is (name in mine) or not named
+        assert ("demo" in service.get("networks", [])) is (name in mine - {"demo-prepare"})
+        assert set(_awaited(service)) <= (mine if name in mine else set(whole()) - mine)
+    assert volumes(whole()["demo"])["/secrets"] == volumes(whole()["demo-prepare"])["/prepare/commands"]
+    assert volumes(whole()["demo-postgres"])["/secrets"] == volumes(whole()["demo-prepare"])["/prepare/postgres"]
+    assert whole()["demo-prepare"]["command"][:2] == whole()["prepare"]["command"][:2]
+    assert {environment(whole()["demo"])["REDIS_URL"]} == {"redis://demo-redis:6379/0"}
+    assert "env_file" not in whole()["demo-prepare"]
+    assert all("/prepare" in mount for mount in whole()["demo-prepare"]["tmpfs"][-1:])  # the folders that nobody needs
 
 
 def test_prepare_writes_into_the_volumes_that_others_read() -> None:
@@ -195,15 +161,6 @@ def test_prepare_writes_into_the_volumes_that_others_read() -> None:
     made = re.search(r"install -d -o 10001 .*?(?=\nENV)", (CHECKOUT / "Dockerfile").read_text(encoding="utf-8"), re.DOTALL)
     assert made is not None
     assert set(re.findall(r"/prepare/(\w+)", made[0])) == set(NEEDS)
-
-
-def test_without_env_the_settings_of_a_role_are_valid(tmp_path: Path) -> None:
-    (tmp_path / "api").mkdir()
-    for secret in NEEDS["api"]:
-        (tmp_path / "api" / secret.lower()).write_text("postgresql://tga:secret@postgres:5432/tga", encoding="utf-8")
-    settings = read_settings(reaching("api", whole()["api"], {}, tmp_path))
-    assert settings.redis.url.get_secret_value() == "redis://redis:6379/0"
-    assert settings.database.url.get_secret_value().endswith("@postgres:5432/tga")
 
 
 def test_the_dashboards_and_the_rules_are_those_of_this_checkout() -> None:

@@ -8,6 +8,7 @@ import pytest
 from telegram_assistant.domain.diagnosis import Finding, Severity
 from telegram_assistant.domain.tenants.access import new_operator_key
 from telegram_assistant.features.operations.doctor import examine, examine_operator_key, examine_settings
+from telegram_assistant.pipeline import WITH_GRAPH
 from telegram_assistant.settings import read_settings
 from telegram_assistant.translation import say
 from testkit.engines import free_port
@@ -87,7 +88,7 @@ async def test_no_finding_holds_a_secret_and_all_are_said_in_russian() -> None:
         "GIGACHAT_AUTH_KEY": "hidden-gigachat",
         "GIGACHAT_CA_BUNDLE_FILE": "/nowhere/bundle.pem",
     }
-    found = [one async for one in examine(read_settings(environ))]
+    found = [one async for one in examine(read_settings(environ), stages=WITH_GRAPH)]
     wrong = {one.subject for one in found if one.verdict is Severity.BAD}
     assert {"postgres", "redis", "files", "neo4j", "vectors", "telegram application", "telegram sessions", "operator key"} <= wrong
     for one in found:
@@ -105,7 +106,7 @@ async def test_a_check_that_hangs_ends_and_the_others_are_told() -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         settings = read_settings({"DATABASE_URL": f"postgresql://tga@127.0.0.1:{free_port()}/tga", "REDIS_URL": f"redis://127.0.0.1:{port}/0"})
-        found = {one.subject: one async for one in examine(settings, max_seconds=2.0)}
+        found = {one.subject: one async for one in examine(settings, stages=WITH_GRAPH, max_seconds=2.0)}
     assert found["redis"].what.code == "check_too_slow"
     assert found["postgres"].what.code == "postgres_at_silent"
     assert found["python"].verdict is Severity.OK

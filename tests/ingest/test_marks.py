@@ -9,12 +9,14 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import ModeOverride, SchedulerPolicy, Settings
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
+from telegram_assistant.stores.redis.album_states import AlbumStates
 from telegram_assistant.stores.redis.marks import Marks
-from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
+from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE, forget_channel
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from testkit.factories import fresh_number
 from tests.conftest import Admin
+from tests.ingest.metering import counted, metric
 from tests.ingest.office import Office, open_office, simulated
 
 STATISTICS = {"median": 60.0, "p95": 120.0, "ewma": 60.0, "sample_count": 30, "window_days": 14, "calculated_at": "2026-11-01T00:00:00+00:00"}
@@ -45,20 +47,63 @@ async def test_unfollowing_deletes_the_marks_of_a_channel(office: Office, contro
     channel = simulated(control, posts=30)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
-    await marks.raise_high_water(channel_id, datetime.now(UTC))
-    await marks.set_low_water(channel_id, datetime.now(UTC))
-    await marks.lock_backfill(channel_id, "somebody#0001", instead_of=None)
+    other_id = ChannelId(channel_id * 10)  # its number begins alike
+    now = datetime.now(UTC)
+    for number in (channel_id, other_id):
+        await marks.raise_high_water(number, now, now=now)
+        await marks.set_low_water(number, now)
+        await marks.lock_backfill(number, "somebody#0001", instead_of=None)
+        for hours in (1, 2):
+            await marks.note_backfill_job(number, now - timedelta(hours=hours))
+        await AlbumStates(office.app.redis).note(number, 77, items=[1, 2])
+    others = await keys_of(office, other_id)
     await office.tick()
-    assert len(await kept(office, channel_id)) >= 3
+    assert len(await keys_of(office, channel_id)) >= len(others) == 7
     await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await office.tick()
-    assert await kept(office, channel_id) == []
+    assert await keys_of(office, channel_id) == []
+    assert await keys_of(office, other_id) == others
+    await marks.forget([other_id])
     await office.follow(channel)
     assert (await office.schedule_of(channel_id))["account_id"] == office.mine.account_id
 
 
-async def kept(office: Office, channel_id: int) -> list[bytes]:
-    return [key async for key in office.app.redis.scan_iter(f"*:{channel_id}")]
+async def keys_of(office: Office, channel_id: int) -> list[bytes]:
+    """Every key of the channel, also those with something after its number."""
+    return sorted([key async for key in office.app.redis.scan_iter(f"*:{channel_id}*") if str(channel_id) in key.decode().split(":")])
+
+
+async def test_the_age_of_a_mark_is_that_of_its_writing(marks: Marks) -> None:
+    """A run that reads a long window writes old moments, and works."""
+    channel_id, now = ChannelId(fresh_number()), datetime.now(UTC)
+    await marks.raise_high_water(channel_id, now - timedelta(hours=20), now=now - timedelta(minutes=9))
+    await marks.raise_high_water(channel_id, now - timedelta(hours=18), now=now - timedelta(minutes=3))
+    assert 180 <= counted("parser_hwm_age_seconds", channel_id) < 240
+    forget_channel(channel_id)
+    assert await marks.high_water([channel_id]) == {channel_id: (now - timedelta(hours=18)).replace(microsecond=0)}
+    assert 180 <= counted("parser_hwm_age_seconds", channel_id) < 240
+
+
+async def test_a_mark_that_no_run_raises_grows_old_although_runs_go_on(marks: Marks) -> None:
+    """A run that always fails at the same page reads those before it again and again."""
+    channel_id, now = ChannelId(fresh_number()), datetime.now(UTC)
+    await marks.raise_high_water(channel_id, now - timedelta(hours=18), now=now - timedelta(hours=2))
+    await marks.raise_high_water(channel_id, now - timedelta(hours=20), now=now)
+    await marks.raise_high_water(channel_id, now - timedelta(hours=18), now=now)
+    assert 7200 <= counted("parser_hwm_age_seconds", channel_id) < 7260
+    await marks.drop_high_water(channel_id)
+    assert metric("parser_hwm_age_seconds", channel_id) is None
+
+
+@pytest.mark.parametrize("written", [None, "gestern", "2026-11-01T00:00:00+00:00"])
+async def test_a_mark_whose_writing_is_unknown_is_as_old_as_what_it_says(office: Office, marks: Marks, written: str | None) -> None:
+    """A former version wrote it, or an operator did."""
+    channel_id, now = ChannelId(fresh_number()), datetime.now(UTC)
+    await office.app.redis.set(f"parse_hwm:{channel_id}", (now - timedelta(hours=1)).isoformat())
+    if written:
+        await office.app.redis.set(f"parse_hwm_written:{channel_id}", written)
+    await marks.high_water([channel_id])
+    assert 3600 <= counted("parser_hwm_age_seconds", channel_id) < 3660
 
 
 @pytest.mark.parametrize("has_news", [True, False])

@@ -103,7 +103,7 @@ async def test_the_cursor_never_moves_backwards(office: Office, control: Control
     assert coverage is not None
     assert (coverage.floor_id, coverage.newest_id, coverage.gaps) == (1, 30, ())
     for moment in (now, now - HOUR):
-        await marks.raise_high_water(channel_id, moment)
+        await marks.raise_high_water(channel_id, moment, now=now)
     assert await marks.high_water([channel_id]) == {channel_id: now}
     await marks.drop_high_water(channel_id)
 

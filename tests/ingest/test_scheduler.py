@@ -183,8 +183,8 @@ async def test_a_flood_of_five_hours_turns_health_stale_within_two_intervals(off
 async def test_a_channel_that_is_due_later_by_its_own_plan_keeps_health_ok(office: Office, control: Control, admin: Admin) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     await office.poll(channel_id)
-    await admin.execute("UPDATE poll_schedule SET last_polled_at = now() - interval '1 hour', next_poll_at = now() + interval '1 hour'")
     await office.tick()
+    await admin.execute("UPDATE poll_schedule SET last_polled_at = now() - interval '1 hour', next_poll_at = now() + interval '1 hour'")
     assert (await scheduler_health(office))["status"] == "ok"
     await admin.execute("UPDATE poll_schedule SET claimed = true")  # by a process that has died since
     assert (await scheduler_health(office))["status"] == "stale"

@@ -33,9 +33,9 @@ def connection(ingest: IngestStores, key: str, **environment: object) -> Telegra
 async def test_what_is_entered_is_used_for_the_next_connection(setup: OwnTelegramSetup, ingest: IngestStores, admin: Admin) -> None:
     own = connection(ingest, make_key())
     with pytest.raises(Conflicting):
-        await enter_application("12345", HASH, setup=setup, entered_by="Ева")
+        await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
     await own.report()
-    await enter_application(" 12345 ", HASH.upper(), setup=setup, entered_by="Ева")
+    await enter_application(" 12345 ", HASH.upper(), at_simulator=False, setup=setup, entered_by="Ева")
     await enter_proxy("http", "proxy.example", "8080", username="eva", password="сезам", setup=setup, entered_by="Ева")
     current = await own.current()
     assert (current.api_id, current.api_hash.get_secret_value()) == (12345, HASH)
@@ -54,7 +54,7 @@ async def test_what_is_entered_is_used_for_the_next_connection(setup: OwnTelegra
 async def test_the_environment_comes_first(setup: OwnTelegramSetup, ingest: IngestStores) -> None:
     key = make_key()
     await connection(ingest, key).report()
-    await enter_application("12345", HASH, setup=setup, entered_by="Ева")
+    await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
     own = connection(ingest, key, api_id=7, api_hash="of the environment")
     await own.report()
     assert (await own.current()).api_id == 7
@@ -64,7 +64,7 @@ async def test_the_environment_comes_first(setup: OwnTelegramSetup, ingest: Inge
 async def test_a_new_key_reseals_what_the_old_one_opens(setup: OwnTelegramSetup, ingest: IngestStores) -> None:
     old, new = make_key(), make_key()
     await connection(ingest, old).report()
-    await enter_application("12345", HASH, setup=setup, entered_by="Ева")
+    await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
     with pytest.raises(CannotStart):
         await connection(ingest, new).current()
     assert (await connection(ingest, f"{new},{old}").current()).api_id == 12345
@@ -75,7 +75,7 @@ async def test_only_the_operator_enters_anything(setup: OwnTelegramSetup, ingest
     await connection(ingest, make_key()).report()
     stranger = tenant_stores(pool, await make_tenant(system)).telegram_setup
     with pytest.raises(Forbidden):
-        await enter_application("12345", HASH, setup=stranger, entered_by="Адам")
+        await enter_application("12345", HASH, at_simulator=False, setup=stranger, entered_by="Адам")
     assert (await setup.get()).entered == {}
 
 
@@ -83,4 +83,15 @@ async def test_only_the_operator_enters_anything(setup: OwnTelegramSetup, ingest
 async def test_what_is_no_application_is_refused(setup: OwnTelegramSetup, ingest: IngestStores, api_id: str, api_hash: str) -> None:
     await connection(ingest, make_key()).report()
     with pytest.raises(Rejected):
-        await enter_application(api_id, api_hash, setup=setup, entered_by="Ева")
+        await enter_application(api_id, api_hash, at_simulator=False, setup=setup, entered_by="Ева")
+
+
+async def test_a_simulator_takes_any_hash_as_it_is_written(setup: OwnTelegramSetup, ingest: IngestStores) -> None:
+    own = connection(ingest, make_key())
+    await own.report()
+    await enter_application("1", " Any ", at_simulator=True, setup=setup, entered_by="Ева")
+    current = await own.current()
+    assert (current.api_id, current.api_hash.get_secret_value()) == (1, "Any")
+    for api_hash in ("", "  ", "x" * 201):
+        with pytest.raises(Rejected, match="a simulator takes any other"):
+            await enter_application("1", api_hash, at_simulator=True, setup=setup, entered_by="Ева")

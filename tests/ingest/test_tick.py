@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from telegram_assistant.errors import Flooded
 from telegram_assistant.ingest.reading.poll_pacing import PollPacing
 from telegram_assistant.settings import SchedulerPolicy, Settings
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
@@ -47,6 +48,51 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(o
     assert plan is not None
     assert plan.channels == 22
     assert timedelta(seconds=15) <= waits[0] < waits[1] <= timedelta(seconds=plan.max_seconds)
+
+
+async def test_a_flood_that_was_ended_by_hand_holds_no_channel_until_its_former_end(office: Office, control: Control, admin: Admin) -> None:
+    channel_id = await office.follow(simulated(control, posts=600, every=1200), history_days=7)
+    await office.poll(channel_id)
+    await office.tick()
+    assert await admin.fetchval("SELECT count(*) FROM backfills WHERE channel_id = $1 AND state = 'open'", channel_id) == 1
+    await admin.execute("UPDATE backfills SET next_try_at = now() + interval '1 day' WHERE state = 'open'")
+    await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
+    control.fail("messages.getHistory", code=420, message="FLOOD_WAIT_18000")
+    with pytest.raises(Flooded):
+        await office.reading.turn()
+    await office.tick()
+    assert await seconds_until_poll(admin, channel_id) > 17_000
+    await admin.execute("DELETE FROM account_limits WHERE account_id = $1", office.mine.account_id)
+    await office.tick()
+    plan = await office.app.system.schedule.plan_of(office.mine.account_id)
+    assert plan is not None
+    assert await seconds_until_poll(admin, channel_id) <= plan.max_seconds
+    assert await admin.fetchval("SELECT next_try_at <= now() FROM backfills WHERE channel_id = $1 AND state = 'open'", channel_id)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "UPDATE poll_schedule SET fail_count = 1 WHERE channel_id = $1",
+        "UPDATE channels SET parked_until = now() + interval '5 hours' WHERE channel_id = $1",
+        "UPDATE poll_schedule SET claimed = true WHERE channel_id = $1",
+        "UPDATE poll_schedule SET next_poll_at = 'infinity', claimed = true WHERE channel_id = $1",
+    ],
+    ids=["failing", "parked", "being read", "unfollowed while it was read"],
+)
+async def test_a_tick_pulls_no_channel_forward_that_waits_for_another_reason(office: Office, control: Control, admin: Admin, state: str) -> None:
+    channel_id = await office.follow(simulated(control, posts=3))
+    await office.poll(channel_id)
+    await office.tick()
+    await admin.execute("UPDATE poll_schedule SET next_poll_at = now() + interval '5 hours' WHERE channel_id = $1", channel_id)
+    await admin.execute(state, channel_id)
+    await office.tick()
+    assert await seconds_until_poll(admin, channel_id) > 17_000
+
+
+async def seconds_until_poll(admin: Admin, channel_id: int) -> float:
+    query = "SELECT extract(epoch FROM least(next_poll_at, now() + interval '1 day') - now()) FROM poll_schedule WHERE channel_id = $1"
+    return float(await admin.fetchval(query, channel_id))
 
 
 @pytest.mark.turns("PARSER_SCHEDULER_POLICY")

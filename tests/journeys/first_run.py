@@ -36,7 +36,7 @@ class Telegram:
 
 @contextmanager
 def telegram() -> Iterator[Telegram]:
-    with simulator("tiny", limits="telegram") as running, ControlClient(running.where["control"]) as control:
+    with simulator("tiny", limits="telegram") as running, running.control() as control:
         made: dict[str, int] = {}
         for way in WAYS:
             name = {"invite": "byInvite1"} if way == "invitation" else {"username": f"by_{way}_one"}

@@ -38,7 +38,7 @@ class Beginner:
 
 @pytest.fixture(scope="module")
 def telegram() -> Iterator[tuple[ControlClient, str]]:
-    with simulator("tiny") as running, ControlClient(running.where["control"]) as control:
+    with simulator("tiny") as running, running.control() as control:
         yield control, running.where["web"]
 
 

@@ -62,7 +62,7 @@ async def test_hwm_recovery_after_crash(office: Office, control: Control, admin:
     await admin.execute("UPDATE coverage SET verified = verified - int8multirange(int8range(150, 321)) WHERE channel_id = $1", channel_id)
     mark = await admin.fetchval("SELECT posted_at FROM posts WHERE channel_id = $1 AND message_id = 149", channel_id)
     marks = Marks(office.app.redis)
-    await marks.raise_high_water(channel_id, mark)
+    await marks.raise_high_water(channel_id, mark, now=datetime.now(UTC))
     assert await marks.high_water([channel_id]) == {channel_id: mark}
     await office.poll(channel_id)
     assert await office.stored(channel_id) == truth(channel)

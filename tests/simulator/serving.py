@@ -61,7 +61,7 @@ def tga_sim(folder: Path, *options: str) -> Iterator[Process]:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         addresses = json.loads(where.read_text(encoding="utf-8"))
-        with ControlClient(addresses["control"]) as control:
+        with ControlClient(addresses["control"], addresses["control_key"]) as control:
             yield Process(addresses, control, output, process.pid)
         process.terminate()
         assert process.wait(10) == 0

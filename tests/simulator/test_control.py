@@ -79,8 +79,7 @@ async def test_a_qr_code_is_accepted_through_the_control_port(tiny: Process) -> 
         assert (await waiting).phone == PHONE
     finally:
         await client.disconnect()
-    async with httpx.AsyncClient(base_url=tiny.where["control"]) as control:
-        again = await control.post("/login-tokens/accept", json={"phone": PHONE, "token": code.url})
+    again = send(tiny, "POST", "/login-tokens/accept", {"phone": PHONE, "token": code.url})
     assert again.json() == {"missing": "login token that could be accepted (AUTH_TOKEN_ALREADY_ACCEPTED)"}
 
 
@@ -112,16 +111,21 @@ async def test_a_qr_code_is_accepted_through_the_control_port(tiny: Process) -> 
     ],
 )
 def test_everything_the_help_lists_can_be_asked(tiny: Process, method: str, path: str, body: dict[str, Any]) -> None:
-    assert httpx.request(method, tiny.where["control"] + path, json=body).status_code == 200
+    assert send(tiny, method, path, body).status_code == 200
+
+
+def send(process: Process, method: str, path: str, body: dict[str, Any]) -> httpx.Response:
+    """The answer as it is, also a refusal."""
+    authorization = {"Authorization": f"Bearer {process.where['control_key']}"}
+    return httpx.request(method, process.where["control"] + path, json=body, headers=authorization)
 
 
 def test_mistakes_are_told_in_words(tiny: Process) -> None:
-    url = tiny.where["control"]
-    wrong = httpx.post(f"{url}/channels/{CITY}/posts", json={"txt": "?"})
+    wrong = send(tiny, "POST", f"/channels/{CITY}/posts", {"txt": "?"})
     assert wrong.status_code == 400
     assert wrong.json()["wrong"][0]["loc"] == ["txt"]
-    assert httpx.post(f"{url}/channels/5/posts", json={"text": "?"}).json() == {"missing": "channel 5"}
-    assert httpx.post(f"{url}/accounts", json={"phone": "1", "state": "tired"}).status_code == 404
+    assert send(tiny, "POST", "/channels/5/posts", {"text": "?"}).json() == {"missing": "channel 5"}
+    assert send(tiny, "POST", "/accounts", {"phone": "1", "state": "tired"}).status_code == 404
 
 
 def test_a_world_that_lives_posts_by_itself(tmp_path: Path) -> None:

@@ -83,6 +83,18 @@ async def test_neither_server_nor_folder_is_allowed_and_said() -> None:
     assert [finding.verdict for finding in await examine(FilesSettings())] == [Severity.OFF]
 
 
+async def test_a_process_that_only_shows_files_needs_to_keep_thumbnails_alone(tmp_path: Path) -> None:
+    """Its folder is read-only, except for thumbnails."""
+    settings = FilesSettings(folder=tmp_path)
+    (tmp_path / "doctor").write_text("in the way, as on a read-only disk", encoding="utf-8")
+    assert [finding.verdict for finding in await examine(settings)] == [Severity.BAD]
+    (found,) = await examine(settings, only_shows=True)
+    assert (found.verdict, found.what.code) == (Severity.OK, "files_shown")
+    (tmp_path / "thumbs/doctor").rmdir()
+    (tmp_path / "thumbs/doctor").write_text("in the way", encoding="utf-8")
+    assert [finding.verdict for finding in await examine(settings, only_shows=True)] == [Severity.BAD]
+
+
 @pytest.fixture(params=["s3", "folder"])
 def files(request: pytest.FixtureRequest, environ: dict[str, str], tmp_path: Path) -> Files:
     """Both places, one suite."""

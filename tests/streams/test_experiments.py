@@ -1,6 +1,7 @@
 """The failure experiments: what must not be lost, doubled or stranded, on Redis and on Valkey."""
 
 import asyncio
+import io
 import itertools
 import json
 import os
@@ -14,14 +15,18 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import PostParsed, PostTagged
 from telegram_assistant.reasons import quote
+from telegram_assistant.settings import TelemetrySettings
 from telegram_assistant.streams.entries import PAYLOAD
-from telegram_assistant.streams.keys import dead_key
+from telegram_assistant.streams.groups import UnknownGroup
+from telegram_assistant.streams.keys import dead_key, stream_key
 from telegram_assistant.streams.monitoring import trim
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import stage
+from telegram_assistant.telemetry.logging import configure_logging
 from testkit.engines import Engine
 from tests.streams.conftest import FAST, KEY, Bench, begun_are, counts, done_are, has, letters_are, none_pending, parsed, pending_are, publish, until
 
@@ -217,6 +222,23 @@ async def test_work_longer_than_the_lease_is_done_once_because_it_is_renewed(ben
         await asyncio.sleep(3.2)
         await until(lambda: none_pending(bench, "long"))
     assert sorted(runs) == list(range(1, 13))
+
+
+async def test_a_group_of_another_program_is_logged_once(bench: Bench) -> None:
+    @stage(consumes=PostParsed)
+    async def quick(_event: PostParsed) -> None: ...
+
+    for group in ("quick", "theirs"):
+        await bench.redis.xgroup_create(KEY, group, id="0", mkstream=True)
+        await bench.redis.xgroup_create(stream_key(PostParsed, Lane.BULK), group, id="0", mkstream=True)
+    warned: set[UnknownGroup] = set()
+    written = io.StringIO()
+    configure_logging(TelemetrySettings(), stream=written)
+    for _ in range(3):
+        await trim(bench.redis, [quick], 1, warned=warned)
+    lines = [line for line in written.getvalue().splitlines() if "unknown_group" in line]
+    assert len(lines) == 2
+    assert all("theirs" in line for line in lines)
 
 
 async def test_trimming_stops_at_the_oldest_that_is_needed_and_waits_for_missing_groups(bench: Bench) -> None:

@@ -1,5 +1,6 @@
 """Adding channels: fates of lines, trying again, roles, and what a large import costs."""
 
+import html
 import re
 from datetime import UTC, datetime
 from uuid import UUID
@@ -59,6 +60,23 @@ async def test_every_line_of_a_list_keeps_its_fate(owner: Browser, system: Syste
     await owner.open("./channels/add")
     await owner.submit("./channels/add", text=f"@Known_{tenant_id}\nhttps://example.com/x")
     assert "all 3" in (await owner.open("./channels/requests")).text  # the same lines again are the same lines
+
+
+async def test_a_waiting_request_is_expected_in_the_future(owner: Browser, stores: TenantStores, tenant_id: TenantId, admin: Admin) -> None:
+    """An account of the tenant works, so the first name is looked up at once, and the thousandth days later."""
+    running = "INSERT INTO telegram_accounts (tenant_id, state, lease_owner, lease_until) VALUES ($1, 'active', 'x#1', now() + interval '1 minute')"
+    await admin.execute(running, tenant_id)
+    await stores.requests.add([NewRequest(RequestKind.USERNAME, "first_name", WANTED)])
+    page = html.unescape((await owner.open("./channels/requests")).text)
+    assert "The last is expected at any moment." in page
+    line = page.partition('<li id="r-')[2]
+    assert "expected at any moment" in line
+    assert "ago" not in line.partition("</span></span>")[0]
+    await stores.requests.add([NewRequest(RequestKind.USERNAME, f"name_{number}", WANTED) for number in range(999)])
+    page = html.unescape((await owner.open("./channels/requests")).text)
+    last = re.search(r"The last is expected <time[^>]*>([^<]*)</time>", page)
+    assert last is not None
+    assert re.fullmatch(r"\d+ \w+( \d+)?, \d\d:\d\d", last[1])
 
 
 async def test_two_thousand_names_show_all_their_fates_page_by_page(owner: Browser, system: SystemStores, tenant_id: TenantId, admin: Admin) -> None:

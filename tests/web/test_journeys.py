@@ -114,9 +114,11 @@ async def test_the_operators_numbers_refresh_by_themselves_and_a_lost_server_is_
     async with open_tab(chromium, ENGLISH_DESKTOP, address) as page:
         base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
         await page.goto(f"{base}/operations")
+        await page.locator("#ended-processes summary").click()
         await expect(page.locator("#missing-worker")).to_have_count(0)
-        await admin.execute("UPDATE processes SET at = now() - interval '10 seconds'")
+        await admin.execute("UPDATE processes SET at = now() + CASE WHEN 'api' = ANY(roles) THEN 1 ELSE -1 END * interval '10 minutes'")
         await expect(page.locator("#missing-worker")).to_be_visible(timeout=15_000)
+        assert await page.locator("#ended-processes").evaluate("details => details.open")  # as the person left it
         assert await page.locator("[data-stale]").is_hidden()
         await page.context.set_offline(True)
         await expect(page.locator("[data-stale]")).to_be_visible(timeout=15_000)

@@ -112,6 +112,25 @@ async def test_without_ingest_or_worker_the_page_says_so(app: App, operator: Bro
     assert "No process runs the role worker." not in page
 
 
+async def test_processes_that_run_come_first_and_the_others_are_folded(app: App, operator: Browser, admin: Admin) -> None:
+    for instance, age in (("dead#1", 1200), ("first#1", 0), ("dead#2", 60), ("second#1", 0)):
+        await report(app, instance, "worker")
+        await admin.execute("UPDATE processes SET at = now() - make_interval(secs => $2) WHERE instance = $1", instance, age)
+    ended = ProcessReport(instance="ended#1", roles=("worker",), version="0.1.0", parts={}, metrics=Metrics(()), servers_away={})
+    await app.api.processes.report(ended, is_last=True)
+    page = (await operator.open("./operations")).text
+    card = page.partition('id="processes"')[2].partition("</section>")[0]
+    shown, _, folded = card.partition("<details")
+    assert re.findall(r"<b>([^<]+)</b>", shown) == ["first#1", "second#1"]
+    assert re.findall(r"<b>([^<]+)</b>", folded) == ["dead#2", "dead#1", "ended#1"]
+    assert "3 processes of the last hour no longer run" in folded
+    assert ("away 2" in folded, "stopped 1" in folded) == (True, True)
+    assert not folded.partition(">")[0].endswith("open")
+    await admin.execute("UPDATE processes SET at = now() - interval '1 minute'")
+    card = (await operator.open("./operations")).text.partition('id="processes"')[2].partition("</section>")[0]
+    assert card.partition("<details")[2].partition(">")[0].endswith("open")
+
+
 async def test_counts_are_added_up_over_workers_and_what_waits_is_not(app: App, operator: Browser) -> None:
     await report(app, "a#1", "worker", processed=1200, lag=3)
     await report(app, "b#1", "worker", processed=34, lag=3)

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from telegram_assistant.assembly import App
+from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.channels.channel_requests import RequestKind
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.operations import Control
@@ -86,8 +87,11 @@ async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_
     control.account(DIGITS, password=PASSWORD)
     async with running_ingest(database, sim):
         await shows(operator, "Seal and keep")
-        refused = await operator.submit("./setup/application", api_id="12345", api_hash="not a hash")
-        assert "Api_hash has 32 characters" in refused.text
+        assert "An api_hash has 32 characters: digits and letters a to f." in operator.page
+        assert "minlength" not in operator.page
+        for wrong in ("any", "not a hash"):
+            refused = await operator.submit("./setup/application", api_id="12345", api_hash=wrong)
+            assert "Api_hash has 32 characters" in refused.text
         assert (await operator.submit("./setup/application", api_id="12345", api_hash=API_HASH)).status_code == 303
         await shows(operator, "Application 12345", "Log in with a QR code")
         assert states(operator.page) == ["done", "now", "later", "later"]
@@ -103,6 +107,21 @@ async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_
     assert states(operator.page) == ["done", "done", "now", "later"]
     rows = str([list(row) for table in ("telegram_secrets", "login_attempts") for row in await admin.fetch(f"SELECT t::text FROM {table} t")])
     assert not [secret for secret in (API_HASH, PASSWORD, link.partition("=")[2]) if secret in rows or secret.encode().hex() in rows]
+
+
+@pytest.mark.turns("TELEGRAM_DC_ADDR")
+async def test_the_page_takes_what_the_documentation_of_the_simulator_enters(
+    installation: Settings, database: dict[str, str], sim: Simulator
+) -> None:
+    """docs/simulator.md: any api_id and hash. Where Telegram is asked, the page refuses the same with a reason, and not the browser without one."""
+    telegram = installation.telegram.model_copy(update={"dc_addr": "127.0.0.1", "dc_port": 8443})
+    async with running_ingest(database, sim), assemble(installation.model_copy(update={"telegram": telegram})) as app:
+        tenant = await app.system.tenants.ensure("default", is_operator=True)
+        async with member_browser(app, tenant.tenant_id) as browser:
+            await shows(browser, "which takes any number and any api_hash")
+            assert "minlength" not in browser.page
+            assert (await browser.submit("./setup/application", api_id="1", api_hash="any")).status_code == 303
+            await shows(browser, "Application 1")
 
 
 @pytest.mark.usefixtures("ingest_beside")

@@ -156,11 +156,19 @@ class StageResponse(ResponseModel):
     stopped: str | None
 
 
+class UnknownGroupResponse(ResponseModel):
+    """A consumer group that belongs to no stage of this program."""
+
+    stream: str
+    group: str
+
+
 class StagesResponse(ResponseModel):
-    """All stages, and the number of post revisions that have not passed the pipeline."""
+    """All stages, the number of post revisions that have not passed the pipeline, and consumer groups of other programs."""
 
     items: list[StageResponse]
     on_their_way: int
+    unknown_groups: list[UnknownGroupResponse]
 
 
 class FindingResponse(ResponseModel):

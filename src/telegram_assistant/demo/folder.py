@@ -20,7 +20,7 @@ NAME = "telegram-assistant-demo"
 MARKER, LOCK, PROCESSES = "demo.json", "lock", "processes.json"
 UNFINISHED = ".new"
 CONTENTS = (
-    *("redis", "postgres", "files", "spool", "models", "log", "journal", "simulator.pem", "simulator.json"),
+    *("redis", "postgres", "files", "spool", "models", "log", "journal", "simulator.pem", "simulator.json", "simulator.json" + UNFINISHED),
     *(PROCESSES, PROCESSES + UNFINISHED, MARKER + UNFINISHED, LOCK, MARKER),
 )
 """Everything that a demo creates in its folder. The marker goes last, so that an interrupted removal can be repeated."""

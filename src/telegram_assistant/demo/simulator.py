@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from telegram_assistant.demo.folder import DemoFolder
 from telegram_assistant.demo.processes import ChildProcesses, Program
@@ -31,6 +31,7 @@ class SimulatedTelegram(BaseModel):
     host: str
     ports: Mapping[int, int]
     control: str
+    control_key: str = Field(repr=False)
     web: str
     key: str
 
@@ -46,7 +47,8 @@ class SimulatedTelegram(BaseModel):
         address = urlsplit(self.control)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=CONTROL_SECONDS)
         try:
-            connection.request(method, path, json.dumps(body))
+            headers = {"Authorization": f"Bearer {self.control_key}", "Content-Type": "application/json"}
+            connection.request(method, path, json.dumps(body), headers)
             response = connection.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:

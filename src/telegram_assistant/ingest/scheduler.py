@@ -144,9 +144,11 @@ class Scheduler:
         await self._planning.give_accounts()
         if self._settings.policy is SchedulerPolicy.CLASSIC:
             await self._planning.due_at_once()
+            await self._planning.pull_forward()
             return
         loads = await self._planning.loads(now, hour_of_week(now.timestamp()))
         await self._planning.keep_plans([_plan_of(load) for load in loads], now)
+        await self._planning.pull_forward()
         await self._learn_hours(now)
 
     async def _learn_hours(self, now: datetime) -> None:

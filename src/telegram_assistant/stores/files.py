@@ -32,6 +32,7 @@ RETRY_AFTER_SECONDS = 15.0
 AT_ONCE_BYTES = 32 * 1024 * 1024
 """Larger files are uploaded in parts; a server keeps the parts of an aborted upload until its own rules remove them."""
 PIECE_BYTES = 1024 * 1024
+THUMBNAILS = "thumbs/"
 OURS = re.compile(r"media/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})")
 OUR_THUMBNAILS = re.compile(rf"thumbs/([0-9a-f]{{2}})/([0-9a-f]{{2}})/(\1\2[0-9a-f]{{60}})-({'|'.join(ThumbnailSize)})\.jpg")
 NOT_STORED = Reason("file_not_stored", "this file is not in the store")
@@ -140,7 +141,7 @@ class Files:
     async def listed_thumbnails(self, first_byte: int) -> AsyncIterator[ThumbnailKey]:
         """All thumbnails of files whose hash begins with this byte, in no particular order. Ignores objects with other names."""
         with _busy(self.where):
-            async for some in self._store.list(f"thumbs/{first_byte:02x}/"):
+            async for some in self._store.list(f"{THUMBNAILS}{first_byte:02x}/"):
                 for one in some:
                     if named := OUR_THUMBNAILS.fullmatch(one["path"]):
                         yield ThumbnailKey(bytes.fromhex(named[3]), ThumbnailSize(named[4]))
@@ -161,7 +162,7 @@ def _path(sha256: bytes) -> str:
 
 def _thumbnail_path(key: ThumbnailKey) -> str:
     name = key.sha256.hex()
-    return f"thumbs/{name[:2]}/{name[2:4]}/{name}-{key.size}.jpg"
+    return f"{THUMBNAILS}{name[:2]}/{name[2:4]}/{name}-{key.size}.jpg"
 
 
 @contextmanager
@@ -210,21 +211,21 @@ def _endpoint(settings: FilesSettings) -> str:
     return f"{parts.scheme}://{settings.bucket}.{parts.netloc}"
 
 
-async def examine(settings: FilesSettings) -> list[Finding]:
-    """Writes, reads and deletes one small file."""
+async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[Finding]:
+    """Writes, reads and deletes one small file. A process that only shows files must be able to keep thumbnails, and needs no more."""
     if settings.endpoint and not settings.bucket:
         what = Reason("one_set_without_other", "{present} is set and {missing} is not", present="S3_ENDPOINT", missing="S3_BUCKET")
         return [bad(SUBJECT, what, remedy=Reason("name_bucket", "name the bucket in S3_BUCKET"))]
     where = _where(settings)
-    path = f"doctor/{uuid.uuid4()}"
     try:
         store = _open(settings)
         if store is None:
             return [off(SUBJECT, Reason("files_off", "no S3_ENDPOINT and no FILES_DIR: no media are kept"))]
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            await store.put_async(path, b"doctor")
-            await (await store.get_async(path)).bytes_async()
-            await store.delete_async(path)
+            if only_shows and settings.folder and not settings.endpoint:
+                await _try_out(store, THUMBNAILS)
+                return [ok(SUBJECT, Reason("files_shown", "{where}; this process shows files, and keeps their thumbnails", where=where))]
+            await _try_out(store, "")
     except (PermissionDeniedError, UnauthenticatedError):
         remedy = Reason("check_bucket_key", "check S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, and that they may read, write and delete in the bucket")
         return [bad(SUBJECT, Reason("files_refuse_key", "{where} refuses the key", where=where), remedy=remedy)]
@@ -232,6 +233,13 @@ async def examine(settings: FilesSettings) -> list[Finding]:
         what = Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error))
         return [bad(SUBJECT, what, remedy=START_S3 if settings.endpoint else OPEN_FOLDER)]
     return [ok(SUBJECT, where)]
+
+
+async def _try_out(store: S3Store | LocalStore, folder: str) -> None:
+    path = f"{folder}doctor/{uuid.uuid4()}"
+    await store.put_async(path, b"doctor")
+    await (await store.get_async(path)).bytes_async()
+    await store.delete_async(path)
 
 
 def _reason(error: Exception) -> str:

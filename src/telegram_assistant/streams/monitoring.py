@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import RedisError
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.streams.acknowledging import RESTING
-from telegram_assistant.streams.groups import sources_of
+from telegram_assistant.streams.groups import UnknownGroup, groups_of, readers_of, sources_of, unknown_among
 from telegram_assistant.streams.keys import stopped_key, stream_keys, text_of
 from telegram_assistant.streams.stage import AnyStage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
@@ -65,7 +65,7 @@ async def measure_stages(redis: Redis, stages: Sequence[AnyStage], partitions: i
         sources = list(sources_of(stage, partitions))
         for lane in Lane:
             of_lane = [source for source in sources if source.lane is lane]
-            groups = [(source, await _group(redis, source.key, stage.name, await _groups_of(redis, source.key))) for source in of_lane]
+            groups = [(source, await _group(redis, source.key, stage.name, await groups_of(redis, source.key))) for source in of_lane]
             lengths = [await redis.xlen(source.key) for source in of_lane]
             oldest = min((group.oldest_ms for _, group in groups if group is not None and group.oldest_ms is not None), default=None)
             states.append(
@@ -110,28 +110,21 @@ async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _G
     )
 
 
-async def _groups_of(redis: Redis, key: str) -> list[Any]:
-    try:
-        found: list[Any] = await redis.xinfo_groups(key)
-    except ResponseError:  # the stream does not exist yet
-        return []
-    return found
+async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int, *, warned: set[UnknownGroup] | None = None) -> dict[str, int]:
+    """Trim entries that every group has finished, and nothing else. Skips a stream if one of its groups is missing.
 
-
-async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> dict[str, int]:
-    """Trim entries that every group has finished, and nothing else. Skips a stream if one of its groups is missing."""
-    readers: dict[str, list[str]] = {}
-    for stage in stages:
-        for source in sources_of(stage, partitions):
-            readers.setdefault(source.key, []).append(stage.name)
+    `warned`: the groups of other programs that the log has named already.
+    """
+    readers = readers_of(stages, partitions)
     trimmed: dict[str, int] = {}
     for key, expected in readers.items():
-        found = await _groups_of(redis, key)
+        found = await groups_of(redis, key)
         former = await _former_readers(redis, key, found, {stage.name for stage in stages} - set(expected))
         groups = [await _group(redis, key, name, found) for name in (*expected, *former)]
         if any(group is None for group in groups):
             continue
-        _warn_about_unknown_groups(key, found, {stage.name for stage in stages})
+        ours = [stage.name for stage in stages]
+        _warn_about_unknown_groups(unknown_among(key, found, ours), set() if warned is None else warned)
         lowest = min((group.needed_from for group in groups if group is not None), key=_sort_key)
         trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
@@ -156,11 +149,12 @@ async def _former_readers(redis: Redis, key: str, found: Sequence[Any], others: 
     return readers
 
 
-def _warn_about_unknown_groups(key: str, found: Sequence[Any], known: Collection[str]) -> None:
+def _warn_about_unknown_groups(unknown: Sequence[UnknownGroup], warned: set[UnknownGroup]) -> None:
     """Warn about groups that belong to none of our stages: trimming does not wait for them."""
-    for one in found:
-        if text_of(one["name"]) not in known:
-            log.warning("unknown_group", stream=key, group=text_of(one["name"]), why="it may miss entries: trimming does not wait for it")
+    for group in unknown:
+        if group not in warned:
+            log.warning("unknown_group", stream=group.stream, group=group.group, why="it may miss entries: trimming does not wait for it")
+    warned.update(unknown)
 
 
 def _sort_key(entry_id: str) -> tuple[int, int]:
@@ -186,6 +180,7 @@ def monitoring_loop(redis: Redis, stages: Sequence[AnyStage], partitions: int, h
     outage = OutageLog(PART)
 
     async def run(stopping: asyncio.Event) -> None:
+        warned: set[UnknownGroup] = set()
         while not stopping.is_set():
             try:
                 states = await measure_stages(redis, stages, partitions)
@@ -194,7 +189,7 @@ def monitoring_loop(redis: Redis, stages: Sequence[AnyStage], partitions: int, h
                     STAGE_LAG.labels(state.stage, state.lane).set(state.lag)
                     STAGE_PENDING.labels(state.stage, state.lane).set(state.pending)
                     STAGE_OLDEST.labels(state.stage, state.lane).set(state.oldest_seconds)
-                await trim(redis, stages, partitions)
+                await trim(redis, stages, partitions, warned=warned)
                 outage.recovered()
             except RedisError as error:
                 outage.failed(f"{type(error).__name__}: {error}")

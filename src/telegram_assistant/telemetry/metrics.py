@@ -208,7 +208,7 @@ LAST_SUCCESS = ChannelGauge(
 )
 HWM_AGE = ChannelAge(
     "parser_hwm_age_seconds",
-    "Age of the high-water mark of an unfinished run; absent if no run is unfinished.",
+    "Time since a run last raised the high-water mark of an unfinished channel; absent if no channel is unfinished.",
     bound=CHANNEL_BOUND,
     registry=REGISTRY,
 )

@@ -107,6 +107,7 @@ def environment(language: Language) -> Environment:
     made.globals |= {"static": static_url, "language": language.value}
     made.filters |= {
         "when": _when,
+        "is_soon": _is_soon,
         "exact": _exact,
         "clock": _clock,
         "day": _day,
@@ -172,6 +173,11 @@ def _when(moment: datetime) -> Markup:
     is_today = timedelta(0) <= age < TODAY
     shown = _ago(max(1, age // MINUTE), _reader.get().language) if is_today else f"{_day(moment)}, {_clock(moment)}"
     return _time(moment, shown, _reader.get().zone, _reader.get().language)
+
+
+def _is_soon(moment: datetime) -> bool:
+    """Whether an expected moment is less than a minute away, or over."""
+    return moment - _reader.get().now < MINUTE
 
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)

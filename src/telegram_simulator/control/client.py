@@ -10,8 +10,8 @@ import httpx
 class ControlClient:
     """Makes things happen in a simulator of another process."""
 
-    def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=url, timeout=30)
+    def __init__(self, url: str, key: str) -> None:
+        self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
 
     def __enter__(self) -> Self:
         return self

@@ -11,8 +11,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from telegram_simulator.control import seeing
+from telegram_simulator.control.access import ControlAccess
 from telegram_simulator.control.bodies import (
     AccountBody,
     AlbumBody,
@@ -40,6 +42,8 @@ from telegram_simulator.world.account import TROUBLES
 from telegram_simulator.world.post import Entity, Post
 
 HELP = """This is not Telegram. It is a simulator on your own machine, for tests and demonstrations.
+Requests need the header `Authorization: Bearer KEY` with the key of this start, except GET / and GET /key; changes also need
+`Content-Type: application/json`. tga-sim prints the key when it starts, or writes it into the file of --where.
 
 GET    /                         this text
 GET    /state                    counters: calls by account and method, errors, connections, waits, keys used twice
@@ -84,10 +88,11 @@ POST   /salt/rotate
 type Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def control_app(simulator: Simulator) -> Starlette:
-    """All of it, over HTTP."""
+def control_app(simulator: Simulator, *, key: str) -> ASGIApp:
+    """All of it, over HTTP, for those who send the key."""
     control = Control(simulator)
-    return Starlette(routes=[*_questions(simulator), *_people(control), *_apps(People(simulator)), *_posts(control), *_trouble(simulator, control)])
+    routes = [*_questions(simulator), *_people(control), *_apps(People(simulator)), *_posts(control), *_trouble(simulator, control)]
+    return ControlAccess(Starlette(routes=routes), key)
 
 
 def told[B: Body](body: type[B], act: Callable[[B, Request], Any]) -> Endpoint:

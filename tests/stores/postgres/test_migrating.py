@@ -10,10 +10,14 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
+from typer.testing import CliRunner
 
+from telegram_assistant.cli import app
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.diagnostics import examine
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.migrations.indexes import add_index
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, require_schema, revisions
@@ -32,6 +36,42 @@ async def test_migrating_again_changes_nothing_and_says_nothing(empty_database: 
     said.clear()
     assert await migrate(installation, tell=said.append) == first
     assert said == []
+
+
+async def test_a_schema_of_a_newer_release_is_named_and_left_as_it_is(empty_database: dict[str, str]) -> None:
+    """The older program runs on it; whoever has rolled back must know why its migrations do nothing."""
+    installation = read_settings(empty_database).database
+    await migrate(installation, tell=silent)
+    await execute(empty_database, "UPDATE alembic_version SET version_num = '9999'")
+    said: list[str] = []
+    schema = await migrate(installation, tell=said.append)
+    assert (schema.revision, schema.is_behind, schema.is_newer) == ("9999", False, True)
+    assert said == []
+    found = {finding.subject: finding for finding in await examine(installation)}
+    assert found["postgres schema"].verdict is Severity.WARNING
+    assert str(found["postgres schema"].what) == f"the schema is at 9999, newer than this program ({revisions()[-1]})"
+    assert [finding.verdict for subject, finding in found.items() if subject != "postgres schema"] == [Severity.OK] * (len(found) - 1)
+    assert {"postgres", "postgres api", "postgres system", "postgres ingest"} <= found.keys()
+    one_login = installation.model_copy(update={"url": installation.url, "system_url": None, "ingest_url": None})
+    assert [finding.subject for finding in await examine(one_login)] == ["postgres", "postgres schema", "postgres login"]
+
+
+async def test_tga_migrate_says_that_the_schema_is_newer(empty_database: dict[str, str]) -> None:
+    await migrate(read_settings(empty_database).database, tell=silent)
+    await execute(empty_database, "UPDATE alembic_version SET version_num = '9999'")
+    done = await asyncio.to_thread(CliRunner().invoke, app, ["migrate"], env=empty_database)
+    assert done.exit_code == 0
+    assert f"the schema is at 9999, newer than this program ({revisions()[-1]})" in " ".join(done.stdout.split())
+    quiet = await asyncio.to_thread(CliRunner().invoke, app, ["migrate", "--quiet"], env=empty_database)
+    assert (quiet.exit_code, quiet.stdout) == (0, "")
+
+
+async def execute(environ: dict[str, str], statement: str) -> None:
+    connection = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
 
 
 def test_migrations_are_named_after_the_chain_that_they_form() -> None:

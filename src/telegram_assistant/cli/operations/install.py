@@ -15,6 +15,7 @@ from telegram_assistant.domain.diagnosis import Finding, Severity, bad, ok, warn
 from telegram_assistant.errors import SettingsError
 from telegram_assistant.features.operations.doctor import examine, examine_machine, examine_running
 from telegram_assistant.features.operations.readiness import CheckedRole
+from telegram_assistant.pipeline import WITH_GRAPH
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.settings import Settings, effective, read_settings
 
@@ -47,7 +48,7 @@ def doctor(
     for finding in findings:
         show(finding)
     if settings is not None:
-        findings += asyncio.run(_examine(examine(settings), show))
+        findings += asyncio.run(_examine(examine(settings, stages=WITH_GRAPH), show))
     if settings is not None and production:
         if not as_json:
             console.print("\nThe running installation:")

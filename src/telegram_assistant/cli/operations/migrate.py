@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from telegram_assistant.cli.environment import console, group_or_exit, refuse
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres import migrating
@@ -25,4 +26,4 @@ def migrate(
         schema = asyncio.run(migrating.migrate(database, tell=tell))
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
-    tell(f"the schema is at {schema.revision}")
+    tell(words_of(schema.place))

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
-from telegram_assistant.cli.environment import console, refuse
+from telegram_assistant.cli.environment import complaints, console, refuse
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.preparing import prepare_secrets
+from telegram_assistant.settings import unknown_names
 
 
 def prepare(
@@ -20,4 +22,6 @@ def prepare(
         written = prepare_secrets(folder, database=database, environ=os.environ)
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
+    for sentence in unknown_names(os.environ, in_file=os.environ.keys()):  # of .env, which no other container sees as a whole
+        complaints.print(f"[yellow]warning[/] {escape(sentence)}", soft_wrap=True)
     console.print(f"written: {', '.join(written)}" if written else "all secrets exist")

@@ -15,6 +15,7 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.ingest.scheduler import scheduler_status
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.redis.marks import delete_all_high_water
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.telemetry.health import State
@@ -55,13 +56,27 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def reset() -> None:
-    """Delete scheduler:lock, scheduler:facts and every parse_hwm:* from Redis. Nothing is lost: PostgreSQL holds the coverage ledger."""
+    """Delete scheduler:lock, scheduler:facts and every parse_hwm:* from Redis. Nothing is lost: PostgreSQL holds the coverage ledger.
 
-    async def clear(assembled: App) -> tuple[bool, int]:
+    Channels that wait for the end of a flood which is over become due.
+    """
+
+    async def clear(assembled: App) -> tuple[bool, int, int]:
         had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()
-        marks = await delete_all_high_water(assembled.redis)
-        await record_operation(assembled, "reset_scheduler", "/scheduler", marks=marks)
-        return had_lock, marks
+        marks, pulled = await delete_all_high_water(assembled.redis), await assembled.system.planning.pull_forward()
+        await record_operation(assembled, "reset_scheduler", "/scheduler", marks=marks, pulled_forward=pulled)
+        return had_lock, marks, pulled
 
-    had_lock, marks = with_app(clear)
+    had_lock, marks, pulled = with_app(clear)
     console.print(f"{'The lock was deleted' if had_lock else 'There was no lock'}, and {marks} high-water marks.")
+    if pulled:
+        console.print(
+            words_of(
+                Reason(
+                    "channels_pulled_forward",
+                    "{count} channel waited for the end of a flood that is over, and is due now.",
+                    "{count} channels waited for the end of a flood that is over, and are due now.",
+                    count=pulled,
+                )
+            )
+        )

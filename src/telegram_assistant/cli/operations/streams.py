@@ -9,12 +9,14 @@ from rich.live import Live
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.answers import StageResponse, StagesResponse
+from telegram_assistant.cli.answers import StageResponse, StagesResponse, UnknownGroupResponse
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.pipeline import PIPELINE, WITH_GRAPH, stages_of
+from telegram_assistant.streams.groups import find_unknown_groups, readers_of
 from telegram_assistant.streams.monitoring import StageState, measure_stages, resume
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import relay_of
@@ -35,13 +37,17 @@ def show(
     async def watch(assembled: App) -> None:
         partitions = assembled.settings.streams.partitions
         states, waiting = await measure_stages(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()
+        unknown = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
         if as_json:
             items = [StageResponse.model_validate(one, from_attributes=True) for one in states]
-            print_json(StagesResponse(items=items, on_their_way=waiting))
+            groups = [UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown]
+            print_json(StagesResponse(items=items, on_their_way=waiting, unknown_groups=groups))
             return
         table = _table(states, waiting)
         if once or not console.is_terminal:
             console.print(table)
+            for group in unknown:
+                console.print(f"[yellow]![/] {words_of(group.what)} → {words_of(group.remedy)}", soft_wrap=True)
             return
         with Live(table, console=console, screen=True) as live:
             while True:

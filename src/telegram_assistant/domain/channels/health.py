@@ -9,8 +9,8 @@ from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.reasons import Reason
 
 PROMISED = {Priority.HIGH: timedelta(minutes=15), Priority.NORMAL: timedelta(minutes=30), Priority.LOW: timedelta(minutes=60)}
-"""How soon a new post is stored. With 1,000 channels, an account keeps the normal one for 99 of 100 posts (docs/scale.md). The ratios follow the
-weights of the priorities: four times the weight halves the wait."""
+"""How soon a new post is stored: the one promise of pages, documentation and alerts. With 1,000 channels, an account keeps it for 98 to 99.9 of
+100 posts (docs/scale.md). The ratios follow the weights of the priorities: four times the weight halves the wait."""
 
 
 class ChannelHealth(StrEnum):

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from telegram_assistant.ai import providers
@@ -17,6 +17,8 @@ from telegram_assistant.settings import EmbeddingSource, Settings
 from telegram_assistant.stores import files
 from telegram_assistant.stores.postgres import diagnostics as postgres
 from telegram_assistant.stores.redis import examination as redis
+from telegram_assistant.streams.groups import readers_of
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telegram import diagnostics as telegram
 from telegram_assistant.telegram import encryption
 from telegram_assistant.vectors import opening
@@ -26,13 +28,18 @@ MAX_SECONDS = 20.0
 """How long one check may take. The servers have shorter limits of their own; this one ends what hangs nevertheless."""
 
 
-async def examine(settings: Settings, *, max_seconds: float = MAX_SECONDS) -> AsyncIterator[Finding]:
-    """Checks this machine and all servers concurrently, and yields findings in a fixed order. No finding holds a secret."""
+async def examine(
+    settings: Settings, *, stages: Iterable[AnyStage], only_shows_files: bool = False, max_seconds: float = MAX_SECONDS
+) -> AsyncIterator[Finding]:
+    """Checks this machine and all servers concurrently, and yields findings in a fixed order. No finding holds a secret.
+
+    `stages`: those that this program knows, whether they are on or off. `only_shows_files`: this process does not store any.
+    """
     checks: Mapping[str, Awaitable[Sequence[Finding]]] = {
         "python": asyncio.to_thread(examine_machine),
         postgres.SUBJECT: postgres.examine(settings.database),
-        redis.SUBJECT: redis.examine(settings.redis),
-        files.SUBJECT: files.examine(settings.files),
+        redis.SUBJECT: redis.examine(settings.redis, readers_of(stages, settings.streams.partitions)),
+        files.SUBJECT: files.examine(settings.files, only_shows=only_shows_files),
         "neo4j": graph.examine(settings.graph),
         opening.SUBJECT: opening.examine(settings.vectors, settings.ai.embeddings_model_in_force),
         sandbox_check.READERS: sandbox_check.examine(settings.crawl),

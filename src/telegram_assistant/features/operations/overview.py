@@ -98,6 +98,15 @@ class Overview:
     jobs: Mapping[str, JobRun]
     parked: tuple[Parked, ...]
 
+    @property
+    def running(self) -> tuple[ProcessOverview, ...]:
+        return tuple(one for one in self.processes if one.state is ProcessState.RUNNING)
+
+    @property
+    def ended(self) -> tuple[ProcessOverview, ...]:
+        """Processes of the last hour that no longer run."""
+        return tuple(one for one in self.processes if one.state is not ProcessState.RUNNING)
+
     def waiting(self, queue: Queue) -> tuple[BacklogEntry, ...]:
         return tuple(one for one in self.backlog if one.queue is queue)
 
@@ -106,8 +115,10 @@ class Overview:
 
 
 async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...]:
-    """Returns every process of the last hour."""
-    return tuple(ProcessOverview(one, _state(one)) for one in await processes.all())
+    """Returns every process of the last hour: those that run first, the others as they were last heard."""
+    states = list(ProcessState)
+    known = [ProcessOverview(process, _state(process)) for process in await processes.all()]
+    return tuple(sorted(known, key=lambda one: (states.index(one.state), 0 if one.state is ProcessState.RUNNING else one.process.age_seconds)))
 
 
 def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ COMMANDS = "commands"
 """The folder of the operator's commands, which need every secret."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     COMMANDS: (*MADE, *LOGINS),
+    "migrate": (*LOGINS,),
     "api": ("DATABASE_URL", "SECRET_KEY", "OPERATOR_KEY"),
     "worker": ("DATABASE_URL", "DATABASE_SYSTEM_URL", "SECRET_KEY", "OPERATOR_KEY"),
     "ingest": ("DATABASE_URL", "DATABASE_INGEST_URL", "SESSION_ENCRYPTION_KEY", "OPERATOR_KEY"),

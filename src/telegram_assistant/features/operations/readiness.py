@@ -193,7 +193,9 @@ def _partly_read(metrics: Metrics) -> Finding:
     subject, age = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
     if not age:
         return ok(subject, Reason("nothing_partly_read", "no channel is partly read"))
-    said = Reason("partly_read", "a channel has been partly read for {age:.0f} s; up to {limit:.0f} s is normal", age=age, limit=MAX_HWM_AGE_SECONDS)
+    said = Reason(
+        "partly_read", "a partly read channel was not read further for {age:.0f} s; up to {limit:.0f} s is normal", age=age, limit=MAX_HWM_AGE_SECONDS
+    )
     remedy = Reason("next_run_continues", "its next run continues where the last one ended; `tga channels coverage` shows why it has not")
     if age < MAX_HWM_AGE_SECONDS:
         return ok(subject, said)

@@ -71,8 +71,14 @@ async def sendable_posts[T: SourcePost](posts: Sequence[T], *, stores: TenantSto
 
 def passages_of(posts: Sequence[SourcePost]) -> str:
     """The posts under the numbers by which a provider cites them."""
-    headed = [(f"{one.channel[:MAX_TITLE_CHARACTERS]}, {one.posted_at:%Y-%m-%d}", one.text) for one in posts]
-    return numbered(headed, max_characters=MAX_SENT_CHARACTERS)
+    return numbered([(_heading(post), post.text) for post in posts], max_characters=MAX_SENT_CHARACTERS)
+
+
+def _heading(post: SourcePost) -> str:
+    """Channel and day; the day alone if the title, or the title and the text together, speak to a model: strangers choose titles, too."""
+    title, day = post.channel[:MAX_TITLE_CHARACTERS], f"{post.posted_at:%Y-%m-%d}"
+    heading = f"{title}, {day}"
+    return day if addresses_model(title) or addresses_model(f"{heading}\n{post.text}") else heading
 
 
 def cited_posts(posts: Sequence[SourcePost]) -> list[CitedPost]:

@@ -215,7 +215,7 @@ class Poller:
             await self._land(run, page, page.posts, None, ends=last)
             edge = page.proven.high
             if not last:
-                await self._marks.raise_high_water(run.channel.channel_id, max(post.posted_at for post in page.posts))
+                await self._marks.raise_high_water(run.channel.channel_id, max(post.posted_at for post in page.posts), now=self._clock())
 
     async def _land(
         self, run: PollRun, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool, shown: ObservedPage | None = None

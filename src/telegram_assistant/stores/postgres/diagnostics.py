@@ -67,16 +67,17 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
         wrong = await _too_strong(connection, subject, DatabaseLogin.API) or await _schema(connection, ROLES_OF[DatabaseLogin.API])
         if wrong:
             return wrong
+        newer = await _newer_schema(connection, ROLES_OF[DatabaseLogin.API])
         if not await may_take(connection, SYSTEM):
             what = Reason(
                 "login_only_requests", "{login} serves requests only; worker and ingest need DATABASE_SYSTEM_URL and DATABASE_INGEST_URL", login=name
             )
-            return [ok(subject, what)]
+            return [*newer, ok(subject, what)]
     finally:
         await connection.close(timeout=5)
     what = Reason("login_does_everything", "{login} does everything, so a hole in the API reads every tenant and the sealed sessions", login=name)
     remedy = Reason("separate_logins", "set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; one person may do without")
-    return [warning(subject, what, remedy=remedy)]
+    return [*newer, warning(subject, what, remedy=remedy)]
 
 
 async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> list[Finding]:
@@ -90,17 +91,18 @@ async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> li
         wrong = await _too_strong(connection, subject, login) or await _schema(connection, wanted)
         if wrong:
             return wrong
+        newer = await _newer_schema(connection, wanted) if login is DatabaseLogin.API else []
         more = sorted(await granted_roles(connection, name) - wanted)
     finally:
         await connection.close(timeout=5)
     if more:
         what = Reason("login_too_strong", "the login {login} may become {roles}, which it must not", login=name, roles=", ".join(more))
-        return [bad(subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it takes that away"))]
+        return [*newer, bad(subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it takes that away"))]
     shared = [other.value for other in DatabaseLogin if other is not login and settings.name_of(other) == name]
     if shared:
         what = Reason("login_is_shared", "{login} is the login of {others} too", login=name, others=", ".join(shared))
-        return [warning(subject, what, remedy=Reason("own_login", "set {variable} to a login of its own", variable=login.variable))]
-    return [ok(subject, Reason("login_may", "{login} {may}", login=name, may=MAY[login]))]
+        return [*newer, warning(subject, what, remedy=Reason("own_login", "set {variable} to a login of its own", variable=login.variable))]
+    return [*newer, ok(subject, Reason("login_may", "{login} {may}", login=name, may=MAY[login]))]
 
 
 async def _connect(settings: DatabaseSettings, login: DatabaseLogin) -> "asyncpg.Connection[asyncpg.Record] | Finding":
@@ -155,6 +157,15 @@ async def _schema(connection: Connection, wanted: frozenset[str]) -> list[Findin
         what = Reason("schema_behind", "the schema is at {revision}, this version needs {head}", revision=schema.revision or "–", head=schema.head)
         return [bad(f"{SUBJECT} schema", what, remedy=MIGRATE)]
     return []
+
+
+async def _newer_schema(connection: Connection, wanted: frozenset[str]) -> list[Finding]:
+    """Tells who has rolled back the program that the database has not gone back with it."""
+    schema = await schema_of(connection, role=min(wanted - {TENANT}))
+    if not schema.is_newer:
+        return []
+    remedy = Reason("run_newer_program", "run the release that has migrated it; this one works meanwhile, and migrates nothing")
+    return [warning(f"{SUBJECT} schema", schema.place, remedy=remedy)]
 
 
 async def _notifications(connection: Connection) -> list[Finding]:

@@ -24,6 +24,20 @@ class Schema:
     head: str
     is_behind: bool
 
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer release has migrated the database. This one runs on it, and has nothing to migrate."""
+        return self.revision is not None and self.revision not in revisions()
+
+    @property
+    def place(self) -> Reason:
+        """Where the schema is, for people."""
+        if self.is_newer:
+            return Reason(
+                "schema_newer", "the schema is at {revision}, newer than this program ({head})", revision=self.revision or "", head=self.head
+            )
+        return Reason("schema_at", "the schema is at {revision}", revision=self.revision or "–")
+
 
 @cache
 def revisions() -> tuple[str, ...]:

@@ -9,17 +9,19 @@ from telegram_assistant.domain.diagnosis import Finding, bad, clock_skew, ok, wa
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 from telegram_assistant.stores.redis.client import connect_to
+from telegram_assistant.streams.groups import Readers, find_unknown_groups
 
 OLDEST_VERSION = (7, 0)
 SUBJECT = "redis"
 
 
-async def examine(settings: RedisSettings) -> list[Finding]:
-    """One finding if Redis cannot be used; otherwise one for the server and one per problem."""
+async def examine(settings: RedisSettings, readers: Readers) -> list[Finding]:
+    """One finding if Redis cannot be used; otherwise one for the server and one per problem. `readers`: the stages of each stream."""
     where = location_of(settings.url)
     try:
         async with connect_to(settings) as redis:
-            return await _look(redis, where)
+            unknown = await find_unknown_groups(redis, readers)
+            return await _look(redis, where) + [warning(f"{SUBJECT} groups", group.what, remedy=group.remedy) for group in unknown]
     except AuthenticationError:
         what = Reason("redis_refuses_password", "Redis at {where} refuses the password", where=where)
         return [bad(SUBJECT, what, remedy=Reason("correct_redis_password", "correct the password in REDIS_URL"))]

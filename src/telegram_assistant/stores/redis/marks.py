@@ -5,6 +5,7 @@ that cannot be read or written is logged once and is no error.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
@@ -27,12 +28,18 @@ STATISTICS_SECONDS = 3600
 DAY_SECONDS = 86_400
 LOCK_SECONDS = 3600
 JOB_STEP_SECONDS = 600
+WRITTEN_SECONDS = 30 * DAY_SECONDS
+KINDS = ("parse_hwm", "parse_hwm_written", "low_watermark", "interarrival_stats", "lock:backfill")
+"""The keys of a channel: kind:CHANNEL."""
+KINDS_OF_MANY = ("backfill_job", "album")
+"""Those of which a channel has several: kind:CHANNEL:NUMBER."""
 
 # Times in one format compare as text; a value that is no time is overwritten.
 RAISE = """
 local old = redis.call('GET', KEYS[1])
 if old and string.match(old, '^%d%d%d%d%-%d%d%-%d%dT') and old >= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
+redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
 return 1
 """
 LOCK = """
@@ -59,7 +66,7 @@ class _StoredStatistics(BaseModel):
 
 
 class Marks:
-    """One per process. `parser_hwm_age_seconds` shows each high-water mark that is read or written here."""
+    """One per process. `parser_hwm_age_seconds` shows for each high-water mark that is read or written here how long ago it was raised."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -79,25 +86,44 @@ class Marks:
                 if moment is None:
                     HWM_AGE.forget(one)
                 else:
-                    HWM_AGE.since(one, moment.timestamp())
                     marks[one] = moment
+        await self._show_ages(marks)
         return marks
 
-    async def raise_high_water(self, channel_id: ChannelId, moment: datetime) -> None:
-        """Raises the mark; it never moves backwards."""
-        raised = await self._try(self._raise(keys=[f"parse_hwm:{channel_id}"], args=[_text(moment)]))
+    async def _show_ages(self, marks: Mapping[ChannelId, datetime]) -> None:
+        """A mark whose writing is not known is as old as the moment that it names, which is never later."""
+        channel_ids = list(marks)
+        for first in range(0, len(channel_ids), MAX_AT_ONCE):
+            some = channel_ids[first : first + MAX_AT_ONCE]
+            texts = await self._try(self._redis.mget([f"parse_hwm_written:{channel_id}" for channel_id in some])) or [None] * len(some)
+            for channel_id, text in zip(some, texts, strict=True):
+                written_at = None if text is None else _moment(channel_id, text)
+                HWM_AGE.since(channel_id, max(marks[channel_id], written_at or marks[channel_id]).timestamp())
+
+    async def raise_high_water(self, channel_id: ChannelId, moment: datetime, *, now: datetime) -> None:
+        """Raises the mark; it never moves backwards. Remembers when it was raised, also for the next process that shows its age."""
+        keys = [f"parse_hwm:{channel_id}", f"parse_hwm_written:{channel_id}"]
+        raised = await self._try(self._raise(keys=keys, args=[_text(moment), _text(now), WRITTEN_SECONDS]))
         if raised != 0:
-            HWM_AGE.since(channel_id, moment.timestamp())
+            HWM_AGE.since(channel_id, now.timestamp())
 
     async def drop_high_water(self, channel_id: ChannelId) -> None:
         HWM_AGE.forget(channel_id)
-        await self._try(self._redis.delete(f"parse_hwm:{channel_id}"))
+        await self._try(self._redis.delete(f"parse_hwm:{channel_id}", f"parse_hwm_written:{channel_id}"))
 
     async def forget(self, channel_ids: Sequence[ChannelId]) -> bool:
         """Deletes all marks of channels that nobody follows any more. Returns False if Redis does not answer."""
-        kinds = ("parse_hwm", "low_watermark", "interarrival_stats", "lock:backfill")
-        deleted = await self._try(self._redis.delete(*(f"{kind}:{one}" for kind in kinds for one in channel_ids)))
-        return deleted is not None
+        deleted = await self._try(self._redis.delete(*(f"{kind}:{one}" for kind in KINDS for one in channel_ids)))
+        return deleted is not None and await self._try(self._forget_many({str(one) for one in channel_ids})) is not None
+
+    async def _forget_many(self, channel_ids: AbstractSet[str]) -> int:
+        """Looks through all keys once, whatever the number of channels: their numbers are known to the keys only."""
+        deleted = 0
+        for kind in KINDS_OF_MANY:
+            async for key in self._redis.scan_iter(f"{kind}:*", count=MAX_AT_ONCE):
+                if text_of(key).split(":")[1] in channel_ids:
+                    deleted += await self._redis.delete(key)
+        return deleted
 
     async def set_low_water(self, channel_id: ChannelId, moment: datetime) -> None:
         await self._try(self._redis.set(f"low_watermark:{channel_id}", _text(moment), ex=DAY_SECONDS))

@@ -155,7 +155,11 @@ async function refresh() {
     if (answer.ok) text = await answer.text();
   } catch { /* said below */ }
   document.querySelector("[data-stale]").hidden = text !== null;
-  if (text !== null) htmx.swap({ text, target: numbers, sourceElement: numbers, swap: "innerMorph" });
+  if (text === null) return;
+  // What the person has opened or closed stays so.
+  const folds = Array.from(numbers.querySelectorAll("details[id]"), (fold) => [fold.id, fold.open]);
+  await htmx.swap({ text, target: numbers, sourceElement: numbers, swap: "innerMorph" });
+  for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
 }
 if (numbers) {
   setInterval(refresh, 5000);

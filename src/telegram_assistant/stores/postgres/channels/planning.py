@@ -114,10 +114,25 @@ RETURNING channel_id
 """
 
 # An account that Telegram makes wait reads none of its channels, whenever they are due.
+BLOCKED = f"SELECT account_id FROM account_limits WHERE method IN ('{HISTORY.method}', '{CONNECT.method}') AND blocked_until > "
+
+# Channels and jobs are put back until the end of a flood. Nothing else makes a channel that does not fail wait for longer than its account's plan.
+PULL_CHANNELS = f"""
+UPDATE poll_schedule s SET next_poll_at = greatest(now(), s.last_polled_at + make_interval(secs => p.longest_seconds))
+FROM account_plans p, channels c
+WHERE p.account_id = s.account_id AND c.channel_id = s.channel_id AND s.account_id NOT IN ({BLOCKED} now())
+  AND c.parked_until IS NULL AND s.fail_count = 0 AND NOT s.claimed AND s.next_poll_at < 'infinity'
+  AND s.next_poll_at > greatest(now(), s.last_polled_at + make_interval(secs => p.longest_seconds)) + make_interval(secs => $1)
+"""
+PULL_BACKFILLS = f"""
+UPDATE backfills SET next_try_at = now()
+WHERE state = 'open' AND attempts = 0 AND next_try_at > now() + make_interval(secs => $1) AND account_id NOT IN ({BLOCKED} now())
+"""
+LONGER_SECONDS, MAX_PAUSE_SECONDS = 60.0, 3600.0
+"""Until then a channel, or a job of the past, is left as it is."""
+
 SURVEY = f"""
-WITH told_to_wait AS (
-    SELECT DISTINCT account_id FROM account_limits WHERE method IN ('{HISTORY.method}', '{CONNECT.method}') AND blocked_until > $2
-),
+WITH told_to_wait AS (SELECT DISTINCT account_id FROM ({BLOCKED} $2) waiting),
 previews AS (SELECT coalesce(bool_or(next_request_at > $2 + interval '1 minute'), false) AS told_to_wait FROM preview_reader)
 SELECT count(*) AS active, count(*) FILTER (WHERE s.fail_count > 0) AS failing,
        count(*) FILTER (WHERE s.account_id IS NULL AND w.channel_id IS NULL) AS without_account,
@@ -206,6 +221,13 @@ class Planning:
                   AND s.fail_count = 0 AND s.next_poll_at BETWEEN now() AND now() + interval '1 day' AND s.last_polled_at IS NOT NULL
                 """
             )
+
+    async def pull_forward(self) -> int:
+        """Makes channels and backfills due that wait for the end of a flood which is over. Returns the number of channels."""
+        async with self._transactions.begin() as connection:
+            pulled = await connection.execute(PULL_CHANNELS, LONGER_SECONDS)
+            await connection.execute(PULL_BACKFILLS, MAX_PAUSE_SECONDS)
+        return int(pulled.removeprefix("UPDATE "))
 
     async def unfollowed(self) -> list[ChannelId]:
         """Channels with an account that nobody follows any more, except those whose last run is still going."""

@@ -35,7 +35,13 @@ async def show_login(view: TenantView) -> Content | Response:
 async def enter_application(view: TenantView) -> Content | Response:
     api_id = view.text("api_id")
     try:
-        await telegram_setup.enter_application(api_id, view.text("api_hash"), setup=view.stores.telegram_setup, entered_by=view.person.name)
+        await telegram_setup.enter_application(
+            api_id,
+            view.text("api_hash"),
+            at_simulator=_is_at_simulator(view),
+            setup=view.stores.telegram_setup,
+            entered_by=view.person.name,
+        )
     except Rejected as error:
         return {**await _content(view), "error": error.reason, "refused": "application", "api_id": api_id}
     return go(view.url("/setup"))
@@ -99,11 +105,16 @@ async def _content(view: TenantView) -> Content:
         "has_previews": settings.previews.enabled,
         "joins_per_day": settings.parser.joins_per_day,
         "shares_secret": bool(settings.web.secret_key.get_secret_value()),
+        "is_at_simulator": _is_at_simulator(view),
         "proxy_kinds": tuple(one.value for one in ProxyType),
         "error": None,
         "refused": "",
         "api_id": "",
     }
+
+
+def _is_at_simulator(view: TenantView) -> bool:
+    return bool(view.app.settings.telegram.dc_addr)
 
 
 def _login_content(status: LoginStatus) -> dict[str, object]:

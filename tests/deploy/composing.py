@@ -1,0 +1,84 @@
+"""compose.yaml as an engine would read it."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from telegram_assistant.features.operations.preparing import COMMANDS
+from testkit.checkouts import CHECKOUT
+
+DEFAULT = {"prepare", "migrate", "telethon-ingest", "worker", "api", "postgres", "redis"}
+PROFILES = {
+    "monitoring": {"prometheus", "grafana"},
+    "graph": {"neo4j"},
+    "vectors": {"qdrant"},
+    "crawler": {"crawler"},
+    "demo": {"demo", "demo-prepare", "demo-postgres", "demo-redis"},
+    "commands": {"tga"},
+}
+ROLES = {"telethon-ingest": "ingest", "worker": "worker", "api": "api"}
+OURS = {*ROLES, "prepare", "migrate", "tga", "demo", "demo-prepare", "crawler"}
+PLACES = {**ROLES, "tga": COMMANDS, "migrate": "migrate"}
+"""The folder of secrets of each service."""
+MEGABYTES = {"m": 1, "g": 1024}
+
+type Service = dict[str, Any]
+
+
+@cache
+def services() -> dict[str, Service]:
+    """What podman-compose makes of the file, with all profiles."""
+    chosen = [word for profile in PROFILES for word in ("--profile", profile)]
+    command = [sys.executable, "-m", "podman_compose", "--dry-run", *chosen, "config"]
+    printed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True, timeout=60).stdout
+    found: dict[str, Service] = yaml.safe_load(printed)["services"]
+    return found
+
+
+@cache
+def whole() -> dict[str, Service]:
+    found: dict[str, Service] = yaml.safe_load((CHECKOUT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    return found
+
+
+def environment(service: Service) -> dict[str, str]:
+    return dict(service.get("environment", {}))
+
+
+def volumes(service: Service) -> dict[str, str]:
+    """Volume by the path where the container sees it."""
+    return {target: source for source, target in (volume.split(":")[:2] for volume in service.get("volumes", []))}
+
+
+def megabytes(service: Service) -> int:
+    limit = str(service["mem_limit"])
+    return int(limit[:-1]) * MEGABYTES[limit[-1]]
+
+
+def mounts(name: str) -> dict[str, str]:
+    """What a service sees of /data, with `ro` after what it only reads."""
+    found = [volume.split(":") for volume in whole()[name].get("volumes", [])]
+    return {target: ":".join([source, *mode]) for source, target, *mode in found if target.startswith("/data")}
+
+
+def reaching(name: str, service: Service, given: Mapping[str, str], secrets: Path) -> dict[str, str]:
+    """The environment in the container, where .env has the given values and `tga prepare` has run."""
+    folder = secrets / PLACES[name]
+    fixed = {key: _interpolated(str(value), given) for key, value in environment(service).items()}
+    return {key: value.replace("/secrets", str(folder)) for key, value in fixed.items()}
+
+
+def _interpolated(text: str, given: Mapping[str, str]) -> str:
+    """After `:-` the default stands in for an empty value, too; after `-` only for a missing one."""
+
+    def value_of(match: re.Match[str]) -> str:
+        name, colon, default = match.groups()
+        return (given.get(name) or default) if colon else given.get(name, default)
+
+    return re.sub(r"\$\{(\w+)(:?)-([^}]*)\}", value_of, text)

@@ -41,9 +41,9 @@ def own_redis(tmp_path: Path) -> Iterator[Engine]:
 )
 async def test_a_server_that_would_lose_events_is_found(environ: dict[str, str], own_redis: Engine, name: str, value: str, subject: str) -> None:
     settings = read_settings({**environ, "REDIS_URL": own_redis.url}).redis
-    assert [finding.verdict for finding in await examine(settings)] == [Severity.OK]
+    assert [finding.verdict for finding in await examine(settings, {})] == [Severity.OK]
     async with Redis.from_url(own_redis.url) as redis:
         await redis.config_set(name, value)
-    found = await examine(settings)
+    found = await examine(settings, {})
     assert [(finding.subject, finding.verdict) for finding in found] == [("redis", Severity.OK), (subject, Severity.BAD)]
     assert name in str(found[1].remedy)

@@ -20,14 +20,28 @@ from testkit.engines import free_port
 from testkit.programs import program
 from testkit.simulators import simulator
 from tests.conftest import redis_url, scratch_database
+from tests.deploy.known_commands import FETCHES_KEY, ROWS
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 TRY_IT = (DOCS / "try-it.md").read_text(encoding="utf-8")
-CHECK_STATUS = (DOCS / "operations/check-status.md").read_text(encoding="utf-8")
 STARTED_HERE = ("scripts/servers up", "eval ", "tga-sim demo", "tga run")
 """How lines begin that start what the test has started in its own way."""
-ROW = re.compile(r"^\| [^|]+ \| .+ \| `(?P<ours>.+)` \|$", re.MULTILINE)
-OURS = {found["ours"].replace("\\|", "|") for found in ROW.finditer(CHECK_STATUS)} - {"tga run"}
+OPERATOR_KEY = "9f86d081884c7d659a2feaa0c55ad015"
+WITHOUT_CONTAINERS = {row.without for row in ROWS} - {"tga run"}
+WITH_CONTAINERS = {row.with_containers for row in ROWS if row.with_containers.startswith(("docker compose exec", "docker compose logs"))}
+"""Of commands of `tga`, tests/deploy/test_operators_commands.py knows that they are those without containers."""
+DOCKER = """
+docker() {  # stands in for Docker: the same command beside the servers and processes of this test
+  shift; local action=$1; shift; [ "$1" != -T ] || shift
+  case "$action $1" in
+    "exec redis") shift 2; redis-cli -u "$REDIS_URL" "$@" ;;
+    "exec postgres") shift; local program=$1; shift 5; "$program" "$DATABASE_ADMIN_URL" "$@" ;;
+    "exec "*) shift; if [ "$1" = cat ]; then cat "$SECRETS/${2#/secrets/}"; else "$@"; fi ;;
+    "logs "*) cat tga.log ;;
+    *) echo "not known: $action $*" >&2; return 1 ;;
+  esac
+}
+"""
 
 pytestmark = [pytest.mark.serial, pytest.mark.long]
 
@@ -46,7 +60,7 @@ class Shell:
         return text
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        command = f'tga() {{ {sys.executable} -m telegram_assistant "$@"; }}; set -o pipefail; {self.written(line)}'
+        command = f'tga() {{ {sys.executable} -m telegram_assistant "$@"; }}; {DOCKER}\nset -o pipefail; {self.written(line)}'
         return subprocess.run(["bash", "-c", command], env=self.environ, cwd=self.folder, capture_output=True, text=True, check=False, timeout=120)
 
     def must(self, line: str, *, tries: int = 1) -> str:
@@ -74,6 +88,9 @@ async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
         async with scratch_database(without_s3 | {"FILES_DIR": str(folder / "files")}, "tga_try_it") as own:
             own |= {"REDIS_URL": redis_url(own, -3), "PARSER_SCHEDULER_INTERVAL_SEC": "5", "PATH": os.environ["PATH"]}
             own |= {f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")}
+            own |= {"OPERATOR_KEY": OPERATOR_KEY, "SECRETS": str(folder / "secrets")}
+            (folder / "secrets").mkdir()
+            (folder / "secrets/operator_key").write_text(OPERATOR_KEY, encoding="ascii")
             ports = {"8011": own["INGEST_PORT"], "8012": own["WORKER_PORT"], "8000": own["API_PORT"]}
             ports |= {"8443": str(telegram.where["ports"]["2"])}
             ports |= {there: telegram.where[name].rpartition(":")[2].strip("/") for there, name in (("8445", "control"), ("8446", "web"))}
@@ -107,14 +124,27 @@ def test_each_line_for_newcomers_works(shell: Shell, line: str) -> None:
     assert shell.must(line)
 
 
-@pytest.mark.parametrize("line", sorted(OURS - {*AFTER}))
-def test_each_line_for_operators_works(shell: Shell, line: str) -> None:
+@pytest.mark.parametrize("line", sorted(WITHOUT_CONTAINERS - {*AFTER}))
+def test_each_line_for_operators_works_without_containers(shell: Shell, line: str) -> None:
     tries = 5 if line == "tga scheduler status" else 1  # after a reset it is down until the next tick
     assert shell.must(line, tries=tries) or "--scan" in line
 
 
-def test_the_page_for_operators_has_a_line_for_each_that_they_know() -> None:
-    assert len(OURS) >= 17
+@pytest.mark.parametrize("line", sorted(WITH_CONTAINERS))
+def test_each_line_for_operators_means_the_same_with_containers(shell: Shell, line: str) -> None:
+    """Docker is stood in for; tests/deploy/test_operators_commands.py compares what the line names with compose.yaml."""
+    assert shell.must(line) or "--scan" in line
+
+
+def test_the_operators_key_lies_where_the_page_fetches_it(shell: Shell) -> None:
+    asking = 'curl -s -o /dev/null -w "%{http_code}" -H "Authorization: Bearer $OPERATOR_KEY" http://localhost:8011/metrics'
+    assert shell.must(f"unset OPERATOR_KEY; {FETCHES_KEY}; {asking}") == "200"
+    assert shell.must(f"unset OPERATOR_KEY; {asking}") == "401"
+
+
+def test_inter_arrival_statistics_are_logged_at_the_usual_level(shell: Shell) -> None:
+    assert "LOG_LEVEL" not in shell.environ
+    assert shell.must('grep "interarrival stats" tga.log')
 
 
 def test_a_running_installation_is_ready_for_production(shell: Shell) -> None:

@@ -28,6 +28,8 @@ from telegram_assistant.settings import known_zone
 from telegram_assistant.stores.postgres.people.people import FoundSession
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
+from telegram_assistant.stores.redis.limiter import Limiter
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.translation import accepted_language
 from telegram_assistant.web.client import Client, Clients
@@ -71,6 +73,7 @@ class PageHandler:
     def __init__(self, app: ApiApp) -> None:
         self._app = app
         self._passwords = Passwords()
+        self.limiter = Limiter(RateLimits(app.redis))
         self.clients = Clients(app.settings.web.trusted_proxies)
 
     def endpoint(self, route: AnyRoute, view: type[View]) -> Endpoint:
@@ -121,6 +124,7 @@ class PageHandler:
             "app": self._app,
             "client": asked.client,
             "passwords": self._passwords,
+            "limiter": self.limiter,
             "language": _language(asked),
             "zone": _zone(asked, self._app.settings.telemetry.time_zone),
             "now": datetime.now(UTC),

@@ -19,6 +19,7 @@ from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.web.client import Client
 
 NOTHING_HERE = Reason("page_unknown", "there is nothing at this address, or it is not yours to see")
@@ -33,6 +34,8 @@ class View:
     app: ApiApp
     client: Client
     passwords: Passwords
+    limiter: Limiter
+    """The one of this process: while Redis is away, it alone remembers what was tried."""
     language: Language
     zone: ZoneInfo
     now: datetime

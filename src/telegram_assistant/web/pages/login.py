@@ -21,8 +21,8 @@ from telegram_assistant.features.people import join as join_tenant
 from telegram_assistant.features.setup.process_secret import secret_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.redis.limiter import Limiter, network_of
-from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
+from telegram_assistant.stores.redis.limiter import network_of
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.web.cookies import SESSION, set_cookie
 from telegram_assistant.web.views import Content, PersonView, View, go, own_path
@@ -128,9 +128,8 @@ def _needs_code(view: View) -> bool:
 
 async def _throttle(view: View, name: str) -> None:
     """Raises Busy after too many attempts from one address, or for one name from anywhere."""
-    limiter = Limiter(RateLimits(view.app.redis))
     hashed = hashlib.sha256(name.strip().casefold().encode()).hexdigest()[:32]
-    decision = await limiter.take(
+    decision = await view.limiter.take(
         Bucket(BucketOwner.LOGINS_FROM, network_of(view.client.address), LOGINS_PER_MINUTE, LOGINS_AT_ONCE),
         Bucket(BucketOwner.LOGINS_OF, hashed, LOGINS_PER_MINUTE, LOGINS_AT_ONCE),
     )

@@ -20,6 +20,8 @@ from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.site import build_web
 from testkit.api_clients import fresh_address
 
+ADDRESS = "http://localhost"
+"""Where the browsers of tests find the pages."""
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 ONCE = re.compile(r'name="once" value="([^"]+)"')
 
@@ -65,7 +67,7 @@ class Browser:
 @asynccontextmanager
 async def browser_of(app: App, *, address: str = "", language: str = "en") -> AsyncIterator[Browser]:
     transport = httpx.ASGITransport(app=build_web(app, api=build_site(app)).site, client=(address or fresh_address(), 1))
-    async with httpx.AsyncClient(transport=transport, base_url="http://web", headers={"Accept-Language": language}) as client:
+    async with httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers={"Accept-Language": language}) as client:
         yield Browser(client)
 
 

@@ -557,8 +557,8 @@ class HttpSettings(SettingsGroup):
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split_host_names)] = variable(
         "ALLOWED_HOSTS",
         (),
-        help="Host names, separated by commas, that requests for health details, metrics and reading a channel on demand may use "
-        "besides localhost, HTTP_HOST and the address of the server itself. Requests with other host names are refused.",
+        help="Host names, separated by commas, that requests for pages, health details, metrics and reading a channel on demand may use "
+        "besides localhost, HTTP_HOST, the address of the server itself and, for pages, BASE_URL. Requests with other host names are refused.",
     )
     request_timeout_seconds: float = variable(
         "HTTP_REQUEST_TIMEOUT_SECONDS",
@@ -616,7 +616,10 @@ class WebSettings(SettingsGroup):
         "from it. Empty: every process makes its own at its start.",
     )
     base_url: Annotated[str, AfterValidator(_base_url)] = variable(
-        "BASE_URL", "", help="Address of the pages as people type it, like https://news.example; used in links. Empty: http://HTTP_HOST:API_PORT."
+        "BASE_URL",
+        "",
+        help="Address of the pages as people type it, like https://news.example; used in links. Pages answer under this name, under localhost "
+        "and under plain addresses only. Empty: http://HTTP_HOST:API_PORT.",
     )
     trusted_proxies: Annotated[tuple[str, ...], BeforeValidator(_split_networks)] = variable(
         "TRUSTED_PROXIES",
@@ -627,6 +630,15 @@ class WebSettings(SettingsGroup):
     interests_minutes: int = variable(
         "INTERESTS_SYNC_INTERVAL_MIN", 30, help="Minutes between two runs of the job that learns what interests people.", ge=1, le=1440
     )
+
+    @property
+    def host(self) -> str:
+        """The host of BASE_URL; empty without one."""
+        return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def is_https(self) -> bool:
+        return self.base_url.startswith("https://")
 
 
 class MailSecurity(StrEnum):

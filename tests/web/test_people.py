@@ -15,7 +15,7 @@ from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.pages.login import first_owner_code
-from testkit.web_clients import Browser, browser_of, member_browser
+from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
 
 PASSWORD = "correct horse battery"
 
@@ -83,7 +83,7 @@ async def test_a_login_begins_a_new_session_whatever_the_browser_had(browser: Br
 async def test_an_invited_person_joins_with_the_role_of_the_invitation(browser: Browser, owner: Browser) -> None:
     await owner.open("./members")
     made = await owner.submit("./members/invite", role="viewer")
-    link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix("http://web")
+    link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)
     await browser.open(link)
     joined = await browser.submit(link, name=f"guest {secrets.token_hex(4)}", password=PASSWORD)
     assert joined.status_code == 303
@@ -170,7 +170,7 @@ async def test_logging_in_never_leads_to_another_site(app: App, browser: Browser
 async def test_two_people_cannot_use_one_invitation(app: App, owner: Browser) -> None:
     await owner.open("./members")
     made = await owner.submit("./members/invite", role="viewer")
-    link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix("http://web")
+    link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)
 
     async def join() -> int:
         async with browser_of(app) as guest:

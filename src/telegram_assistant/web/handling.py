@@ -45,6 +45,7 @@ log = get_logger()
 STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Busy: 503}
 FOREIGN = Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat")
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
+MAX_SHOWN_HOST = 100
 IDEMPOTENCY = "once"
 """The hidden field of forms whose change is audited."""
 
@@ -87,6 +88,18 @@ class PageHandler:
         )
         asked = await self._ask(request)
         return self._render("error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status)
+
+    def refuse_host(self, request: Request) -> Response:
+        """Answers a request under a foreign name, without a look at its cookies."""
+        asked = _PageRequest(request, request.scope["tga.client"], "", "", None)
+        host = request.headers.get("host", "")[:MAX_SHOWN_HOST]
+        reason = Reason(
+            "page_host_unknown",
+            "this installation does not answer to the name {host!a}; if the name is yours, set BASE_URL to the address that people type",
+            host=host,
+        )
+        content = {"error": reason, "status": HTTPStatus.MISDIRECTED_REQUEST}
+        return self._render("error.html", content, asked=asked, view=None, status=HTTPStatus.MISDIRECTED_REQUEST)
 
     async def _answer(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
         asked = _PageRequest(request, request.scope["tga.client"], "", "", None)

@@ -18,6 +18,7 @@ from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.web.handling import PageHandler
 from telegram_assistant.web.headers import HeadersMiddleware
+from telegram_assistant.web.hosts import HostMiddleware
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
@@ -223,7 +224,8 @@ def build_web(app: ApiApp, *, api: ASGIApp) -> WebSite:
         Mount("/static", StaticFiles(directory=str(STATIC))),
     ]
     pages = Starlette(routes=routes, exception_handlers={404: handler.handle_error, 405: handler.handle_error})
-    site = HeadersMiddleware(GZipMiddleware(pages, minimum_size=1000, compresslevel=COMPRESSION), clients=handler.clients)
+    hosted = HostMiddleware(pages, settings=app.settings, refuse=handler.refuse_host)
+    site = HeadersMiddleware(GZipMiddleware(hosted, minimum_size=1000, compresslevel=COMPRESSION), clients=handler.clients)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         await (api if scope["type"] == "http" and scope["path"].startswith(OF_API) else site)(scope, receive, send)

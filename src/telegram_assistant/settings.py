@@ -25,6 +25,7 @@ from telegram_assistant.errors import SettingsError
 
 HIDDEN = "********"
 SESSION_KEY_BYTES = 32
+LOOPBACK = "127.0.0.1"
 OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
 """Prefixes that only this program uses: an unknown name with one of them is a mistake."""
 
@@ -718,6 +719,12 @@ class Settings(SettingsGroup):
     mail: MailSettings
     telemetry: TelemetrySettings
     process: ProcessSettings
+
+    @property
+    def pages_url(self) -> str:
+        """Where a browser finds the pages: BASE_URL, or the port of the api role as this machine reaches it."""
+        host = {"": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "::1"}.get(self.http.host, self.http.host)  # noqa: S104 -- to open, not to listen on
+        return self.web.base_url or f"http://{f'[{host}]' if ':' in host else host}:{self.http.api_port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from telegram_assistant.features.people import make_login_link
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
-from telegram_assistant.web.pages.login import first_owner_code
+from telegram_assistant.web.pages.login import first_owner_code, first_owner_link
 from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
 
 PASSWORD = "correct horse battery"
@@ -212,20 +212,45 @@ def with_web(settings: Settings, **changed: object) -> Settings:
     return settings.model_copy(update={"web": settings.web.model_copy(update=changed)})
 
 
-async def test_the_first_owner_needs_the_code_from_elsewhere_and_is_the_only_one(migrated_database: dict[str, str]) -> None:
+async def test_the_first_owner_needs_the_code_from_anywhere_and_is_the_only_one(migrated_database: dict[str, str]) -> None:
     settings = read_settings(migrated_database)
     async with assemble(settings) as app, browser_of(app) as far, browser_of(app, address="127.0.0.1") as near:
         assert (await far.open("/")).headers["location"] == "/login"
         assert (await far.open("/login")).headers["location"] == "/start"
-        await far.open("/start")
-        refused = await far.submit("/start", name="Ева", password=PASSWORD, code="wrong")
-        assert "This is not the code" in refused.text
-        await far.open("/start")
-        await near.open("/start")
+        for browser in (far, near):
+            await browser.open("/start")
+            for code in ("wrong", ""):
+                refused = await browser.submit("/start", name="Ева", password=PASSWORD, code=code)
+                assert "This is not the code" in refused.text
+        code = first_owner_code(app.settings)
         made = await asyncio.gather(
-            far.submit("/start", name="Ева", password=PASSWORD, code=first_owner_code(app.settings)),
-            near.submit("/start", name="Адам", password=PASSWORD),
+            far.submit("/start", name="Ева", password=PASSWORD, code=code),
+            near.submit("/start", name="Адам", password=PASSWORD, code=code),
         )
         assert sorted(one.status_code for one in made) == [200, 303]
         assert "This installation has an owner already" in next(one.text for one in made if one.status_code == 200)
         assert (await far.open("/start")).headers["location"] == "/login"
+
+
+async def test_the_link_in_the_log_fills_in_the_code(migrated_database: dict[str, str]) -> None:
+    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+        link = first_owner_link(app.settings)
+        page = (await browser.open(link.partition(":8000")[2])).text
+        code = page.partition('name="code"')[2].partition('value="')[2].partition('"')[0]
+        assert code == first_owner_code(app.settings)
+        assert (await browser.submit("/start", name="Ева", password=PASSWORD, code=code)).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("host", "base_url", "begins"),
+    [
+        ("127.0.0.1", "", "http://127.0.0.1:8000/start?code="),
+        ("0.0.0.0", "", "http://127.0.0.1:8000/start?code="),  # noqa: S104 -- nobody listens
+        ("::", "", "http://[::1]:8000/start?code="),
+        ("192.168.1.7", "", "http://192.168.1.7:8000/start?code="),
+        ("0.0.0.0", "https://news.example", "https://news.example/start?code="),  # noqa: S104 -- as above
+    ],
+)
+def test_the_link_of_the_first_owner_can_be_opened(installation: Settings, host: str, base_url: str, begins: str) -> None:
+    http = installation.http.model_copy(update={"host": host, "api_port": 8000})
+    assert first_owner_link(with_web(installation, base_url=base_url).model_copy(update={"http": http})).startswith(begins)

@@ -30,19 +30,30 @@ from telegram_assistant.web.views import Content, PersonView, View, go, own_path
 log = get_logger()
 
 WRONG_CODE = Reason("owner_code_wrong", "this is not the code; it stands in the log of the api process, in the line first_owner_code")
+OWNER_CODE_LETTERS = 16
+ANNOUNCEMENTS = Bucket(BucketOwner.LOGINS_FROM, "announced code", 1, 1)
+"""Strangers who open the page of the first owner do not fill the log."""
 LOGINS_PER_MINUTE = 6
 LOGINS_AT_ONCE = 10
 
 
 async def announce_first_owner_code(app: ApiApp) -> None:
-    """Writes the code into the log while nobody can log in, so that the first owner need not open the page to get it."""
+    """Writes the code into the log while there is no owner, with a link that can be opened."""
     if not await app.api.people.exist():
-        log.warning("first_owner_code", enter=first_owner_code(app.settings), why="nobody has a password yet: open /start")
+        log_first_owner_code(app.settings, why="this installation has no owner yet")
 
 
 def first_owner_code(settings: Settings) -> str:
     """The code that proves that the first owner can read this installation's log."""
-    return hmac.new(secret_of(settings), b"first owner", hashlib.sha256).hexdigest()[:10]
+    return hmac.new(secret_of(settings), b"first owner", hashlib.sha256).hexdigest()[:OWNER_CODE_LETTERS]
+
+
+def first_owner_link(settings: Settings) -> str:
+    return f"{settings.pages_url}/start?code={first_owner_code(settings)}"
+
+
+def log_first_owner_code(settings: Settings, *, why: str) -> None:
+    log.warning("first_owner_code", open=first_owner_link(settings), enter=first_owner_code(settings), why=why)
 
 
 async def show(view: View) -> Content | Response:
@@ -62,24 +73,23 @@ async def log_in(view: View) -> Content | Response:
 
 
 async def show_start(view: View) -> Content | Response:
-    """The first owner. Open until somebody can log in."""
+    """The first owner. Open until the operator's tenant has a member."""
     if await view.app.api.people.exist():
         return go("/login")
-    if _needs_code(view):
-        log.warning("first_owner_code", enter=first_owner_code(view.app.settings), why="somebody opened the page of the first owner")
-    return {"name": "", "needs_code": _needs_code(view), "min_letters": MIN_PASSWORD_LETTERS}
+    if (await view.limiter.take(ANNOUNCEMENTS)).allowed:
+        log_first_owner_code(view.app.settings, why="somebody opened the page of the first owner")
+    return {"name": "", "code": view.query("code"), "min_letters": MIN_PASSWORD_LETTERS}
 
 
 async def start(view: View) -> Content | Response:
     name = view.text("name")
     try:
-        if _needs_code(view):
-            await _throttle(view, "first owner")
-            if not hmac.compare_digest(view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()):
-                raise Forbidden(WRONG_CODE)
+        await _throttle(view, "first owner")
+        if not hmac.compare_digest(view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()):
+            raise Forbidden(WRONG_CODE)
         begun = await create_first_owner(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, agent=view.agent)
     except (Rejected, Busy) as error:
-        return {"name": name, "needs_code": _needs_code(view), "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason}
+        return {"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason}
     found = await view.app.api.people.session(begun.token)
     return _let_in(view, begun, f"/t/{found.memberships[0].tenant}/setup" if found else "/")
 
@@ -120,10 +130,6 @@ def _let_in(view: View, begun: NewSession, target: str) -> Response:
     response = go(target)
     set_cookie(response, SESSION, begun.token, view.client, seconds=int(SESSION_LASTS.total_seconds()))
     return response
-
-
-def _needs_code(view: View) -> bool:
-    return not (view.client.is_local and view.app.settings.http.host in {"127.0.0.1", "::1", "localhost"})
 
 
 async def _throttle(view: View, name: str) -> None:

@@ -15,7 +15,7 @@ from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.pages.login import first_owner_code, first_owner_link
-from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
+from testkit.web_clients import ADDRESS, Browser, begin_session, browser_of, member_browser
 
 PASSWORD = "correct horse battery"
 
@@ -23,7 +23,8 @@ PASSWORD = "correct horse battery"
 async def person_with_password(app: App, tenant_id: TenantId, role: MemberRole = MemberRole.VIEWER) -> str:
     name = f"person {secrets.token_hex(6)}"
     member = await app.system.users.join(tenant_id, name, role=role)
-    await app.api.people.set_password(member.user_id, await Passwords().hash(PASSWORD))
+    begun = await begin_session(app, member.user_id)
+    await app.api.people.set_password(begun.token, old_proof=None, verifier=await Passwords().create_verifier(PASSWORD))
     return name
 
 
@@ -135,7 +136,7 @@ async def test_an_ended_session_is_over_at_once(app: App, tenant_id: TenantId) -
     async with member_browser(app, tenant_id) as browser:
         await browser.open("/me")
         assert browser.page.count("this browser") == 1
-        await app.api.people.end_other_sessions(browser.user_id, token=None)
+        await app.api.people.end_other_sessions((await begin_session(app, browser.user_id)).token)
         assert (await browser.open("/me")).status_code == 303
 
 
@@ -254,3 +255,32 @@ async def test_the_link_in_the_log_fills_in_the_code(migrated_database: dict[str
 def test_the_link_of_the_first_owner_can_be_opened(installation: Settings, host: str, base_url: str, begins: str) -> None:
     http = installation.http.model_copy(update={"host": host, "api_port": 8000})
     assert first_owner_link(with_web(installation, base_url=base_url).model_copy(update={"http": http})).startswith(begins)
+
+
+async def test_people_of_other_tenants_log_in_where_the_operator_has_nobody(migrated_database: dict[str, str]) -> None:
+    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+        tenant = await app.system.tenants.ensure("acme")
+        name = await person_with_password(app, tenant.tenant_id)
+        await browser.open("/login")
+        assert (await browser.submit("/login", name=name, password=PASSWORD, next="/")).status_code == 303
+        assert (await browser.open("/start")).status_code == 200
+
+
+async def test_the_page_of_the_first_owner_closes_for_an_owner_without_a_password(migrated_database: dict[str, str]) -> None:
+    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+        operator = await app.system.tenants.ensure("default")
+        await browser.open("/start")
+        await app.system.users.join(operator.tenant_id, "anna")
+        answer = await browser.submit("/start", name="Ева", password=PASSWORD, code=first_owner_code(app.settings))
+        assert "This installation has an owner already" in answer.text
+        assert (await browser.open("/start")).headers["location"] == "/login"
+
+
+async def test_the_first_owner_cannot_take_the_name_of_somebody_who_is_there(migrated_database: dict[str, str]) -> None:
+    async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
+        await app.system.users.join((await app.system.tenants.ensure("acme")).tenant_id, "Alice")
+        await browser.open("/start")
+        for name in ("Alice", "alice"):
+            answer = await browser.submit("/start", name=name, password=PASSWORD, code=first_owner_code(app.settings))
+            assert "This name is taken" in answer.text
+        assert SESSION not in browser.client.cookies

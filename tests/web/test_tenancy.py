@@ -16,10 +16,10 @@ from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.tenants.access import KeyScope, MemberRole
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.site import OF_TENANT, name_of
-from testkit.web_clients import Browser, member_browser
+from testkit.web_clients import Browser, begin_session, member_browser
 from tests.api.test_tenancy import everything_of_b, marks_of_b
-from tests.api.worlds import MARK, Worlds, database_of, made_worlds
-from tests.conftest import Admin
+from tests.api.worlds import MARK, Worlds, made_worlds
+from tests.conftest import Admin, new_database
 from tests.web.cases import CASES, ON_PAGES, PageCase
 
 NAMES = {name_of(one): one for one in OF_TENANT}
@@ -34,8 +34,9 @@ CHANGING = re.compile(
 async def worlds(environ: dict[str, str], database: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
     async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web", template) as made:
         async with assemble(made.settings_of(made.both)) as app:
-            await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
-            await app.tenant(made.b).members.invite(MARK, MemberRole.EDITOR, created_by=MARK, lasts=timedelta(days=1))
+            owner = await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
+            session = (await begin_session(app, owner.user_id)).token
+            await app.tenant(made.b).members.invite(MARK, MemberRole.EDITOR, session=session, lasts=timedelta(days=1))
             await app.tenant(made.b).logins.begin(uuid4(), way=LoginWay.PHONE, door_key=b"")
         admin = await asyncpg.connect(made.environ_of(made.both)["DATABASE_ADMIN_URL"])
         ids_of_b = {name: await admin.fetchval(query, made.b) for name, query in ON_PAGES.items()}
@@ -47,8 +48,7 @@ async def worlds(environ: dict[str, str], database: dict[str, str], worker: str,
 @asynccontextmanager
 async def opened(worlds: Worlds, database: str) -> AsyncIterator[tuple[App, Browser, Admin]]:
     """A copy of a world, in the browser of an owner of A."""
-    copy = f"{database}_pages"
-    async with database_of(worlds.environ, copy, template=database), assemble(worlds.settings_of(copy)) as app:
+    async with new_database(worlds.environ, "tga_pages", template=database) as copy, assemble(worlds.settings_of(copy)) as app:
         admin = await asyncpg.connect(worlds.environ_of(copy)["DATABASE_ADMIN_URL"])
         try:
             async with member_browser(app, worlds.a) as browser:

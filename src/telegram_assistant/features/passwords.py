@@ -1,35 +1,100 @@
-"""Passwords, hashed with argon2. A hash takes half a second and 64 MB, so two at most are computed at once, away from the event loop."""
+"""Passwords, hashed with argon2. A hash takes half a second and 64 MB, so two at most are computed at once, away from the event loop.
+
+PostgreSQL compares: it stores the SHA-256 of a hash and gives away its parameters and salt only. A hash that was computed here is the proof
+that somebody knows the password.
+"""
 
 import asyncio
+import base64
+import hashlib
+import secrets
+from collections.abc import Callable
+from enum import StrEnum
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.low_level import Type, hash_secret_raw
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
+from telegram_assistant.domain.people.person import PasswordVerifier
+from telegram_assistant.errors import Busy
+from telegram_assistant.reasons import Reason
+
 AT_ONCE = 2
+SALT_BYTES = 16
+HASH_BYTES = 32
+RETRY_SECONDS = 5.0
+QUEUE_FULL = Reason("passwords_busy", "many people log in at this moment; try again in {seconds:.0f} s", seconds=RETRY_SECONDS)
+
+
+class Turn(StrEnum):
+    """Who waits for a hash."""
+
+    KNOWN_BROWSER = "known browser"
+    """A login from a browser that the person has used before. Strangers cannot fill its queue."""
+    LOGIN = "login"
+    CHANGE = "change"
+    """A new password. One at a time, so that the other place is always left for logins."""
+
+
+MAX_QUEUED = {Turn.KNOWN_BROWSER: 6, Turn.LOGIN: 6, Turn.CHANGE: 3}
+"""Waiting or being computed; one more is refused at once."""
 
 
 class Passwords:
     """One per process."""
 
     def __init__(self) -> None:
-        self._hasher = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-        self._turns = asyncio.Semaphore(AT_ONCE)
-        self._nobodys = ""
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._changes = asyncio.Semaphore(1)
+        self._queued = dict.fromkeys(Turn, 0)
+        self._nobodys = _new_parameters()
 
-    async def hash(self, password: str) -> str:
-        async with self._turns:
-            return await asyncio.to_thread(self._hasher.hash, password)
+    async def create_verifier(self, password: str, *, turn: Turn = Turn.CHANGE) -> PasswordVerifier:
+        """What is stored of a new password. Raises Busy if too many wait."""
+        parameters = _new_parameters()
+        proof = await self._take_turn(turn, lambda: _compute(password, parameters))
+        return PasswordVerifier(parameters, hashlib.sha256(proof).digest())
 
-    async def matches(self, password: str, stored: str | None) -> bool:
-        """Compares as long if there is no such person, so that the time tells nothing."""
-        if stored is None:
-            self._nobodys = self._nobodys or await self.hash("nobody")
-        async with self._turns:
-            return await asyncio.to_thread(self._verify, stored or self._nobodys, password) and stored is not None
+    async def prove(self, password: str, parameters: str | None, *, turn: Turn) -> bytes:
+        """The hash that proves the password. It takes as long if nobody has such a name, so that the time tells nothing. Raises Busy as above."""
+        return await self._take_turn(turn, lambda: _compute(password, parameters or self._nobodys))
 
-    def _verify(self, stored: str, password: str) -> bool:
+    async def _take_turn(self, turn: Turn, compute: Callable[[], bytes]) -> bytes:
+        if self._queued[turn] >= MAX_QUEUED[turn]:
+            raise Busy(QUEUE_FULL, retry_after_seconds=RETRY_SECONDS)
+        self._queued[turn] += 1
         try:
-            return self._hasher.verify(stored, password)
-        except (VerificationError, InvalidHashError):
-            return False
+            if turn is not Turn.CHANGE:
+                return await self._compute_in_place(compute)
+            async with self._changes:
+                return await self._compute_in_place(compute)
+        finally:
+            self._queued[turn] -= 1
+
+    async def _compute_in_place(self, compute: Callable[[], bytes]) -> bytes:
+        """A thread cannot be cancelled: its place is free when it has ended, not when nobody waits for it any more."""
+        await self._places.acquire()
+        computing = asyncio.ensure_future(asyncio.to_thread(compute))
+        computing.add_done_callback(lambda _: self._places.release())
+        return await asyncio.shield(computing)
+
+
+def _new_parameters() -> str:
+    """Algorithm, version, cost and salt, as argon2 writes them in front of a hash."""
+    chosen = RFC_9106_LOW_MEMORY
+    salt = base64.b64encode(secrets.token_bytes(SALT_BYTES)).decode().rstrip("=")
+    return f"$argon2id$v={chosen.version}$m={chosen.memory_cost},t={chosen.time_cost},p={chosen.parallelism}${salt}"
+
+
+def _compute(password: str, parameters: str) -> bytes:
+    _, _, version, costs, salt = parameters.split("$")
+    cost = {name: int(number) for name, _, number in (part.partition("=") for part in costs.split(","))}
+    return hash_secret_raw(
+        password.encode(),
+        base64.b64decode(salt + "=" * (-len(salt) % 4)),
+        time_cost=cost["t"],
+        memory_cost=cost["m"],
+        parallelism=cost["p"],
+        hash_len=HASH_BYTES,
+        type=Type.ID,
+        version=int(version.removeprefix("v=")),
+    )

@@ -11,6 +11,7 @@ from telegram_assistant.errors import Busy, Forbidden, Rejected
 from telegram_assistant.features.people import (
     SESSION_LASTS,
     NewSession,
+    Visit,
     create_first_owner,
     join_as_new_person,
     link_of,
@@ -39,7 +40,7 @@ LOGINS_AT_ONCE = 10
 
 async def announce_first_owner_code(app: ApiApp) -> None:
     """Writes the code into the log while there is no owner, with a link that can be opened."""
-    if not await app.api.people.exist():
+    if not await app.api.people.have_owner():
         log_first_owner_code(app.settings, why="this installation has no owner yet")
 
 
@@ -66,7 +67,8 @@ async def log_in(view: View) -> Content | Response:
     name, target = view.text("name"), own_path(view.text("next"), "/")
     try:
         await _throttle(view, name)
-        begun = await sign_in(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, agent=view.agent)
+        secret = secret_of(view.app.settings)
+        begun = await sign_in(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, visit=_visit(view), secret=secret)
     except (Rejected, Busy) as error:
         return {"next": target, "name": name, "error": error.reason}
     return _let_in(view, begun, target)
@@ -74,7 +76,7 @@ async def log_in(view: View) -> Content | Response:
 
 async def show_start(view: View) -> Content | Response:
     """The first owner. Open until the operator's tenant has a member."""
-    if await view.app.api.people.exist():
+    if await view.app.api.people.have_owner():
         return go("/login")
     if (await view.limiter.take(ANNOUNCEMENTS)).allowed:
         log_first_owner_code(view.app.settings, why="somebody opened the page of the first owner")
@@ -87,7 +89,7 @@ async def start(view: View) -> Content | Response:
         await _throttle(view, "first owner")
         if not hmac.compare_digest(view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()):
             raise Forbidden(WRONG_CODE)
-        begun = await create_first_owner(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, agent=view.agent)
+        begun = await create_first_owner(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, visit=_visit(view))
     except (Rejected, Busy) as error:
         return {"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason}
     found = await view.app.api.people.session(begun.token)
@@ -104,10 +106,10 @@ async def use_link(view: View) -> Content | Response:
     token, people = view.request.path_params["token"], view.app.api.people
     link = await link_of(token, people=people)
     if link.tenant_name is None:
-        return _let_in(view, await sign_in_by_link(token, people=people, agent=view.agent), "/")
+        return _let_in(view, await sign_in_by_link(token, people=people, visit=_visit(view)), "/")
     name = view.text("name")
     try:
-        begun = await join_as_new_person(token, name, view.text("password"), people=people, passwords=view.passwords, agent=view.agent)
+        begun = await join_as_new_person(token, name, view.text("password"), people=people, passwords=view.passwords, visit=_visit(view))
     except (Rejected, Busy) as error:
         return {"link": link, "name": name, "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason, "token": token}
     return _let_in(view, begun, "/")
@@ -115,15 +117,19 @@ async def use_link(view: View) -> Content | Response:
 
 async def join(view: PersonView) -> Content | Response:
     """Joins a tenant as the person who is logged in."""
-    tenant = await join_tenant(view.request.path_params["token"], view.person.user_id, people=view.app.api.people)
+    tenant = await join_tenant(view.request.path_params["token"], token=view.token, people=view.app.api.people)
     return go(f"/t/{tenant}/feed")
 
 
 async def log_out(view: PersonView) -> Content | Response:
-    await view.app.api.people.end_session(view.person.user_id, view.session_id)
+    await view.app.api.people.end_session(view.token, view.session_id)
     response = go("/login")
     response.delete_cookie(SESSION, path="/")
     return response
+
+
+def _visit(view: View) -> Visit:
+    return Visit(view.agent, network_of(view.client.address))
 
 
 def _let_in(view: View, begun: NewSession, target: str) -> Response:

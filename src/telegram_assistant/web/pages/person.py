@@ -38,7 +38,7 @@ async def set_preferences(view: PersonView) -> Content | Response:
         )
     except ValueError as error:
         raise Rejected(Reason("choice_unknown", "choose one of the values that the page offers")) from error
-    await view.app.api.people.set_preferences(view.person.user_id, chosen)
+    await view.app.api.people.set_preferences(view.token, chosen)
     return go("/me?saved=preferences")
 
 
@@ -53,18 +53,18 @@ async def change_password(view: PersonView) -> Content | Response:
 
 
 async def end_session(view: PersonView) -> Content | Response:
-    await end_one_session(view.person, uuid_of(view.request.path_params["session"]), people=view.app.api.people)
+    await end_one_session(uuid_of(view.request.path_params["session"]), token=view.token, people=view.app.api.people)
     return go("/me?saved=session")
 
 
 async def end_other_sessions(view: PersonView) -> Content | Response:
-    await view.app.api.people.end_other_sessions(view.person.user_id, token=view.token)
+    await view.app.api.people.end_other_sessions(view.token)
     return go("/me?saved=session")
 
 
 async def _content(view: PersonView) -> Content:
     return {
-        "sessions": await view.app.api.people.sessions(view.person.user_id),
+        "sessions": await view.app.api.people.sessions(view.token),
         "session_id": view.session_id,
         "memberships": view.memberships,
         "zone": str(view.zone),

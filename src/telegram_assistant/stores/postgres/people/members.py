@@ -7,6 +7,9 @@ from uuid import UUID
 from telegram_assistant.domain.tenants.access import MemberRole, hash_of
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
+MAX_OPEN_INVITATIONS = 50
+"""Per tenant."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListedMember:
@@ -52,10 +55,13 @@ class Members:
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval("SELECT remove_member($1)", member))
 
-    async def invite(self, token: str, role: MemberRole, *, created_by: str, lasts: timedelta) -> UUID:
+    async def invite(self, token: str, role: MemberRole, *, session: str, lasts: timedelta) -> UUID | None:
+        """Returns None if `session` is not the token of an owner's session, or as many invitations are open as may be."""
         async with self._transactions.begin() as connection:
-            made: UUID = await connection.fetchval("SELECT make_invitation($1, $2, $3, $4)", hash_of(token), role.value, created_by, lasts)
-        return made
+            invitation: UUID | None = await connection.fetchval(
+                "SELECT make_invitation($1, $2, $3, $4, $5)", session, hash_of(token), role.value, lasts, MAX_OPEN_INVITATIONS
+            )
+        return invitation
 
     async def invitations(self) -> tuple[Invitation, ...]:
         async with self._transactions.begin() as connection:

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features import people
+from telegram_assistant.features import members
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.reasons import Reason
 from telegram_assistant.web.views import Content, TenantView, go, uuid_of
@@ -18,26 +18,26 @@ async def show(view: TenantView) -> Content:
 
 async def invite(view: TenantView) -> Content:
     role = _role(view)
-    token = await people.invite(role, members=view.stores.members, created_by=view.person.name)
+    token = await members.invite(role, members=view.stores.members, session=view.token)
     view.note(role=role.value)
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
     return {**await _content(view), "invitation_link": f"{base}/link/{token}"}
 
 
 async def withdraw(view: TenantView) -> Response:
-    await people.withdraw_invitation(uuid_of(view.request.path_params["invitation"]), members=view.stores.members)
+    await members.withdraw_invitation(uuid_of(view.request.path_params["invitation"]), members=view.stores.members)
     return go(view.url("/members"))
 
 
 async def set_role(view: TenantView) -> Response:
     role = _role(view)
-    await people.set_role(uuid_of(view.request.path_params["member"]), role, members=view.stores.members)
+    await members.set_role(uuid_of(view.request.path_params["member"]), role, members=view.stores.members)
     view.note(role=role.value)
     return go(view.url("/members"))
 
 
 async def remove(view: TenantView) -> Response:
-    await people.remove_member(uuid_of(view.request.path_params["member"]), members=view.stores.members)
+    await members.remove_member(uuid_of(view.request.path_params["member"]), members=view.stores.members)
     return go(view.url("/members"))
 
 

@@ -25,7 +25,7 @@ from tests.web.cases import CASES, ON_PAGES, PageCase
 NAMES = {name_of(one): one for one in OF_TENANT}
 CHANGING = re.compile(
     r'<time [^>]*>[^<]*</time>|name="(?:csrf|once|snapshot)" value="[^"]*"|data-csrf="[^"]*"|since=[^&"]*|/link/[\w-]+|'
-    r"(?:tga|feed)_[A-Za-z0-9_-]{6,43}|"
+    r"(?:tga|feed)_[A-Za-z0-9_-]{6,43}|whsec_[A-Za-z0-9+/=]+|"
     r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|person [0-9a-f]{12}|<td>[^<]*[0-9]{1,2}:[0-9]{2}[^<]*</td>"
 )
 
@@ -48,7 +48,10 @@ async def worlds(environ: dict[str, str], database: dict[str, str], worker: str,
 @asynccontextmanager
 async def opened(worlds: Worlds, database: str) -> AsyncIterator[tuple[App, Browser, Admin]]:
     """A copy of a world, in the browser of an owner of A."""
-    async with new_database(worlds.environ, "tga_pages", template=database) as copy, assemble(worlds.settings_of(copy)) as app:
+    async with (
+        new_database(worlds.environ, f"{database}_pages", template=database) as copy,
+        assemble(worlds.settings_of(copy)) as app,
+    ):
         admin = await asyncpg.connect(worlds.environ_of(copy)["DATABASE_ADMIN_URL"])
         try:
             async with member_browser(app, worlds.a) as browser:

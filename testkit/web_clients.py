@@ -16,7 +16,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.people import NewSession, Visit, make_login_link, sign_in_by_link
-from telegram_assistant.web.cookies import SESSION
+from telegram_assistant.web.cookies import HOST_ONLY, SESSION
 from telegram_assistant.web.site import build_web
 from testkit.api_clients import fresh_address
 
@@ -77,7 +77,7 @@ async def member_browser(app: App, tenant_id: TenantId, *, role: MemberRole = Me
     member = await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}", role=role)
     begun = await begin_session(app, member.user_id)
     async with browser_of(app, language=language) as browser:
-        browser.client.cookies.set(SESSION, begun.token)
+        browser.client.cookies.set((HOST_ONLY if app.settings.web.is_https else "") + SESSION, begun.token)
         browser.user_id = member.user_id
         browser.base = f"/t/{await public_id_of(app, begun.token, tenant_id)}"
         yield browser

@@ -16,20 +16,21 @@ class Client:
 
 
 class Clients:
-    """Believes X-Forwarded-For and X-Forwarded-Proto of trusted proxies only."""
+    """Believes X-Forwarded-For and X-Forwarded-Proto of trusted proxies only. `is_https`: people open the pages over https, whatever arrives here."""
 
-    def __init__(self, trusted: Sequence[str]) -> None:
+    def __init__(self, trusted: Sequence[str], *, is_https: bool = False) -> None:
+        self._is_https = is_https
         self._trusted: list[IPv4Network | IPv6Network] = [ip_network(one) for one in trusted]
 
     def of(self, request: Request) -> Client:
         peer = request.client.host if request.client else ""
         if not self._trusts(peer):
-            return Client(peer, request.url.scheme == "https")
+            return Client(peer, self._is_https or request.url.scheme == "https")
         hops = [hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",") if hop.strip()]
         # The last hop that is not one of our proxies: what stands before it may be invented.
         address = next((hop for hop in reversed(hops) if not self._trusts(hop)), peer)
         scheme = request.headers.get("x-forwarded-proto", request.url.scheme).partition(",")[0].strip()
-        return Client(address, scheme == "https")
+        return Client(address, self._is_https or scheme == "https")
 
     def _trusts(self, address: str) -> bool:
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import math
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.people.person import Language, Membership, Theme
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
+from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected, Throttled
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
@@ -33,7 +34,7 @@ from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.translation import accepted_language
 from telegram_assistant.web.client import Client, Clients
-from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, set_cookie
+from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, read_cookie, set_cookie
 from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
 from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, FormLimits, Page, PageInTenant
@@ -42,7 +43,7 @@ from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, Tena
 
 log = get_logger()
 
-STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Busy: 503}
+STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Throttled: 429, Busy: 503}
 FOREIGN = Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat")
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
 MAX_SHOWN_HOST = 100
@@ -75,7 +76,7 @@ class PageHandler:
         self._app = app
         self._passwords = Passwords()
         self.limiter = Limiter(RateLimits(app.redis))
-        self.clients = Clients(app.settings.web.trusted_proxies)
+        self.clients = Clients(app.settings.web.trusted_proxies, is_https=app.settings.web.is_https)
 
     def endpoint(self, route: AnyRoute, view: type[View]) -> Endpoint:
         return partial(self._answer, route, view)
@@ -124,9 +125,10 @@ class PageHandler:
             await request.close()
 
     async def _ask(self, request: Request) -> _PageRequest:
-        token = request.cookies.get(SESSION, "")
+        client: Client = request.scope["tga.client"]
+        token = read_cookie(request, SESSION, client)
         found = await self._app.api.people.session(token) if token else None
-        return _PageRequest(request, request.scope["tga.client"], token if found else "", request.cookies.get(VISITOR, ""), found)
+        return _PageRequest(request, client, token if found else "", read_cookie(request, VISITOR, client), found)
 
     async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None) -> View:
         form = FormData()
@@ -178,11 +180,16 @@ class PageHandler:
             answer = await route.perform(view)
         if isinstance(answer, PageInTenant):
             return await self._respond(answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked)
-        return answer if isinstance(answer, Response) else self._render(route.template, answer, asked=asked, view=view)
+        if isinstance(answer, Response):
+            return answer
+        headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else {}
+        return self._render(route.template, answer, asked=asked, view=view, status=int(str(answer.get("status", 200))), headers=headers)
 
     def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
         headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+        if isinstance(error, Throttled):
+            headers["Retry-After"] = str(math.ceil(error.retry_after_seconds))
         template = "error_note.html" if asked.request.headers.get("hx-request") else "error.html"
         content = {"error": error.reason, "status": status, "back": _back(asked.request)}
         return self._render(template, content, asked=asked, view=view, status=status, headers=headers)

@@ -25,7 +25,9 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.redis.limiter import network_of
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.web.cookies import SESSION, set_cookie
+from telegram_assistant.web.cookies import SESSION, delete_cookie, set_cookie
+from telegram_assistant.web.known_browsers import mark_browser
+from telegram_assistant.web.login_limits import limit_login, limit_owner_codes, limit_tried_names, with_error
 from telegram_assistant.web.views import Content, PersonView, View, go, own_path
 
 log = get_logger()
@@ -34,8 +36,6 @@ WRONG_CODE = Reason("owner_code_wrong", "this is not the code; it stands in the 
 OWNER_CODE_LETTERS = 16
 ANNOUNCEMENTS = Bucket(BucketOwner.LOGINS_FROM, "announced code", 1, 1)
 """Strangers who open the page of the first owner do not fill the log."""
-LOGINS_PER_MINUTE = 6
-LOGINS_AT_ONCE = 10
 
 
 async def announce_first_owner_code(app: ApiApp) -> None:
@@ -66,12 +66,19 @@ async def show(view: View) -> Content | Response:
 async def log_in(view: View) -> Content | Response:
     name, target = view.text("name"), own_path(view.text("next"), "/")
     try:
-        await _throttle(view, name)
-        secret = secret_of(view.app.settings)
-        begun = await sign_in(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, visit=_visit(view), secret=secret)
+        turn = await limit_login(view, name)
+        begun = await sign_in(
+            name,
+            view.text("password"),
+            people=view.app.api.people,
+            passwords=view.passwords,
+            visit=_visit(view),
+            secret=secret_of(view.app.settings),
+            turn=turn,
+        )
     except (Rejected, Busy) as error:
-        return {"next": target, "name": name, "error": error.reason}
-    return _let_in(view, begun, target)
+        return with_error({"next": target, "name": name}, error)
+    return _let_in(view, begun, target, name)
 
 
 async def show_start(view: View) -> Content | Response:
@@ -86,14 +93,14 @@ async def show_start(view: View) -> Content | Response:
 async def start(view: View) -> Content | Response:
     name = view.text("name")
     try:
-        await _throttle(view, "first owner")
+        await limit_owner_codes(view)
         if not hmac.compare_digest(view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()):
             raise Forbidden(WRONG_CODE)
         begun = await create_first_owner(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, visit=_visit(view))
     except (Rejected, Busy) as error:
-        return {"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason}
+        return with_error({"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS}, error)
     found = await view.app.api.people.session(begun.token)
-    return _let_in(view, begun, f"/t/{found.memberships[0].tenant}/setup" if found else "/")
+    return _let_in(view, begun, f"/t/{found.memberships[0].tenant}/setup" if found else "/", name)
 
 
 async def show_link(view: View) -> Content | Response:
@@ -106,13 +113,14 @@ async def use_link(view: View) -> Content | Response:
     token, people = view.request.path_params["token"], view.app.api.people
     link = await link_of(token, people=people)
     if link.tenant_name is None:
-        return _let_in(view, await sign_in_by_link(token, people=people, visit=_visit(view)), "/")
+        return _let_in(view, await sign_in_by_link(token, people=people, visit=_visit(view)), "/", link.user_name or "")
     name = view.text("name")
     try:
+        await limit_tried_names(view, token, str(link.tenant))
         begun = await join_as_new_person(token, name, view.text("password"), people=people, passwords=view.passwords, visit=_visit(view))
     except (Rejected, Busy) as error:
-        return {"link": link, "name": name, "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason, "token": token}
-    return _let_in(view, begun, "/")
+        return with_error({"link": link, "name": name, "min_letters": MIN_PASSWORD_LETTERS, "token": token}, error)
+    return _let_in(view, begun, "/", name)
 
 
 async def join(view: PersonView) -> Content | Response:
@@ -124,7 +132,7 @@ async def join(view: PersonView) -> Content | Response:
 async def log_out(view: PersonView) -> Content | Response:
     await view.app.api.people.end_session(view.token, view.session_id)
     response = go("/login")
-    response.delete_cookie(SESSION, path="/")
+    delete_cookie(response, SESSION, view.client)
     return response
 
 
@@ -132,21 +140,8 @@ def _visit(view: View) -> Visit:
     return Visit(view.agent, network_of(view.client.address))
 
 
-def _let_in(view: View, begun: NewSession, target: str) -> Response:
+def _let_in(view: View, begun: NewSession, target: str, name: str) -> Response:
     response = go(target)
     set_cookie(response, SESSION, begun.token, view.client, seconds=int(SESSION_LASTS.total_seconds()))
+    mark_browser(response, view, name)
     return response
-
-
-async def _throttle(view: View, name: str) -> None:
-    """Raises Busy after too many attempts from one address, or for one name from anywhere."""
-    hashed = hashlib.sha256(name.strip().casefold().encode()).hexdigest()[:32]
-    decision = await view.limiter.take(
-        Bucket(BucketOwner.LOGINS_FROM, network_of(view.client.address), LOGINS_PER_MINUTE, LOGINS_AT_ONCE),
-        Bucket(BucketOwner.LOGINS_OF, hashed, LOGINS_PER_MINUTE, LOGINS_AT_ONCE),
-    )
-    if not decision.allowed:
-        raise Busy(
-            Reason("too_many_logins", "too many attempts; wait {seconds:.0f} s and try again", seconds=decision.seconds),
-            retry_after_seconds=decision.seconds,
-        )

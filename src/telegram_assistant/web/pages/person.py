@@ -3,11 +3,12 @@
 from starlette.responses import Response
 
 from telegram_assistant.domain.people.person import MIN_PASSWORD_LETTERS, FeedOrder, Language, Preferences, Theme
-from telegram_assistant.errors import Forbidden, Rejected
+from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.features.people import change_password as set_new_password
 from telegram_assistant.features.people import end_session as end_one_session
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
+from telegram_assistant.web.login_limits import limit_password_changes, with_error
 from telegram_assistant.web.page import Page, PageInTenant
 from telegram_assistant.web.views import Content, PersonView, TenantView, go, uuid_of
 
@@ -44,11 +45,12 @@ async def set_preferences(view: PersonView) -> Content | Response:
 
 async def change_password(view: PersonView) -> Content | Response:
     try:
+        await limit_password_changes(view)
         await set_new_password(
             view.person, view.text("old"), view.text("new"), token=view.token, people=view.app.api.people, passwords=view.passwords
         )
-    except (Forbidden, Rejected) as error:
-        return {**await _content(view), "error": error.reason}
+    except (Rejected, Busy) as error:
+        return with_error(await _content(view), error)
     return go("/me?saved=password")
 
 

@@ -15,8 +15,8 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.tenants.audit import AuditEntry
 from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
+from telegram_assistant.web.access.login_limits import ATTEMPTS_AT_ONCE, NAME_AT_ONCE, bucket_of_name
 from telegram_assistant.web.cookies import SESSION
-from telegram_assistant.web.login_limits import ATTEMPTS_AT_ONCE, NAME_AT_ONCE, bucket_of_name
 from testkit.engines import free_port
 from testkit.web_clients import Browser, browser_of, member_browser
 from tests.web.test_people import PASSWORD, person_with_password

@@ -8,7 +8,8 @@ import asyncio
 import base64
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from enum import StrEnum
 
 from argon2.low_level import Type, hash_secret_raw
@@ -25,7 +26,7 @@ RETRY_SECONDS = 5.0
 QUEUE_FULL = Reason("passwords_busy", "many people log in at this moment; try again in {seconds:.0f} s", seconds=RETRY_SECONDS)
 
 
-class Turn(StrEnum):
+class PasswordQueue(StrEnum):
     """Who waits for a hash."""
 
     KNOWN_BROWSER = "known browser"
@@ -35,7 +36,7 @@ class Turn(StrEnum):
     """A new password. One at a time, so that the other place is always left for logins."""
 
 
-MAX_QUEUED = {Turn.KNOWN_BROWSER: 6, Turn.LOGIN: 6, Turn.CHANGE: 3}
+MAX_QUEUED = {PasswordQueue.KNOWN_BROWSER: 6, PasswordQueue.LOGIN: 6, PasswordQueue.CHANGE: 3}
 """Waiting or being computed; one more is refused at once."""
 
 
@@ -45,36 +46,36 @@ class Passwords:
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._changes = asyncio.Semaphore(1)
-        self._queued = dict.fromkeys(Turn, 0)
+        self._queued = dict.fromkeys(PasswordQueue, 0)
         self._nobodys = _new_parameters()
 
-    async def create_verifier(self, password: str, *, turn: Turn = Turn.CHANGE) -> PasswordVerifier:
+    async def create_verifier(self, password: str, *, queue: PasswordQueue = PasswordQueue.CHANGE) -> PasswordVerifier:
         """What is stored of a new password. Raises Busy if too many wait."""
         parameters = _new_parameters()
-        proof = await self._take_turn(turn, lambda: _compute(password, parameters))
+        proof = await self._wait_in(queue, lambda: _compute(password, parameters))
         return PasswordVerifier(parameters, hashlib.sha256(proof).digest())
 
-    async def prove(self, password: str, parameters: str | None, *, turn: Turn) -> bytes:
+    async def prove(self, password: str, parameters: str | None, *, queue: PasswordQueue) -> bytes:
         """The hash that proves the password. It takes as long if nobody has such a name, so that the time tells nothing. Raises Busy as above."""
-        return await self._take_turn(turn, lambda: _compute(password, parameters or self._nobodys))
+        return await self._wait_in(queue, lambda: _compute(password, parameters or self._nobodys))
 
-    async def _take_turn(self, turn: Turn, compute: Callable[[], bytes]) -> bytes:
-        if self._queued[turn] >= MAX_QUEUED[turn]:
+    async def _wait_in(self, queue: PasswordQueue, compute: Callable[[], bytes]) -> bytes:
+        if self._queued[queue] >= MAX_QUEUED[queue]:
             raise Busy(QUEUE_FULL, retry_after_seconds=RETRY_SECONDS)
-        self._queued[turn] += 1
+        self._queued[queue] += 1
         try:
-            if turn is not Turn.CHANGE:
-                return await self._compute_in_place(compute)
-            async with self._changes:
-                return await self._compute_in_place(compute)
+            return await self._compute_within(compute, [self._changes, self._places] if queue is PasswordQueue.CHANGE else [self._places])
         finally:
-            self._queued[turn] -= 1
+            self._queued[queue] -= 1
 
-    async def _compute_in_place(self, compute: Callable[[], bytes]) -> bytes:
+    async def _compute_within(self, compute: Callable[[], bytes], limits: Sequence[asyncio.Semaphore]) -> bytes:
         """A thread cannot be cancelled: its place is free when it has ended, not when nobody waits for it any more."""
-        await self._places.acquire()
-        computing = asyncio.ensure_future(asyncio.to_thread(compute))
-        computing.add_done_callback(lambda _: self._places.release())
+        async with AsyncExitStack() as places:
+            for limit in limits:
+                await places.enter_async_context(limit)
+            computing = asyncio.ensure_future(asyncio.to_thread(compute))
+            computing.add_done_callback(lambda _: [limit.release() for limit in limits])
+            places.pop_all()  # the callback gives them back
         return await asyncio.shield(computing)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.people.person import MAX_NAME_LETTERS, MAX_PASSWORD_LETTERS, MIN_PASSWORD_LETTERS, Person, new_token
 from telegram_assistant.errors import Conflicting, Forbidden, Missing, Rejected
-from telegram_assistant.features.passwords import Passwords, Turn
+from telegram_assistant.features.passwords import PasswordQueue, Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.people.people import LoginAttempt, OneTimeLink, People, SessionStart
 from telegram_assistant.stores.postgres.tenants.users import Users
@@ -39,12 +39,12 @@ class Visit:
 
 
 async def sign_in(
-    name: str, password: str, *, people: People, passwords: Passwords, visit: Visit, secret: bytes, turn: Turn = Turn.LOGIN
+    name: str, password: str, *, people: People, passwords: Passwords, visit: Visit, secret: bytes, queue: PasswordQueue = PasswordQueue.LOGIN
 ) -> NewSession:
     """Raises Forbidden if name and password do not belong together. `secret` hides names that nobody has from the audit log."""
     wanted = name.strip()
     parameters = await people.password_parameters(wanted)
-    proof = await passwords.prove(password[:MAX_PASSWORD_LETTERS], parameters, turn=turn)
+    proof = await passwords.prove(password[:MAX_PASSWORD_LETTERS], parameters, queue=queue)
     start = _start(visit)
     attempt = LoginAttempt(wanted, proof, visit.network, hash_name(wanted, secret))
     user_id = await people.begin_session_by_password(attempt, start)
@@ -113,7 +113,7 @@ async def change_password(person: Person, old: str, new: str, *, token: str, peo
     proof = None
     if person.has_password:
         parameters = await people.password_parameters(person.name)
-        proof = await passwords.prove(old[:MAX_PASSWORD_LETTERS], parameters, turn=Turn.CHANGE)
+        proof = await passwords.prove(old[:MAX_PASSWORD_LETTERS], parameters, queue=PasswordQueue.CHANGE)
     ended = await people.set_password(token, old_proof=proof, verifier=await passwords.create_verifier(new))
     if ended is None:
         raise Forbidden(Reason("old_password_wrong", "the old password is wrong"))

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.web.access.hosts import HostMiddleware
 from telegram_assistant.web.handling import PageHandler
 from telegram_assistant.web.headers import HeadersMiddleware
-from telegram_assistant.web.hosts import HostMiddleware
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute

@@ -14,7 +14,7 @@ from argon2 import PasswordHasher
 
 from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.people.person import PasswordVerifier
-from telegram_assistant.features.passwords import Passwords, Turn
+from telegram_assistant.features.passwords import PasswordQueue, Passwords
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.database import ApiTransactions, Pool, TenantTransactions, open_pool
 from telegram_assistant.stores.postgres.migrating import ROLES, migrate
@@ -46,7 +46,7 @@ async def person(system: SystemStores, api: ApiStores) -> tuple[UserId, str, str
 
 async def log_in(api: ApiStores, name: str, password: str) -> UserId | None:
     parameters = await api.people.password_parameters(name)
-    proof = await Passwords().prove(password, parameters, turn=Turn.LOGIN)
+    proof = await Passwords().prove(password, parameters, queue=PasswordQueue.LOGIN)
     return await api.people.begin_session_by_password(LoginAttempt(name, proof, "", ""), start())
 
 
@@ -81,7 +81,7 @@ async def test_a_password_that_was_stored_before_the_proofs_still_lets_in(empty_
 async def test_a_password_is_changed_with_a_session_and_the_old_password_only(api: ApiStores, person: tuple[UserId, str, str]) -> None:
     user_id, name, token = person
     verifier = PasswordVerifier("$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ", bytes(32))
-    old = await Passwords().prove(PASSWORD, await api.people.password_parameters(name), turn=Turn.CHANGE)
+    old = await Passwords().prove(PASSWORD, await api.people.password_parameters(name), queue=PasswordQueue.CHANGE)
     hashed = hashlib.sha256(token.encode()).hexdigest()
     for session, proof in (("nobody's", old), (hashed, old), (token, None), (token, b"wrong"), (token, hashlib.sha256(old).digest())):
         assert await api.people.set_password(session, old_proof=proof, verifier=verifier) is None

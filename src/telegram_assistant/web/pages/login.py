@@ -25,9 +25,9 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.redis.limiter import network_of
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.web.access.known_browsers import mark_browser
+from telegram_assistant.web.access.login_limits import limit_login, limit_owner_codes, limit_tried_names, with_error
 from telegram_assistant.web.cookies import SESSION, delete_cookie, set_cookie
-from telegram_assistant.web.known_browsers import mark_browser
-from telegram_assistant.web.login_limits import limit_login, limit_owner_codes, limit_tried_names, with_error
 from telegram_assistant.web.views import Content, PersonView, View, go, own_path
 
 log = get_logger()
@@ -66,7 +66,7 @@ async def show(view: View) -> Content | Response:
 async def log_in(view: View) -> Content | Response:
     name, target = view.text("name"), own_path(view.text("next"), "/")
     try:
-        turn = await limit_login(view, name)
+        queue = await limit_login(view, name)
         begun = await sign_in(
             name,
             view.text("password"),
@@ -74,7 +74,7 @@ async def log_in(view: View) -> Content | Response:
             passwords=view.passwords,
             visit=_visit(view),
             secret=secret_of(view.app.settings),
-            turn=turn,
+            queue=queue,
         )
     except (Rejected, Busy) as error:
         return with_error({"next": target, "name": name}, error)

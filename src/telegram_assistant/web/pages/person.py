@@ -8,7 +8,7 @@ from telegram_assistant.features.people import change_password as set_new_passwo
 from telegram_assistant.features.people import end_session as end_one_session
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
-from telegram_assistant.web.login_limits import limit_password_changes, with_error
+from telegram_assistant.web.access.login_limits import limit_password_changes, with_error
 from telegram_assistant.web.page import Page, PageInTenant
 from telegram_assistant.web.views import Content, PersonView, TenantView, go, uuid_of
 

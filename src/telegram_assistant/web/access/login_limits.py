@@ -8,7 +8,7 @@ import hashlib
 import math
 
 from telegram_assistant.errors import Busy, Rejected, Throttled
-from telegram_assistant.features.passwords import Turn
+from telegram_assistant.features.passwords import PasswordQueue
 from telegram_assistant.features.people import hash_name
 from telegram_assistant.features.setup.process_secret import secret_of
 from telegram_assistant.reasons import Reason
@@ -16,7 +16,7 @@ from telegram_assistant.stores.redis.limiter import network_of
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import LOGINS_LIMITED
-from telegram_assistant.web.known_browsers import known_browser
+from telegram_assistant.web.access.known_browsers import known_browser
 from telegram_assistant.web.views import Content, PersonView, View
 
 log = get_logger()
@@ -39,12 +39,12 @@ def bucket_of_name(hashed: str) -> Bucket:
     return Bucket(BucketOwner.LOGINS_OF, hashed, NAME_PER_MINUTE, NAME_AT_ONCE)
 
 
-async def limit_login(view: View, name: str) -> Turn:
+async def limit_login(view: View, name: str) -> PasswordQueue:
     """Counts an attempt and says in which queue it waits. Raises Throttled after too many."""
     browser = known_browser(view, name)
     if browser is not None:
         await _count(view, Bucket(BucketOwner.LOGINS_IN, browser, ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE))
-        return Turn.KNOWN_BROWSER
+        return PasswordQueue.KNOWN_BROWSER
     hashed, network = hash_name(name, secret_of(view.app.settings)), network_of(view.client.address)
     try:
         await _count(
@@ -56,7 +56,7 @@ async def limit_login(view: View, name: str) -> Turn:
     except _NameLimited:
         await _raise_alarm(view, name, hashed, network)
         raise
-    return Turn.LOGIN
+    return PasswordQueue.LOGIN
 
 
 async def limit_owner_codes(view: View) -> None:

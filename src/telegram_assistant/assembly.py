@@ -81,6 +81,8 @@ class ApiApp:
     instance: str
     """`HOSTNAME#xxxx`, different for every start. The value of locks and the name of consumers."""
     tenant: Callable[[TenantId], TenantStores]
+    tenant_of_actor: Callable[[TenantId, UserId | None], TenantStores]
+    """The same for the request of a person, or of a program of theirs."""
     person: Callable[[TenantId, UserId], PersonStores]
     api: ApiStores
     redis: Redis
@@ -194,6 +196,7 @@ async def assemble(
             settings=settings,
             instance=api_app.instance,
             tenant=api_app.tenant,
+            tenant_of_actor=api_app.tenant_of_actor,
             person=api_app.person,
             api=api_app.api,
             redis=api_app.redis,
@@ -284,6 +287,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         settings=settings,
         instance=clients.instance,
         tenant=tenant,
+        tenant_of_actor=tenant,
         person=partial(person_stores, pool),
         api=api,
         redis=redis,

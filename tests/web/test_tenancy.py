@@ -25,6 +25,7 @@ from tests.web.cases import CASES, ON_PAGES, PageCase
 NAMES = {name_of(one): one for one in OF_TENANT}
 CHANGING = re.compile(
     r'<time [^>]*>[^<]*</time>|name="(?:csrf|once|snapshot)" value="[^"]*"|data-csrf="[^"]*"|since=[^&"]*|/link/[\w-]+|'
+    r'<code class="id"[^>]*>[0-9a-f]{8}</code>|'
     r"(?:tga|feed)_[A-Za-z0-9_-]{6,43}|whsec_[A-Za-z0-9+/=]+|"
     r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|person [0-9a-f]{12}|<td>[^<]*[0-9]{1,2}:[0-9]{2}[^<]*</td>"
 )

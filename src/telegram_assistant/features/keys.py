@@ -107,6 +107,11 @@ async def revoke_key(key_id: UUID, *, keys: Keys, drop_cached_keys: Callable[[],
     """Revokes a key and every key created with it. While Redis is unavailable, other processes may accept it for up to a minute."""
     if not await keys.revoke(key_id):
         raise Missing(Reason("key_unknown", "there is no such key, or it is already revoked"))
+    await announce_changed_keys(drop_cached_keys)
+
+
+async def announce_changed_keys(drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
+    """Lets every process look its keys up again. While Redis is away, the others do so within a minute."""
     try:
         await drop_cached_keys()
     except Busy as busy:

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
+from functools import partial
 
 from argon2.low_level import Type, hash_secret_raw
 from argon2.profiles import RFC_9106_LOW_MEMORY
@@ -74,9 +75,14 @@ class Passwords:
             for limit in limits:
                 await places.enter_async_context(limit)
             computing = asyncio.ensure_future(asyncio.to_thread(compute))
-            computing.add_done_callback(lambda _: [limit.release() for limit in limits])
+            computing.add_done_callback(partial(_release, limits))
             places.pop_all()  # the callback gives them back
         return await asyncio.shield(computing)
+
+
+def _release(limits: Sequence[asyncio.Semaphore], _ended: asyncio.Future[bytes]) -> None:
+    for limit in limits:
+        limit.release()
 
 
 def _new_parameters() -> str:

@@ -153,7 +153,8 @@ class PageHandler:
         if kind is PersonView:
             return PersonView(**common)
         membership = _membership(asked.found.memberships, tenant or uuid_of(asked.request.path_params["tenant"]), route.needs)
-        stores, own = self._app.tenant(membership.tenant_id), self._app.person(membership.tenant_id, person.user_id)
+        stores = self._app.tenant_of_actor(membership.tenant_id, person.user_id)
+        own = self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
 
     async def _own_form(self, asked: _PageRequest, limits: FormLimits) -> FormData:
@@ -183,7 +184,7 @@ class PageHandler:
         if isinstance(answer, Response):
             return answer
         headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else {}
-        return self._render(route.template, answer, asked=asked, view=view, status=int(str(answer.get("status", 200))), headers=headers)
+        return self._render(route.template, answer, asked=asked, view=view, status=int(str(answer.get("http_status", 200))), headers=headers)
 
     def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
@@ -233,7 +234,7 @@ async def _perform_once(route: Action[Any], audited: str, view: TenantView) -> C
             await idempotency.give_back(f"form:{key}")
         raise
     subject = view.request.url.path.removeprefix(view.url(""))
-    await view.stores.audit.note(AuditedAction(view.person.name, audited, subject, None, view.facts))
+    await view.stores.audit.note(AuditedAction(view.person.name, audited, subject, None, view.facts, view.person.public_id))
     if key:
         location = answer.headers.get("location", "") if isinstance(answer, Response) else view.url("/feed")
         await idempotency.keep(f"form:{key}", StoredResponse(303, location.encode()))

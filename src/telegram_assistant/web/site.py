@@ -158,6 +158,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/channels/requests/retry", adding.try_all_again, needs=KeyScope.WRITE, audited="retry_channel_requests"),
     Action("/channels/requests/{request}/retry", adding.try_again, needs=KeyScope.WRITE, audited="retry_channel_request"),
     Page("/members", members.show, "members.html", queries=5, needs=KeyScope.ADMIN),
+    Page("/members/{member}", members.show_one, "member.html", queries=4, needs=KeyScope.ADMIN),
     Action("/members/invite", members.invite, "members.html", needs=KeyScope.ADMIN, audited="invite_member"),
     Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),
     Action("/members/{member}/role", members.set_role, needs=KeyScope.ADMIN, audited="set_member_role"),

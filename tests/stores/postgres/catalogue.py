@@ -39,6 +39,7 @@ DEFINER_FUNCTIONS = {
     "members_of_tenant": "tenant",
     "set_member_role": "tenant",
     "remove_member": "tenant",
+    "things_of_member": "tenant",
     "make_invitation": "tenant",
     "open_invitations": "tenant",
     "withdraw_invitation": "tenant",

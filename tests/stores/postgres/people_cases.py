@@ -22,15 +22,33 @@ async def _members_all(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _members_set_role(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybody = [member for one in (world.stores_a, world.stores_b) for member in await one.members.all()]
-    return {_named(one.name) for one in everybody if await stores.members.set_role(one.public_id, MemberRole.OWNER)}
+    """Everybody of both tenants tries it with everybody; owners change the roles of their own tenant."""
+    people = [member for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
+    return {
+        _named(member.name)
+        for owner in people
+        for member in people
+        if await stores.members.set_role(member.public_id, MemberRole.OWNER, session=owner.name)
+    }
 
 
 async def _members_remove(stores: TenantStores, world: World) -> set[ChannelId]:
-    """All but the last owner go."""
-    everybody = [member for one in (world.stores_a, world.stores_b) for member in await one.members.all()]
-    removed = {_named(one.name) for one in everybody if await stores.members.remove(one.public_id)}
+    """All but the last owner go. The first of each tenant removes the others."""
+    tenants = [await tenant.members.all() for tenant in (world.stores_a, world.stores_b)]
+    people = [member for members in tenants for member in members]
+    removed = {
+        _named(member.name)
+        for members in tenants
+        for member in people
+        if member != members[0] and await stores.members.remove(member.public_id, session=members[0].name)
+    }
     return removed | await _members_all(stores, world)
+
+
+async def _members_things(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Keys that are named after the tenant's channels."""
+    people = [member for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
+    return {_named(thing.name) for member in people for thing in await stores.members.things(member.public_id)}
 
 
 async def _members_invite(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -76,6 +94,7 @@ PEOPLE_METHODS: dict[str, Case] = {
     "members.all": _members_all,
     "members.set_role": _members_set_role,
     "members.remove": _members_remove,
+    "members.things": _members_things,
     "members.invite": _members_invite,
     "members.invitations": _members_invitations,
     "members.withdraw": _members_withdraw,
@@ -98,6 +117,14 @@ async def invite_people(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) 
         """,
         tenant_id,
         list(own),
+    )
+    await admin.execute(
+        """
+        INSERT INTO api_keys (tenant_id, hash, user_id, name, prefix, scopes, created_by)
+        SELECT $1, sha256(concat('key ', name)::bytea), user_id, split_part(name, ' ', 1), 'tga_', '{read}', name
+        FROM users JOIN memberships m USING (user_id) WHERE m.tenant_id = $1
+        """,
+        tenant_id,
     )
     await admin.execute(
         """

@@ -84,7 +84,7 @@ def with_error(content: Content, error: Rejected | Busy) -> Content:
     if not isinstance(error, Busy):
         return {**content, "error": error.reason}
     status = 429 if isinstance(error, Throttled) else 503
-    return {**content, "error": error.reason, "status": status, "retry_after": math.ceil(error.retry_after_seconds)}
+    return {**content, "error": error.reason, "http_status": status, "retry_after": math.ceil(error.retry_after_seconds)}
 
 
 class _NameLimited(Throttled):

@@ -95,6 +95,7 @@ class KeyDirectory:
             actor=row["user_name"] or f"key {row['key_name']}",
             key_id=row["key_id"],
             user_id=row["user_id"],
+            actor_id=row["user_public_id"],
             expires_at=row["expires_at"],
         )
 

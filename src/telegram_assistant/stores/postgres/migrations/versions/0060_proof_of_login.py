@@ -26,11 +26,10 @@ def upgrade() -> None:
     for name, definition in INTERNAL_FUNCTIONS.items():
         op.execute(f"CREATE FUNCTION {name}{definition}")
         op.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
-    for caller, functions in (("tga_api", API_FUNCTIONS), ("tga_tenant", TENANT_FUNCTIONS)):
-        for name, (signature, kind, body) in functions.items():
-            op.execute(f"CREATE FUNCTION {name}{signature} LANGUAGE {kind} {RIGHTS} AS $function${body}$function$")
-            op.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
-            op.execute(f"GRANT EXECUTE ON FUNCTION {name} TO {caller}")
+    for name, (signature, kind, body) in API_FUNCTIONS.items():
+        op.execute(f"CREATE FUNCTION {name}{signature} LANGUAGE {kind} {RIGHTS} AS $function${body}$function$")
+        op.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
+        op.execute(f"GRANT EXECUTE ON FUNCTION {name} TO tga_api")
 
 
 def passwords() -> None:
@@ -55,28 +54,15 @@ def passwords() -> None:
 def columns() -> None:
     op.execute("ALTER TABLE audit_log ADD COLUMN actor_id uuid")
     op.execute("COMMENT ON COLUMN audit_log.actor_id IS 'The public id of the person: two names can look the same.'")
-    op.execute("ALTER TABLE one_time_links ADD COLUMN created_by_user bigint REFERENCES users ON DELETE SET NULL")
-    op.execute("COMMENT ON COLUMN one_time_links.created_by_user IS 'Who made the invitation; it ends when they cannot invite any more.'")
-    op.execute(
-        """
-        UPDATE one_time_links l SET created_by_user = u.user_id FROM users u JOIN memberships m USING (user_id)
-        WHERE l.kind = 'invitation' AND l.used_at IS NULL AND u.name = l.created_by AND m.tenant_id = l.tenant_id
-        """
-    )
     op.execute(f"UPDATE sessions SET expires_at = least(expires_at, created_at + {LONGEST_SESSION})")
 
 
 REPLACED = (
-    "accept_invitation",
     "begin_session",
     "create_first_owner",
-    "create_person_by_link",
     "end_sessions",
-    "find_caller",
-    "find_link",
     "find_session",
     "has_people",
-    "make_invitation",
     "password_of_person",
     "sessions_of_person",
     "set_password",
@@ -117,11 +103,6 @@ INTERNAL_FUNCTIONS = {
     $$""",
 }
 """For the functions below only."""
-
-INVITED = """
-l.kind = 'invitation' AND l.used_at IS NULL AND l.expires_at > now() AND (l.created_by_user IS NULL OR EXISTS (
-    SELECT 1 FROM memberships m WHERE m.tenant_id = l.tenant_id AND m.user_id = l.created_by_user AND m.role = 'owner'))
-"""
 
 API_FUNCTIONS = {
     "find_session": (
@@ -268,107 +249,5 @@ API_FUNCTIONS = {
         END
         """,
     ),
-    "find_link": (
-        """(link_hash bytea) RETURNS TABLE(kind text, user_name text, tenant uuid, tenant_name text, role text, created_by text,
-            expires_at timestamptz)""",
-        "sql STABLE",
-        f"""
-        SELECT l.kind, u.name, t.public_id, t.name, l.role, l.created_by, l.expires_at
-        FROM one_time_links l LEFT JOIN users u USING (user_id) LEFT JOIN tenants t USING (tenant_id)
-        WHERE l.hash = link_hash AND ((l.kind = 'login' AND l.used_at IS NULL AND l.expires_at > now()) OR ({INVITED}))
-        """,
-    ),
-    "join_by_link": (
-        "(link_token text, new_name text, new_parameters text, new_digest bytea, session_hash bytea, browser text, lasts interval) RETURNS bigint",
-        "plpgsql",
-        f"""
-        DECLARE
-            link one_time_links;
-            person bigint;
-        BEGIN
-            SELECT l.* INTO link FROM one_time_links l WHERE l.hash = token_hash(link_token) AND {INVITED} FOR UPDATE;
-            IF link.hash IS NULL OR EXISTS (SELECT 1 FROM users WHERE lower(name) = lower(new_name)) THEN
-                RETURN NULL;
-            END IF;
-            INSERT INTO users (name, password_parameters, password_digest) VALUES (new_name, new_parameters, new_digest)
-            ON CONFLICT (name) DO NOTHING RETURNING user_id INTO person;
-            IF person IS NOT NULL THEN
-                UPDATE one_time_links SET used_at = now() WHERE hash = link.hash;
-                INSERT INTO memberships (tenant_id, user_id, role) VALUES (link.tenant_id, person, link.role);
-                PERFORM note_of_person(person, 'join_tenant', '/link', jsonb_build_object('invitation', link.public_id, 'role', link.role));
-                PERFORM add_session(person, session_hash, browser, lasts, 'log_in');
-            END IF;
-            RETURN person;
-        END
-        """,
-    ),
-    "accept_invitation": (
-        "(link_token text, session_token text) RETURNS uuid",
-        "plpgsql",
-        f"""
-        DECLARE
-            person bigint := person_of_session(session_token);
-            link one_time_links;
-        BEGIN
-            SELECT l.* INTO link FROM one_time_links l WHERE l.hash = token_hash(link_token) AND {INVITED} FOR UPDATE;
-            IF link.hash IS NULL OR person IS NULL THEN
-                RETURN NULL;
-            END IF;
-            UPDATE one_time_links SET used_at = now() WHERE hash = link.hash;
-            INSERT INTO memberships (tenant_id, user_id, role) VALUES (link.tenant_id, person, link.role)
-            ON CONFLICT (tenant_id, user_id) DO NOTHING;
-            INSERT INTO audit_log (tenant_id, actor, actor_id, action, subject, facts)
-            SELECT link.tenant_id, name, public_id, 'join_tenant', '/link', jsonb_build_object('invitation', link.public_id, 'role', link.role)
-            FROM users WHERE user_id = person;
-            RETURN (SELECT public_id FROM tenants WHERE tenant_id = link.tenant_id);
-        END
-        """,
-    ),
-    "find_caller": (
-        """(key_hash bytea) RETURNS TABLE(key_id uuid, tenant_id bigint, scopes text[], user_id bigint, key_name text,
-            public_id uuid, tenant_name text, is_operator boolean, expires_at timestamptz, is_suspended boolean, suspended_reason text,
-            user_name text, role text, user_public_id uuid)""",
-        "sql",
-        """
-        WITH found AS (
-            SELECT k.key_id, k.tenant_id, k.scopes, k.user_id, k.name, t.public_id, t.name AS tenant_name, t.is_operator,
-                   k.expires_at, t.suspended_at IS NOT NULL AS is_suspended, t.suspended_reason, u.name AS user_name, m.role,
-                   u.public_id AS user_public_id
-            FROM api_keys k JOIN tenants t USING (tenant_id)
-            LEFT JOIN users u ON u.user_id = k.user_id
-            LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.user_id
-            WHERE k.hash = key_hash AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-              AND (k.user_id IS NULL OR m.role IS NOT NULL)
-              AND NOT EXISTS (
-                  SELECT 1 FROM api_keys a WHERE a.key_id = ANY(k.ancestors) AND (a.revoked_at IS NOT NULL OR a.expires_at <= now()))
-        ),
-        used AS (
-            UPDATE api_keys k SET last_used_at = now() FROM found
-            WHERE NOT found.is_suspended AND k.hash = key_hash AND (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute')
-        )
-        SELECT * FROM found
-        """,
-    ),
 }
 """For requests whose tenant is not known yet. None returns a hash."""
-
-TENANT_FUNCTIONS = {
-    # The membership is locked, so that an invitation cannot slip past the removal of its author.
-    "make_invitation": (
-        "(session_token text, link_hash bytea, new_role text, lasts interval, max_open integer) RETURNS uuid",
-        "plpgsql",
-        """
-        DECLARE
-            author users;
-            invitation uuid;
-        BEGIN
-            SELECT u.* INTO author FROM memberships m JOIN users u USING (user_id)
-            WHERE m.tenant_id = current_tenant() AND m.user_id = person_of_session(session_token) AND m.role = 'owner' FOR SHARE OF m;
-            INSERT INTO one_time_links (hash, kind, tenant_id, role, created_by, created_by_user, expires_at)
-            SELECT link_hash, 'invitation', current_tenant(), new_role, author.name, author.user_id, now() + lasts
-            WHERE author.user_id IS NOT NULL AND (SELECT count(*) FROM open_invitations()) < max_open RETURNING public_id INTO invitation;
-            RETURN invitation;
-        END
-        """,
-    ),
-}

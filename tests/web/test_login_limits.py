@@ -1,6 +1,7 @@
 """How often a password is tried, from where, and what that means for those who know it."""
 
 import asyncio
+import secrets
 from collections.abc import Sequence
 
 import httpx
@@ -15,10 +16,17 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.tenants.audit import AuditEntry
 from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
-from telegram_assistant.web.access.login_limits import ATTEMPTS_AT_ONCE, NAME_AT_ONCE, bucket_of_name
+from telegram_assistant.web.access.login_limits import (
+    ATTEMPTS_AT_ONCE,
+    NAME_AT_ONCE,
+    TENANT_NAMES_AT_ONCE,
+    TRIED_NAMES_AT_ONCE,
+    bucket_of_name,
+    bucket_of_tried_names,
+)
 from telegram_assistant.web.cookies import SESSION
 from testkit.engines import free_port
-from testkit.web_clients import Browser, browser_of, member_browser
+from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
 from tests.web.test_people import PASSWORD, person_with_password
 
 TOO_MANY = "Too many attempts"
@@ -148,3 +156,32 @@ async def test_logins_beyond_what_can_be_computed_are_refused_at_once(app: App, 
     refused = [answer for answer in together if answer.status_code == 503]
     assert refused
     assert all("Many people log in at this moment" in answer.text and answer.headers["retry-after"] == "5" for answer in refused)
+
+
+async def test_an_invitation_tries_few_names_wherever_they_come_from(app: App, owner: Browser, tenant_id: TenantId) -> None:
+    """Each answer tells whether somebody in the installation has the name."""
+    taken = await person_with_password(app, tenant_id)
+    link = await invite(owner)
+    statuses = []
+    for _ in range(TRIED_NAMES_AT_ONCE + 1):
+        async with browser_of(app) as guest:
+            await guest.open(link)
+            answer = await guest.submit(link, name=taken, password=PASSWORD)
+            statuses.append(answer.status_code)
+    assert statuses == [200] * TRIED_NAMES_AT_ONCE + [429]
+    assert "This name is taken" not in answer.text
+
+
+async def test_all_invitations_of_a_tenant_try_a_bounded_number_of_names(app: App, owner: Browser) -> None:
+    link = await invite(owner)
+    limiter = Limiter(RateLimits(app.redis))
+    for _ in range(TENANT_NAMES_AT_ONCE):
+        await limiter.take(bucket_of_tried_names(owner.base.removeprefix("/t/")))
+    async with browser_of(app) as guest:
+        await guest.open(link)
+        assert (await guest.submit(link, name=secrets.token_hex(6), password=PASSWORD)).status_code == 429
+
+
+async def invite(owner: Browser) -> str:
+    await owner.open("./members")
+    return (await owner.submit("./members/invite", role="viewer")).text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)

@@ -39,7 +39,7 @@ from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_
 from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, FormLimits, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
-from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, uuid_of
+from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, check_characters, uuid_of
 
 log = get_logger()
 
@@ -134,6 +134,7 @@ class PageHandler:
         form = FormData()
         if isinstance(route, Action):
             form = await self._own_form(asked, route.limits)
+        check_characters(asked.request, form)
         common: dict[str, Any] = {
             "request": asked.request,
             "app": self._app,

@@ -30,13 +30,18 @@ NAME_AT_ONCE = 100
 ALARMS_PER_MINUTE = 1 / 60
 TRIED_NAMES_PER_MINUTE = 1 / 10
 TRIED_NAMES_AT_ONCE = 5
-TENANT_NAMES_PER_MINUTE = 1
+TENANT_NAMES_PER_MINUTE = 1 / 10
 TENANT_NAMES_AT_ONCE = 60
 
 
 def bucket_of_name(hashed: str) -> Bucket:
     """Attempts with a name from everywhere."""
     return Bucket(BucketOwner.LOGINS_OF, hashed, NAME_PER_MINUTE, NAME_AT_ONCE)
+
+
+def bucket_of_tried_names(tenant: str) -> Bucket:
+    """Names tried with all invitations of a tenant."""
+    return Bucket(BucketOwner.NAMES_TRIED, tenant, TENANT_NAMES_PER_MINUTE, TENANT_NAMES_AT_ONCE)
 
 
 async def limit_login(view: View, name: str) -> PasswordQueue:
@@ -75,7 +80,7 @@ async def limit_tried_names(view: View, link: str, tenant: str) -> None:
     await _count(
         view,
         Bucket(BucketOwner.NAMES_TRIED, hashed, TRIED_NAMES_PER_MINUTE, TRIED_NAMES_AT_ONCE),
-        Bucket(BucketOwner.NAMES_TRIED, tenant, TENANT_NAMES_PER_MINUTE, TENANT_NAMES_AT_ONCE),
+        bucket_of_tried_names(tenant),
     )
 
 

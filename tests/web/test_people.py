@@ -12,10 +12,12 @@ from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.features.people import make_login_link
 from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.people.members import MAX_OPEN_INVITATIONS
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.pages.login import first_owner_code, first_owner_link
 from testkit.web_clients import ADDRESS, Browser, begin_session, browser_of, member_browser
+from tests.conftest import Admin
 
 PASSWORD = "correct horse battery"
 
@@ -294,3 +296,25 @@ async def test_the_first_owner_cannot_take_the_name_of_somebody_who_is_there(mig
             answer = await browser.submit("/start", name=name, password=PASSWORD, code=first_owner_code(app.settings))
             assert "This name is taken" in answer.text
         assert SESSION not in browser.client.cookies
+
+
+async def test_a_tenant_has_a_bounded_number_of_open_invitations(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+    await admin.execute(
+        """
+        INSERT INTO one_time_links (hash, kind, tenant_id, role, created_by, created_by_user, expires_at)
+        SELECT sha256(concat($1::bigint, ' ', n)::bytea), 'invitation', $1, 'viewer', 'test', $2, now() + interval '1 day'
+        FROM generate_series(1, $3::integer) n
+        """,
+        tenant_id,
+        owner.user_id,
+        MAX_OPEN_INVITATIONS - 1,
+    )
+    await owner.open("./members")
+    assert (await owner.submit("./members/invite", role="viewer")).status_code == 200
+    await owner.open("./members")
+    refused = await owner.submit("./members/invite", role="viewer")
+    assert (refused.status_code, "50 invitations are open; withdraw one first" in refused.text) == (409, True)
+    (first, *_) = await app.tenant(tenant_id).members.invitations()
+    await app.tenant(tenant_id).members.withdraw(first.public_id)
+    await owner.open("./members")
+    assert (await owner.submit("./members/invite", role="viewer")).status_code == 200

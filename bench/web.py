@@ -28,7 +28,6 @@ from bench.web_world import CHANNELS, World, build_world, settle
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people import begin_session
 from telegram_assistant.interpreter import collect_seldom, switch_threads_often
 from telegram_assistant.stores.postgres.database import Transactions
 from telegram_assistant.web.cookies import SESSION
@@ -37,7 +36,7 @@ from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.site import COMPRESSION, OF_PERSON, OF_TENANT, OPEN, name_of
 from testkit.chromium import PHONE, Device, open_chromium, open_tab
 from testkit.harness import Versions, arguments, at_most, finish, median, own_database, percentile
-from testkit.web_clients import public_id_of, served_web
+from testkit.web_clients import begin_session, public_id_of, served_web
 
 PEOPLE = 100
 NOT_MEASURED = {"login.show", "login.show_start", "login.show_link", "checks.show"}
@@ -101,7 +100,7 @@ def milliseconds(seconds: float) -> float:
 async def settle_person(app: App, world: World, language: str) -> ReadingPerson:
     """A new owner of the tenant, logged in, with what somebody has after two weeks."""
     member = await app.system.users.join(world.tenant_id, f"person {secrets.token_hex(6)}", role=MemberRole.OWNER)
-    begun = await begin_session(member.user_id, people=app.api.people, agent="bench")
+    begun = await begin_session(app, member.user_id, agent="bench")
     digests = await settle(app, world, member.user_id)
     return ReadingPerson(begun.token, f"/t/{await public_id_of(app, begun.token, world.tenant_id)}", language, tuple(digests))
 
@@ -141,7 +140,7 @@ def assets_kb() -> float:
 
 async def first_paint(app: App, tenant_id: TenantId, address: str) -> float:
     member = await app.system.users.join(tenant_id, "phone", role=MemberRole.VIEWER)
-    begun = await begin_session(member.user_id, people=app.api.people, agent="phone")
+    begun = await begin_session(app, member.user_id, agent="phone")
     async with open_chromium() as chromium, open_tab(chromium, Device("phone", PHONE, "ru-RU"), address) as page:
         await page.context.add_cookies([{"name": SESSION, "value": begun.token, "url": address}])
         devtools = await page.context.new_cdp_session(page)

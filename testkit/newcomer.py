@@ -30,6 +30,7 @@ HEADING = "## Start without containers"
 ADDRESS = "http://127.0.0.1:8000"
 DONE = re.compile(r"^::(\d+)$")
 DEMO = re.compile(r"^Open (http\S+)")
+FIRST_OWNER = re.compile(r'"(http[^"]+/start\?code=\w+)"')
 HTMX = "src/telegram_assistant/web/static/vendor/htmx.min.js"
 
 
@@ -92,10 +93,10 @@ async def read_the_demo(link: str) -> str:
         return f"{await posts.count()} posts on {page.url}"
 
 
-async def open_the_program() -> str:
+async def open_the_program(link: str) -> str:
     async with open_chromium() as chromium, open_tab(chromium, ENGLISH_DESKTOP, ADDRESS) as page:
-        await page.goto("/")
-        await expect(page.locator("input[name=password]")).to_be_visible()
+        await page.goto(link)
+        await expect(page.locator("input[name=code]")).to_have_value(link.rpartition("=")[2])
         return f"{await page.locator('h1').inner_text()!r} on {page.url}"
 
 
@@ -118,8 +119,9 @@ def follow(terminal: Terminal, line: str) -> str:
         seen = asyncio.run(read_the_demo(terminal.until(DEMO)))
         terminal.interrupt()
     elif command.endswith("tga run"):
+        link = terminal.until(FIRST_OWNER)
         until_it_answers()
-        seen = asyncio.run(open_the_program())
+        seen = asyncio.run(open_the_program(link))
         terminal.interrupt()
     terminal.finish()
     return seen

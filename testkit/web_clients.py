@@ -15,11 +15,13 @@ from telegram_assistant.api.site import build_site
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people import begin_session
-from telegram_assistant.web.cookies import SESSION
+from telegram_assistant.features.people import NewSession, Visit, make_login_link, sign_in_by_link
+from telegram_assistant.web.cookies import HOST_ONLY, SESSION
 from telegram_assistant.web.site import build_web
 from testkit.api_clients import fresh_address
 
+ADDRESS = "http://localhost"
+"""Where the browsers of tests find the pages."""
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 ONCE = re.compile(r'name="once" value="([^"]+)"')
 
@@ -65,7 +67,7 @@ class Browser:
 @asynccontextmanager
 async def browser_of(app: App, *, address: str = "", language: str = "en") -> AsyncIterator[Browser]:
     transport = httpx.ASGITransport(app=build_web(app, api=build_site(app)).site, client=(address or fresh_address(), 1))
-    async with httpx.AsyncClient(transport=transport, base_url="http://web", headers={"Accept-Language": language}) as client:
+    async with httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers={"Accept-Language": language}) as client:
         yield Browser(client)
 
 
@@ -73,12 +75,18 @@ async def browser_of(app: App, *, address: str = "", language: str = "en") -> As
 async def member_browser(app: App, tenant_id: TenantId, *, role: MemberRole = MemberRole.OWNER, language: str = "en") -> AsyncIterator[Browser]:
     """The browser of a new person who is a member of the tenant and logged in."""
     member = await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}", role=role)
-    begun = await begin_session(member.user_id, people=app.api.people, agent="test")
+    begun = await begin_session(app, member.user_id)
     async with browser_of(app, language=language) as browser:
-        browser.client.cookies.set(SESSION, begun.token)
+        browser.client.cookies.set((HOST_ONLY if app.settings.web.is_https else "") + SESSION, begun.token)
         browser.user_id = member.user_id
         browser.base = f"/t/{await public_id_of(app, begun.token, tenant_id)}"
         yield browser
+
+
+async def begin_session(app: App, user_id: UserId, *, agent: str = "test") -> NewSession:
+    """A session of the person, who comes by a link of the operator's."""
+    link = await make_login_link(user_id, users=app.system.users, created_by="test")
+    return await sign_in_by_link(link, people=app.api.people, visit=Visit(agent))
 
 
 async def public_id_of(app: App, token: str, tenant_id: TenantId) -> UUID:

@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
-from telegram_assistant.web.pages.login import first_owner_code
+from telegram_assistant.web.pages.login import first_owner_link
 from testkit.engines import Engine, running_engine
 from testkit.running_program import Program, program
 
@@ -70,7 +70,7 @@ async def test_the_code_of_the_first_owner_stands_in_the_log_of_the_start(migrat
         running.process.send_signal(signal.SIGTERM)
         _, log = await asyncio.wait_for(running.process.communicate(), 60)
     assert "first_owner_code" in log.decode()
-    assert first_owner_code(read_settings(running.environ)) in log.decode()
+    assert first_owner_link(read_settings(running.environ)) in log.decode()
 
 
 async def until_jobs_on(running: Program, role: RoleName) -> None:

@@ -86,6 +86,8 @@ class ApiApp:
     instance: str
     """`HOSTNAME#xxxx`, different for every start. The value of locks and the name of consumers."""
     tenant: Callable[[TenantId], TenantStores]
+    tenant_of_actor: Callable[[TenantId, UserId | None], TenantStores]
+    """The same for the request of a person, or of a program of theirs."""
     person: Callable[[TenantId, UserId], PersonStores]
     api: ApiStores
     redis: Redis
@@ -204,6 +206,7 @@ async def assemble(
             settings=settings,
             instance=api_app.instance,
             tenant=api_app.tenant,
+            tenant_of_actor=api_app.tenant_of_actor,
             person=api_app.person,
             api=api_app.api,
             redis=api_app.redis,
@@ -234,7 +237,7 @@ async def assemble(
                 tenant=api_app.tenant,
                 person=api_app.person,
                 webhooks=webhooks,
-                mailer=Mailer(settings.mail, settings.base_address),
+                mailer=Mailer(settings.mail, settings.pages_url),
                 sealer=api_app.sealer,
                 owner=api_app.instance,
                 per_hour=settings.delivery.per_hour,
@@ -308,6 +311,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         settings=settings,
         instance=clients.instance,
         tenant=tenant,
+        tenant_of_actor=tenant,
         person=partial(person_stores, pool),
         api=api,
         redis=redis,

@@ -2,6 +2,7 @@
 
     AssistantError
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
+    │   ├── Throttled   the caller has tried too often and must wait
     │   ├── Flooded     Telegram demands a wait: nothing is sent until then
     │   └── Unanswered  Telegram does not answer
     ├── Rejected        never: this input cannot be processed, however often it is tried
@@ -43,6 +44,10 @@ class Busy(AssistantError):
         super().__init__(reason)
         self.reason = reason
         self.retry_after_seconds = retry_after_seconds
+
+
+class Throttled(Busy):
+    """The caller has tried something too often; nothing is done before `retry_after_seconds` are over."""
 
 
 class Flooded(Busy):

@@ -59,7 +59,12 @@ def _as_json(value: Parameter) -> JsonParameter:
             return value
 
 
-WRITTEN_BY_THE_DATABASE = {"the tenant is suspended": Reason("tenant_is_suspended", "the tenant is suspended")}
+WRITTEN_BY_THE_DATABASE = {
+    "the tenant is suspended": Reason("tenant_is_suspended", "the tenant is suspended"),
+    "the person who made this receiver is no longer a member": Reason(
+        "receiver_creator_left", "the person who made this receiver is no longer a member"
+    ),
+}
 """Sentences that functions of the schema store."""
 
 

@@ -26,7 +26,7 @@ from telegram_assistant.errors import SettingsError
 HIDDEN = "********"
 SESSION_KEY_BYTES = 32
 MAX_PORT = 65535
-EVERY_INTERFACE = (str(IPv4Address(0)), str(IPv6Address(0)))
+LOOPBACK = "127.0.0.1"
 OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
 """Prefixes that only this program uses: an unknown name with one of them is a mistake."""
 
@@ -604,8 +604,8 @@ class HttpSettings(SettingsGroup):
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split_host_names)] = variable(
         "ALLOWED_HOSTS",
         (),
-        help="Host names, separated by commas, that requests for health details, metrics and reading a channel on demand may use "
-        "besides localhost, HTTP_HOST and the address of the server itself. Requests with other host names are refused.",
+        help="Host names, separated by commas, that requests for pages, health details, metrics and reading a channel on demand may use "
+        "besides localhost, HTTP_HOST, the address of the server itself and, for pages, BASE_URL. Requests with other host names are refused.",
     )
     request_timeout_seconds: float = variable(
         "HTTP_REQUEST_TIMEOUT_SECONDS",
@@ -663,7 +663,10 @@ class WebSettings(SettingsGroup):
         "the addresses of pictures in feeds, and links in mails and the code of the first owner are made from it. Empty: no webhooks, no e-mail.",
     )
     base_url: Annotated[str, AfterValidator(_base_url)] = variable(
-        "BASE_URL", "", help="Address of the pages as people type it, like https://news.example; used in links. Empty: http://HTTP_HOST:API_PORT."
+        "BASE_URL",
+        "",
+        help="Address of the pages as people type it, like https://news.example; used in links. Pages answer under this name, under localhost "
+        "and under plain addresses only. Empty: http://HTTP_HOST:API_PORT.",
     )
     trusted_proxies: Annotated[tuple[str, ...], BeforeValidator(_split_networks)] = variable(
         "TRUSTED_PROXIES",
@@ -674,6 +677,15 @@ class WebSettings(SettingsGroup):
     interests_minutes: int = variable(
         "INTERESTS_SYNC_INTERVAL_MIN", 30, help="Minutes between two runs of the job that learns what interests people.", ge=1, le=1440
     )
+
+    @property
+    def host(self) -> str:
+        """The host of BASE_URL; empty without one."""
+        return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def is_https(self) -> bool:
+        return self.base_url.startswith("https://")
 
 
 class MailSecurity(StrEnum):
@@ -785,9 +797,9 @@ class Settings(SettingsGroup):
     process: ProcessSettings
 
     @property
-    def base_address(self) -> str:
-        """Where the links of mails and feeds lead: BASE_URL, or the api role on this machine. No request decides it."""
-        host = "127.0.0.1" if self.http.host in EVERY_INTERFACE else self.http.host
+    def pages_url(self) -> str:
+        """Where a browser finds the pages: BASE_URL, or the port of the api role as this machine reaches it. No request decides it."""
+        host = {"": LOOPBACK, str(IPv4Address(0)): LOOPBACK, str(IPv6Address(0)): "::1"}.get(self.http.host, self.http.host)
         return self.web.base_url or f"http://{f'[{host}]' if ':' in host else host}:{self.http.api_port}"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from telegram_assistant.domain.diagnosis import Finding, Severity
 from telegram_assistant.domain.tenants.access import new_operator_key
-from telegram_assistant.features.operations.doctor import examine, examine_operator_key, examine_settings
+from telegram_assistant.features.operations.doctor import examine, examine_operator_key, examine_pages, examine_settings
 from telegram_assistant.pipeline import WITH_GRAPH
 from telegram_assistant.settings import read_settings
 from telegram_assistant.translation import say
@@ -26,6 +26,19 @@ def test_an_operator_key_that_can_be_guessed_is_red(key: str) -> None:
     assert found.verdict is Severity.BAD
     assert "tga keys operator" in str(found.remedy)
     assert key not in str(found.what).split()
+
+
+@pytest.mark.parametrize(
+    ("base_url", "proxies", "verdict"),
+    [
+        ("https://news.example", "", Severity.BAD),
+        ("https://news.example", "172.18.0.1", Severity.OK),
+        ("http://news.example", "", Severity.OK),
+        ("", "", Severity.OFF),
+    ],
+)
+def test_pages_on_https_without_a_trusted_proxy_are_red(base_url: str, proxies: str, verdict: Severity) -> None:
+    assert examine_pages(read_settings({**NEEDED, "BASE_URL": base_url, "TRUSTED_PROXIES": proxies})).verdict is verdict
 
 
 def test_a_random_operator_key_is_green_and_none_is_fine() -> None:

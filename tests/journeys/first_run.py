@@ -1,5 +1,6 @@
 """An empty installation with its api and its ingest, and a Telegram with a channel for each way of adding one."""
 
+import re
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -65,6 +66,13 @@ class Installation:
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.environ['API_PORT']}"
+
+    @property
+    def owner_link(self) -> str:
+        """The link that the log of the api has for the first owner."""
+        found = re.search(r'"(http[^"]+/start\?code=\w+)"', (self.folder / "api.log").read_text(encoding="utf-8"))
+        assert found is not None
+        return found[1]
 
     def interrupt(self) -> bool:
         """Kills the ingest at once and starts another, if this installation is one that is interrupted."""

@@ -34,7 +34,7 @@ async def test_an_empty_installation_becomes_one_that_is_read_and_managed(
     async with empty_installation(migrated_database, tmp_path, is_interrupted=is_interrupted) as made, open_chromium() as chromium:
         await until(lambda: answers(chromium, made), "the api answers")
         async with open_tab(chromium, device, made.address) as page:
-            base = await become_owner(page)
+            base = await become_owner(page, made)
             await enter_application(page, base, made)
             await log_in_to_telegram(page, base, made)
             await add_in_every_way(page, base, made)
@@ -56,9 +56,10 @@ async def answers(chromium: Chromium, made: Installation) -> bool:
         await context.close()
 
 
-async def become_owner(page: Page) -> str:
+async def become_owner(page: Page, made: Installation) -> str:
     await page.goto("/")
     await page.wait_for_url("**/start")
+    await page.goto(made.owner_link)
     await page.locator("input[name=name]").fill("Анна")
     await page.locator("input[name=password]").fill("correct horse battery")
     await page.locator("main button").click()

@@ -15,7 +15,6 @@ from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people import begin_session
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
@@ -25,7 +24,7 @@ from telegram_assistant.web.cookies import SESSION
 from telegram_simulator.control.client import ControlClient
 from testkit.engines import Engine, free_port
 from testkit.programs import INGEST, WORKER, kill, program, simulator
-from testkit.web_clients import public_id_of
+from testkit.web_clients import begin_session, public_id_of
 from tests.journeys.installation import until
 
 API = ("telegram_assistant", "run", "--roles", "api")
@@ -106,7 +105,7 @@ async def operator(own: dict[str, str]) -> AsyncIterator[Operator]:
             await app.system.channels.register(Channel(channel_id=ChannelId(channel_id), title=title, username=username))
             await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id), history_days=EVERYTHING_DAYS))
         member = await app.system.users.join(tenant.tenant_id, "operator", role=MemberRole.OWNER)
-        token = (await begin_session(member.user_id, people=app.api.people, agent="test")).token
+        token = (await begin_session(app, member.user_id)).token
         page = f"/t/{await public_id_of(app, token, tenant.tenant_id)}/operations/numbers"
     base_url = f"http://127.0.0.1:{own['API_PORT']}"
     async with httpx.AsyncClient(base_url=base_url, cookies={SESSION: token}, headers={"Accept-Language": "en"}, timeout=30) as client:

@@ -137,6 +137,7 @@ CASES: dict[str, PageCase] = {
     "members.withdraw": PageCase(
         lambda _: f"/members/invitations/{NOBODY}/withdraw", lambda one: f"/members/invitations/{one.ids_of_b['invitation']}/withdraw", status=404
     ),
+    "members.show_one": PageCase(lambda _: f"/members/{NOBODY}", lambda one: f"/members/{one.ids_of_b['member']}", status=404),
     "members.set_role": PageCase(
         lambda _: f"/members/{NOBODY}/role", lambda one: f"/members/{one.ids_of_b['member']}/role", status=404, form=lambda _: {"role": "viewer"}
     ),

@@ -14,7 +14,49 @@ async def build_managed(admin: Admin, tenant_id: TenantId) -> None:
     await _accounts(admin, tenant_id)
     await _bill(admin, tenant_id)
     await _keys(admin, tenant_id)
+    await _member(admin, tenant_id)
     await watch_everything(admin, tenant_id)
+
+
+EVE = "SELECT public_id FROM users JOIN memberships USING (user_id) WHERE tenant_id = $1 AND name LIKE 'Ева %'"
+"""The member of a tenant who has made one of everything."""
+
+
+async def _member(admin: Admin, tenant_id: TenantId) -> None:
+    eve = await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", f"Ева из отдела новостей {tenant_id}")
+    await admin.execute("INSERT INTO memberships (tenant_id, user_id, role) VALUES ($1, $2, 'owner')", tenant_id, eve)
+    await admin.execute(
+        """
+        INSERT INTO one_time_links (hash, kind, tenant_id, role, created_by, created_by_user, expires_at)
+        SELECT sha256(concat($1::bigint, role)::bytea), 'invitation', $1, role, 'Ева', $2, now() + interval '1 day'
+        FROM unnest(ARRAY['owner', 'viewer']) role
+        """,
+        tenant_id,
+        eve,
+    )
+    await admin.execute(
+        """
+        INSERT INTO api_keys (tenant_id, hash, user_id, name, prefix, scopes, created_by)
+        VALUES ($1, $3, $2, 'табло', 'tga_abcdef', '{read,write,admin}', 'Ева')
+        """,
+        tenant_id,
+        eve,
+        uuid4().bytes,
+    )
+    await admin.execute(
+        "INSERT INTO feed_addresses (tenant_id, hash, subject, name, created_by, created_by_user) VALUES ($1, $3, 'x', 'Снег', 'Ева', $2)",
+        tenant_id,
+        eve,
+        uuid4().bytes,
+    )
+    await admin.execute(
+        """
+        INSERT INTO receivers (tenant_id, kind, name, address, created_by, created_by_user)
+        VALUES ($1, 'webhook', 'Запасной', 'https://eve.example/alerts', 'Ева', $2)
+        """,
+        tenant_id,
+        eve,
+    )
 
 
 async def watch_everything(admin: Admin, tenant_id: TenantId) -> None:

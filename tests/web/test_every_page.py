@@ -12,6 +12,7 @@ from telegram_assistant.domain.tenants.access import MemberRole
 from testkit.chromium import ALL_DEVICES, DEVICES, Device, accessibility_violations, layout_troubles, open_tab
 from tests.conftest import Admin
 from tests.web.browsing import log_in
+from tests.web.managing_world import EVE
 from tests.web.operations_world import build_operations
 from tests.web.reading_world import ReadingWorld
 
@@ -22,7 +23,13 @@ WANTED = ALL_DEVICES if os.environ.get("ALL_DEVICES") else DEVICES
 
 @pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
 async def test_every_page_fits_is_accessible_and_speaks_its_language(
-    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld, device: Device
+    chromium: Chromium,
+    address: str,
+    app_with_files: App,
+    reader_tenant: TenantId,
+    reading_world: ReadingWorld,
+    admin: Admin,
+    device: Device,
 ) -> None:
     async with open_tab(chromium, device, address) as page:
         base = await log_in(page, app_with_files, reader_tenant)
@@ -69,6 +76,7 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "requests": "/channels/requests",
             "requests-none": "/channels/requests?fate=already_followed",
             "members": "/members",
+            "member": f"/members/{await admin.fetchval(EVE, reader_tenant)}",
             "setup": "/setup",
             "accounts": "/accounts",
             "ai": "/ai?days=7",

@@ -6,7 +6,9 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
+from telegram_assistant.stores.postgres.tenants.keys import MAX_KEYS_OF_PERSON
 from testkit.web_clients import Browser, member_browser
+from tests.conftest import Admin
 from tests.web.test_languages import english_in
 
 
@@ -86,3 +88,31 @@ async def test_both_pages_are_in_russian(app: App, tenant_id: TenantId, path: st
         assert english_in(browser.page) == []
         await browser.open(path)
         assert english_in(browser.page) == []
+
+
+@pytest.mark.parametrize("number_of_owners", [1, 4])
+async def test_a_person_and_a_tenant_have_a_bounded_number_of_keys(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId, number_of_owners: int
+) -> None:
+    people = [owner.user_id, *[(await app.system.users.join(tenant_id, f"{tenant_id} {number}")).user_id for number in range(1, number_of_owners)]]
+    for user_id in people:
+        await admin.execute(
+            """
+            INSERT INTO api_keys (tenant_id, hash, user_id, name, prefix, scopes, created_by)
+            SELECT $1, sha256(concat($1::bigint, ' ', $2::bigint, ' ', n)::bytea), $2, 'many', 'tga_', '{read}', 'test'
+            FROM generate_series(1, $3::integer) n
+            """,
+            tenant_id,
+            user_id,
+            MAX_KEYS_OF_PERSON - (1 if user_id == owner.user_id and number_of_owners == 1 else 0),
+        )
+    await owner.open("./keys")
+    if number_of_owners == 1:
+        assert (await owner.submit("./keys", name="the last", scope="read", days="90")).status_code == 200
+        await owner.open("./keys")
+    refused = await owner.submit("./keys", name="one more", scope="read", days="90")
+    assert refused.status_code == 409
+    assert "revoke one first" in refused.text
+    await admin.execute("UPDATE api_keys SET revoked_at = now() WHERE tenant_id = $1", tenant_id)
+    await owner.open("./keys")
+    assert (await owner.submit("./keys", name="again", scope="read", days="90")).status_code == 200

@@ -14,7 +14,7 @@ from telegram_assistant.web.headers import POLICY
 from telegram_assistant.web.page import AnyRoute, Page
 from telegram_assistant.web.site import OF_PERSON, OF_TENANT, OPEN
 from testkit.factories import make_page, make_post
-from testkit.web_clients import Browser, browser_of, member_browser
+from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
 from tests.conftest import Admin
 from tests.web.test_feed import followed
 from tests.web.test_people import person_with_password
@@ -127,7 +127,7 @@ async def test_the_token_of_one_session_does_not_serve_another(app: App, owner: 
 async def test_over_plain_http_on_a_local_network_forms_work(owner: Browser) -> None:
     """Such browsers send no Sec-Fetch-Site."""
     await owner.open("./mutes")
-    assert (await owner.submit("./mutes", headers={"Origin": "http://web"}, word="football")).status_code == 303
+    assert (await owner.submit("./mutes", headers={"Origin": ADDRESS}, word="football")).status_code == 303
 
 
 async def test_cookies_are_secure_where_the_page_came_over_https(app: App, tenant_id: TenantId) -> None:

@@ -141,6 +141,9 @@ async def test_phone_and_code_log_in_and_wrong_answers_are_asked_for_again(owner
     await shows(owner, "That code is wrong. Try again.")
     await answer(owner, CODE)
     await shows(owner, "The account +7999*****01 is logged in")
+    log = (await owner.open("./audit")).text
+    assert log.count("<code>answer_login</code>") == 4
+    assert not [secret for secret in (DIGITS, CODE, "11111") if secret in log]
 
 
 async def test_a_login_that_ingest_did_not_survive_is_offered_again(

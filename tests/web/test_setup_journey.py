@@ -8,13 +8,12 @@ from playwright.async_api import expect
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.features.people import begin_session
 from telegram_assistant.web.cookies import SESSION
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
 from testkit.chromium import ENGLISH_DESKTOP, accessibility_violations, layout_troubles, open_tab
-from testkit.web_clients import public_id_of, served_web
+from testkit.web_clients import begin_session, public_id_of, served_web
 from tests.telegram.conftest import control, fresh_config, rsa_key, sim, telethons_config
 from tests.web.test_setup import DIGITS, PASSWORD, ingest_beside, nothing_entered
 
@@ -27,7 +26,7 @@ async def test_the_page_follows_the_login_by_itself_and_leaves_what_is_typed_alo
 ) -> None:
     control.account(DIGITS, password=PASSWORD)
     member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}")
-    begun = await begin_session(member.user_id, people=app.api.people, agent="test")
+    begun = await begin_session(app, member.user_id)
     base = f"/t/{await public_id_of(app, begun.token, tenant_id)}"
     async with served_web(app) as address, open_tab(chromium, ENGLISH_DESKTOP, address) as page:
         await page.context.add_cookies([{"name": SESSION, "value": begun.token, "url": address}])

@@ -24,7 +24,7 @@ from telegram_assistant.web.feeds import FORMATS
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.pages.reading.feed_file import picture_path
 from telegram_assistant.web.site import OF_TENANT, name_of
-from testkit.web_clients import Browser, browser_of, member_browser
+from testkit.web_clients import Browser, begin_session, browser_of, member_browser
 from tests.api.test_tenancy import everything_of_b, marks_of_b
 from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
 from tests.conftest import Admin, new_database
@@ -34,6 +34,7 @@ from tests.web.cases import CASES, ON_PAGES, PageCase
 NAMES = {name_of(one): one for one in OF_TENANT}
 CHANGING = re.compile(
     r'<time [^>]*>[^<]*</time>|name="(?:csrf|once|snapshot)" value="[^"]*"|data-csrf="[^"]*"|since=[^&"]*|/link/[\w-]+|'
+    r'<code class="id"[^>]*>[0-9a-f]{8}</code>|'
     r"(?:tga|feed)_[A-Za-z0-9_-]{6,43}|whsec_[A-Za-z0-9+/=]+|"
     r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|person [0-9a-f]{12}|<td>[^<]*[0-9]{1,2}:[0-9]{2}[^<]*</td>"
 )
@@ -43,8 +44,9 @@ CHANGING = re.compile(
 async def worlds(environ: dict[str, str], database: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
     async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web", template) as made:
         async with assemble(made.settings_of(made.both)) as app:
-            await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
-            await app.tenant(made.b).members.invite(MARK, MemberRole.EDITOR, created_by=MARK, lasts=timedelta(days=1))
+            owner = await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
+            session = (await begin_session(app, owner.user_id)).token
+            await app.tenant(made.b).members.invite(MARK, MemberRole.EDITOR, session=session, lasts=timedelta(days=1))
             await app.tenant(made.b).logins.begin(uuid4(), way=LoginWay.PHONE, door_key=b"")
         admin = await asyncpg.connect(made.environ_of(made.both)["DATABASE_ADMIN_URL"])
         ids_of_b = {name: await admin.fetchval(query, made.b) for name, query in ON_PAGES.items()}

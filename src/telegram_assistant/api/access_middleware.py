@@ -101,7 +101,7 @@ class AccessMiddleware:
         await self._site(scope, _receive_body(body), buffered.send)
         if buffered.is_success:
             subject = scope["path"].removeprefix(PREFIX)
-            change = AuditedAction(caller.actor, scope["route"].operation_id, subject, caller.key_id, scope["audit_facts"])
+            change = AuditedAction(caller.actor, scope["route"].operation_id, subject, caller.key_id, scope["audit_facts"], caller.actor_id)
             await self._tenant(caller.tenant_id).audit.note(change)
         return buffered
 

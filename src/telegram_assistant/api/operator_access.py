@@ -1,7 +1,6 @@
 """Authorization for the operator's endpoints of every role: health details, metrics, and reading a channel on demand."""
 
 import ipaddress
-import re
 import secrets
 
 from starlette.requests import Request
@@ -9,10 +8,10 @@ from starlette.responses import Response
 
 from telegram_assistant.api.problems import problem
 from telegram_assistant.api.rate_limiting import FailedKeys
+from telegram_assistant.domain.hosts import address_in, host_in
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import HttpSettings
 
-HOST = re.compile(r"(?:\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d+)?")
 FORWARDING = ("forwarded", "via", "x-real-ip")
 FORWARDING_PREFIX = "x-forwarded-"
 KEY_NEEDED = Reason("operator_key_needed", "Only for the operator. Send `Authorization: Bearer` with the value of OPERATOR_KEY.")
@@ -61,16 +60,11 @@ class OperatorAccess:
 
     def _has_known_host(self, request: Request) -> bool:
         """Prevents DNS rebinding: a foreign web page can reach this address only under its own host name."""
-        hosts = request.headers.getlist("host")
-        match = HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
-        if match is None:
-            return False
-        name = (match["ipv6"] or match["name"]).lower().removesuffix(".")
-        try:
-            address = ipaddress.ip_address(name)
-        except ValueError:
-            return name in self._names
-        return address.is_loopback or name in self._names or name == (request.scope["server"] or ("",))[0]
+        host = host_in(request.headers.getlist("host"))
+        if host is None or host in self._names:
+            return host is not None
+        address = address_in(host)
+        return address is not None and (address.is_loopback or host == (request.scope["server"] or ("",))[0])
 
 
 def _misdirected(request: Request) -> Response:

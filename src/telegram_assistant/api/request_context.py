@@ -51,7 +51,9 @@ async def _build_context(request: Request) -> RequestContext:
     caller: Caller = request.scope["caller"]
     app: ApiApp = request.app.state.app
     language = accepted_language(request.headers.get("accept-language", ""))
-    return RequestContext(caller, app, app.tenant(caller.tenant_id), datetime.now(UTC), request.scope["audit_facts"], language)
+    return RequestContext(
+        caller, app, app.tenant_of_actor(caller.tenant_id, caller.user_id), datetime.now(UTC), request.scope["audit_facts"], language
+    )
 
 
 Context = Annotated[RequestContext, Depends(_build_context)]

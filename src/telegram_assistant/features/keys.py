@@ -7,9 +7,9 @@ from uuid import UUID
 
 from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, KeyScope, new_key
-from telegram_assistant.errors import Busy, Forbidden, Missing, Rejected
+from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor, Keys, NewKey
+from telegram_assistant.stores.postgres.tenants.keys import MAX_KEYS_OF_PERSON, MAX_KEYS_OF_TENANT, ApiKey, KeyCursor, Keys, NewKey
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -36,7 +36,10 @@ class KeyMaker:
 async def make_key(
     name: str, scopes: Collection[KeyScope], *, maker: KeyMaker, keys: Keys, now: datetime, expires_at: datetime | None = None
 ) -> CreatedKey:
-    """Creates a key. Raises Forbidden if it would have more scopes than its creator. It cannot outlive the key that creates it."""
+    """Creates a key, which cannot outlive the key that creates it.
+
+    Raises Forbidden if it would have more scopes than its creator, Conflicting if there are too many.
+    """
     excess = sorted(set(scopes) - set(maker.scopes))
     if excess:
         raise Forbidden(Reason("key_scopes_exceed", "a key cannot have more scopes than its creator; leave out: {scopes}", scopes=", ".join(excess)))
@@ -57,7 +60,17 @@ async def make_key(
         expires_at=expires_at,
         ancestors=ancestors,
     )
-    return CreatedKey(await keys.make(wanted), secret)
+    key = await keys.make(wanted)
+    if key is None:
+        raise Conflicting(
+            Reason(
+                "keys_too_many",
+                "there are too many valid keys: a person may have {of_person} and a tenant {of_tenant}; revoke one first",
+                of_person=MAX_KEYS_OF_PERSON,
+                of_tenant=MAX_KEYS_OF_TENANT,
+            )
+        )
+    return CreatedKey(key, secret)
 
 
 async def _parent(key_id: UUID, *, keys: Keys) -> ApiKey:
@@ -107,6 +120,11 @@ async def revoke_key(key_id: UUID, *, keys: Keys, drop_cached_keys: Callable[[],
     """Revokes a key and every key created with it. While Redis is unavailable, other processes may accept it for up to a minute."""
     if not await keys.revoke(key_id):
         raise Missing(Reason("key_unknown", "there is no such key, or it is already revoked"))
+    await announce_changed_keys(drop_cached_keys)
+
+
+async def announce_changed_keys(drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
+    """Lets every process look its keys up again. While Redis is away, the others do so within a minute."""
     try:
         await drop_cached_keys()
     except Busy as busy:

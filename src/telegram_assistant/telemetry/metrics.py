@@ -47,6 +47,9 @@ JOB_RUNS = Counter(
 JOB_LAST_SUCCESS = Gauge("job_last_success_timestamp_seconds", "Unix time of the job's last success in this process.", ["job"], registry=REGISTRY)
 
 HTTP_ANSWERS = Counter("http_answers_total", "HTTP responses of /api/v1, by operation and status code.", ["operation", "status"], registry=REGISTRY)
+LOGINS_LIMITED = Counter(
+    "logins_limited_total", "Attempts to log in or to change a password that were refused, by the limit.", ["limit"], registry=REGISTRY
+)
 HTTP_SECONDS = Histogram("http_answer_seconds", "Response time of /api/v1, by operation.", ["operation"], registry=REGISTRY)
 
 DELIVERIES = Counter(

@@ -6,8 +6,6 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from starlette.requests import Request
 
-FORWARDING = ("forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host")
-
 
 @dataclass(frozen=True, slots=True)
 class Client:
@@ -15,26 +13,24 @@ class Client:
 
     address: str
     is_https: bool
-    is_local: bool
-    """On this machine, without any proxy in between."""
 
 
 class Clients:
-    """Believes X-Forwarded-For and X-Forwarded-Proto of trusted proxies only."""
+    """Believes X-Forwarded-For and X-Forwarded-Proto of trusted proxies only. `is_https`: people open the pages over https, whatever arrives here."""
 
-    def __init__(self, trusted: Sequence[str]) -> None:
+    def __init__(self, trusted: Sequence[str], *, is_https: bool = False) -> None:
+        self._is_https = is_https
         self._trusted: list[IPv4Network | IPv6Network] = [ip_network(one) for one in trusted]
 
     def of(self, request: Request) -> Client:
         peer = request.client.host if request.client else ""
-        is_forwarded = any(name in request.headers for name in FORWARDING)
         if not self._trusts(peer):
-            return Client(peer, request.url.scheme == "https", _is_loopback(peer) and not is_forwarded)
+            return Client(peer, self._is_https or request.url.scheme == "https")
         hops = [hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",") if hop.strip()]
         # The last hop that is not one of our proxies: what stands before it may be invented.
         address = next((hop for hop in reversed(hops) if not self._trusts(hop)), peer)
         scheme = request.headers.get("x-forwarded-proto", request.url.scheme).partition(",")[0].strip()
-        return Client(address, scheme == "https", _is_loopback(peer) and not is_forwarded)
+        return Client(address, self._is_https or scheme == "https")
 
     def _trusts(self, address: str) -> bool:
         try:
@@ -42,10 +38,3 @@ class Clients:
         except ValueError:
             return False
         return any(parsed in network for network in self._trusted)
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False

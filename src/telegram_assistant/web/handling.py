@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import math
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.people.person import Language, Membership, Theme
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
+from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected, Throttled
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
@@ -31,18 +32,19 @@ from telegram_assistant.stores.postgres.tenants.idempotency import StoredRespons
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.translation import accepted_language
 from telegram_assistant.web.client import Client, Clients
-from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, set_cookie
+from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, read_cookie, set_cookie
 from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
 from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
-from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, uuid_of
+from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, check_characters, uuid_of
 
 log = get_logger()
 
-STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Busy: 503}
+STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Throttled: 429, Busy: 503}
 FOREIGN = Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat")
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
+MAX_SHOWN_HOST = 100
 IDEMPOTENCY = "once"
 """The hidden field of forms whose change is audited."""
 
@@ -71,7 +73,7 @@ class PageHandler:
     def __init__(self, app: ApiApp) -> None:
         self._app = app
         self._passwords = Passwords()
-        self.clients = Clients(app.settings.web.trusted_proxies)
+        self.clients = Clients(app.settings.web.trusted_proxies, is_https=app.settings.web.is_https)
 
     def endpoint(self, route: AnyRoute, view: type[View]) -> Endpoint:
         return partial(self._answer, route, view)
@@ -84,6 +86,18 @@ class PageHandler:
         )
         asked = await self._ask(request)
         return self._render("error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status)
+
+    def refuse_host(self, request: Request) -> Response:
+        """Answers a request under a foreign name, without a look at its cookies."""
+        asked = _PageRequest(request, request.scope["tga.client"], "", "", None)
+        host = request.headers.get("host", "")[:MAX_SHOWN_HOST]
+        reason = Reason(
+            "page_host_unknown",
+            "this installation does not answer to the name {host!a}; if the name is yours, set BASE_URL to the address that people type",
+            host=host,
+        )
+        content = {"error": reason, "status": HTTPStatus.MISDIRECTED_REQUEST}
+        return self._render("error.html", content, asked=asked, view=None, status=HTTPStatus.MISDIRECTED_REQUEST)
 
     async def _answer(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
         asked = _PageRequest(request, request.scope["tga.client"], "", "", None)
@@ -108,19 +122,22 @@ class PageHandler:
             await request.close()
 
     async def _ask(self, request: Request) -> _PageRequest:
-        token = request.cookies.get(SESSION, "")
+        client: Client = request.scope["tga.client"]
+        token = read_cookie(request, SESSION, client)
         found = await self._app.api.people.session(token) if token else None
-        return _PageRequest(request, request.scope["tga.client"], token if found else "", request.cookies.get(VISITOR, ""), found)
+        return _PageRequest(request, client, token if found else "", read_cookie(request, VISITOR, client), found)
 
     async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None) -> View:
         form = FormData()
         if isinstance(route, Action):
             form = await self._own_form(asked, route)
+        check_characters(asked.request, form)
         common: dict[str, Any] = {
             "request": asked.request,
             "app": self._app,
             "client": asked.client,
             "passwords": self._passwords,
+            "limiter": self._app.limiter,
             "language": _language(asked),
             "zone": _zone(asked, self._app.settings.telemetry.time_zone),
             "now": datetime.now(UTC),
@@ -134,7 +151,8 @@ class PageHandler:
         if kind is PersonView:
             return PersonView(**common)
         membership = _membership(asked.found.memberships, tenant or uuid_of(asked.request.path_params["tenant"]), route.needs)
-        stores, own = self._app.tenant(membership.tenant_id), self._app.person(membership.tenant_id, person.user_id)
+        stores = self._app.tenant_of_actor(membership.tenant_id, person.user_id)
+        own = self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
 
     async def _own_form(self, asked: _PageRequest, route: Action[Any]) -> FormData:
@@ -163,11 +181,16 @@ class PageHandler:
             answer = await route.perform(view)
         if isinstance(answer, PageInTenant):
             return await self._respond(answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked)
-        return answer if isinstance(answer, Response) else self._render(route.template, answer, asked=asked, view=view)
+        if isinstance(answer, Response):
+            return answer
+        headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else {}
+        return self._render(route.template, answer, asked=asked, view=view, status=int(str(answer.get("http_status", 200))), headers=headers)
 
     def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
         headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+        if isinstance(error, Throttled):
+            headers["Retry-After"] = str(math.ceil(error.retry_after_seconds))
         template = "error_note.html" if asked.request.headers.get("hx-request") else "error.html"
         content = {"error": error.reason, "status": status, "back": _back(asked.request)}
         return self._render(template, content, asked=asked, view=view, status=status, headers=headers)
@@ -211,7 +234,7 @@ async def _perform_once(route: Action[Any], audited: str, view: TenantView) -> C
             await idempotency.give_back(f"form:{key}")
         raise
     subject = view.request.url.path.removeprefix(view.url(""))
-    await view.stores.audit.note(AuditedAction(view.person.name, audited, subject, None, view.facts))
+    await view.stores.audit.note(AuditedAction(view.person.name, audited, subject, None, view.facts, view.person.public_id))
     if key:
         location = answer.headers.get("location", "") if isinstance(answer, Response) else view.url("/feed")
         await idempotency.keep(f"form:{key}", StoredResponse(303, location.encode()))

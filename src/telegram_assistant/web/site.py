@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.web.access.hosts import HostMiddleware
 from telegram_assistant.web.handling import PageHandler
 from telegram_assistant.web.headers import HeadersMiddleware
 from telegram_assistant.web.live import LiveHub
@@ -167,6 +168,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/channels/requests/retry", adding.try_all_again, needs=KeyScope.WRITE, audited="retry_channel_requests"),
     Action("/channels/requests/{request}/retry", adding.try_again, needs=KeyScope.WRITE, audited="retry_channel_request"),
     Page("/members", members.show, "members.html", queries=5, needs=KeyScope.ADMIN),
+    Page("/members/{member}", members.show_one, "member.html", queries=4, needs=KeyScope.ADMIN),
     Action("/members/invite", members.invite, "members.html", needs=KeyScope.ADMIN, audited="invite_member"),
     Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),
     Action("/members/{member}/role", members.set_role, needs=KeyScope.ADMIN, audited="set_member_role"),
@@ -233,7 +235,8 @@ def build_web(app: ApiApp, *, api: ASGIApp) -> WebSite:
         Mount("/static", StaticFiles(directory=str(STATIC))),
     ]
     pages = Starlette(routes=routes, exception_handlers={404: handler.handle_error, 405: handler.handle_error})
-    site = HeadersMiddleware(GZipMiddleware(pages, minimum_size=1000, compresslevel=COMPRESSION), clients=handler.clients)
+    hosted = HostMiddleware(pages, settings=app.settings, refuse=handler.refuse_host)
+    site = HeadersMiddleware(GZipMiddleware(hosted, minimum_size=1000, compresslevel=COMPRESSION), clients=handler.clients)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         await (api if scope["type"] == "http" and scope["path"].startswith(OF_API) else site)(scope, receive, send)

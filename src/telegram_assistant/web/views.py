@@ -7,7 +7,7 @@ from urllib.parse import quote
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -15,13 +15,16 @@ from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.people.person import Language, Membership, Person
 from telegram_assistant.domain.posts.post import Facts, Json
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.web.client import Client
 
 NOTHING_HERE = Reason("page_unknown", "there is nothing at this address, or it is not yours to see")
+UNSTORABLE = Reason("characters_unstorable", "this form or address has characters that cannot be stored; leave them out and try again")
 DAMAGED = Reason("form_damaged", "this form is damaged; open the page again")
 
 
@@ -33,6 +36,8 @@ class View:
     app: ApiApp
     client: Client
     passwords: Passwords
+    limiter: Limiter
+    """The one of this process: while Redis is away, it alone remembers what was tried."""
     language: Language
     zone: ZoneInfo
     now: datetime
@@ -101,6 +106,14 @@ def own_path(wanted: str, otherwise: str) -> str:
     if not wanted.startswith("/") or wanted.startswith("//") or "\\" in wanted or not wanted.isprintable():
         return otherwise
     return quote(wanted, safe="/?&=%:+-_.~,@!*'()")
+
+
+def check_characters(request: Request, form: FormData) -> None:
+    """Raises Rejected for characters in the path, the query or a form that PostgreSQL refuses: NUL, and halves of characters."""
+    fields = [part for field in (*request.query_params.multi_items(), *form.multi_items()) for part in field]
+    names = [part.filename or "" if isinstance(part, UploadFile) else part for part in fields]
+    if any(storable(text) != text for text in (*names, *map(str, request.path_params.values()))):
+        raise Rejected(UNSTORABLE)
 
 
 def uuid_of(text: str) -> UUID:

@@ -22,22 +22,40 @@ async def _members_all(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _members_set_role(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybody = [member for one in (world.stores_a, world.stores_b) for member in await one.members.all()]
-    return {_named(one.name) for one in everybody if await stores.members.set_role(one.public_id, MemberRole.OWNER)}
+    """Everybody of both tenants tries it with everybody; owners change the roles of their own tenant."""
+    people = [member for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
+    return {
+        _named(member.name)
+        for owner in people
+        for member in people
+        if await stores.members.set_role(member.public_id, MemberRole.OWNER, session=owner.name)
+    }
 
 
 async def _members_remove(stores: TenantStores, world: World) -> set[ChannelId]:
-    """All but the last owner go."""
-    everybody = [member for one in (world.stores_a, world.stores_b) for member in await one.members.all()]
-    removed = {_named(one.name) for one in everybody if await stores.members.remove(one.public_id)}
+    """All but the last owner go. The first of each tenant removes the others."""
+    tenants = [await tenant.members.all() for tenant in (world.stores_a, world.stores_b)]
+    people = [member for members in tenants for member in members]
+    removed = {
+        _named(member.name)
+        for members in tenants
+        for member in people
+        if member != members[0] and await stores.members.remove(member.public_id, session=members[0].name)
+    }
     return removed | await _members_all(stores, world)
 
 
+async def _members_things(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Keys that are named after the tenant's channels."""
+    people = [member for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
+    return {_named(thing.name) for member in people for thing in await stores.members.things(member.public_id)}
+
+
 async def _members_invite(stores: TenantStores, world: World) -> set[ChannelId]:
-    """One more for each that is there already."""
-    for one in await stores.members.invitations():
-        await stores.members.invite(new_token(), MemberRole.VIEWER, created_by=one.created_by, lasts=timedelta(hours=1))
-    return await _members_invitations(stores, world)
+    """Every owner of both tenants tries; the invitation belongs to the tenant of its author."""
+    names = [member.name for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
+    lasts = timedelta(hours=1)
+    return {_named(name) for name in names if await stores.members.invite(new_token(), MemberRole.VIEWER, session=name, lasts=lasts)}
 
 
 async def _members_invitations(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -76,6 +94,7 @@ PEOPLE_METHODS: dict[str, Case] = {
     "members.all": _members_all,
     "members.set_role": _members_set_role,
     "members.remove": _members_remove,
+    "members.things": _members_things,
     "members.invite": _members_invite,
     "members.invitations": _members_invitations,
     "members.withdraw": _members_withdraw,
@@ -87,14 +106,25 @@ PEOPLE_METHODS: dict[str, Case] = {
 
 
 async def invite_people(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
-    """Members, invitations and saved searches that are named after the tenant's channels."""
+    """Members, invitations and saved searches that are named after the tenant's channels. The name of a member is the token of their session."""
     await admin.execute(
         """
-        WITH made AS (INSERT INTO users (name) SELECT c || ' ' || $1::bigint FROM unnest($2::bigint[]) c RETURNING user_id)
+        WITH made AS (INSERT INTO users (name) SELECT c || ' ' || $1::bigint FROM unnest($2::bigint[]) c RETURNING user_id, name),
+        logged_in AS (
+            INSERT INTO sessions (hash, user_id, expires_at) SELECT sha256(name::bytea), user_id, now() + interval '1 day' FROM made
+        )
         INSERT INTO memberships (tenant_id, user_id, role) SELECT $1::bigint, user_id, 'owner' FROM made
         """,
         tenant_id,
         list(own),
+    )
+    await admin.execute(
+        """
+        INSERT INTO api_keys (tenant_id, hash, user_id, name, prefix, scopes, created_by)
+        SELECT $1, sha256(concat('key ', name)::bytea), user_id, split_part(name, ' ', 1), 'tga_', '{read}', name
+        FROM users JOIN memberships m USING (user_id) WHERE m.tenant_id = $1
+        """,
+        tenant_id,
     )
     await admin.execute(
         """

@@ -13,12 +13,13 @@ from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry
 
-area = Area("Audit log", "Changes made through the API and on the command line, and who made them.")
+area = Area("Audit log", "Changes made through the API, on pages and on the command line, logins, and who they are of.")
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
 EXAMPLE = {
     "at": "2026-11-15T08:00:00Z",
     "actor": "anna",
+    "actor_id": "5c1d6f0e-2d5b-4b5e-8a53-6f1d2f8f9f11",
     "key_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
     "action": "follow_channels",
     "subject": "/channels",
@@ -27,10 +28,11 @@ EXAMPLE = {
 
 
 class AuditEntryResponse(ResponseModel):
-    """One change. `action` is the operationId, `subject` the path."""
+    """One change. `action` is the operationId, `subject` the path. `actor_id` is the `public_id` of the person in `/members`."""
 
     at: datetime
     actor: str
+    actor_id: UUID | None
     key_id: UUID | None
     action: str
     subject: str
@@ -53,7 +55,15 @@ async def get_audit_log(context: Context, limit: Limit = 50, cursor: CursorText 
 def _response(entry: AuditEntry) -> AuditEntryResponse:
     change = entry.change
     return AuditEntryResponse.model_validate(
-        {"at": entry.at, "actor": change.actor, "key_id": change.key_id, "action": change.action, "subject": change.subject, "facts": change.facts}
+        {
+            "at": entry.at,
+            "actor": change.actor,
+            "actor_id": change.actor_id,
+            "key_id": change.key_id,
+            "action": change.action,
+            "subject": change.subject,
+            "facts": change.facts,
+        }
     )
 
 

@@ -57,9 +57,7 @@ def link(
         member = await assembled.system.users.join(known.tenant_id, check_name(name), role=role)
         token = await make_login_link(member.user_id, users=assembled.system.users, created_by=ACTOR)
         await record_change(assembled, known.tenant_id, "make_login_link", "/people", name=member.name, role=member.role.value)
-        http = assembled.settings.http
-        base = assembled.settings.web.base_url or f"http://{http.host}:{http.api_port}"
-        return f"{base}/link/{token}"
+        return f"{assembled.settings.pages_url}/link/{token}"
 
     address = with_app(make)
     console.print(f"It works once, within {LOGIN_LINK_LASTS.total_seconds() / 3600:.0f} h:")

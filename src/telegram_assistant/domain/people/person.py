@@ -1,7 +1,7 @@
 """A person, their preferences, and the secrets that let them in."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
@@ -54,6 +54,14 @@ class Person:
     name: str
     preferences: Preferences
     has_password: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordVerifier:
+    """What is stored of a password: how it is hashed, and the SHA-256 of the hash."""
+
+    parameters: str
+    digest: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

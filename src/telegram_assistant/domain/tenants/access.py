@@ -66,6 +66,8 @@ class Caller:
     """The person or key by name, for the audit log."""
     key_id: UUID | None = None
     user_id: UserId | None = None
+    actor_id: UUID | None = None
+    """The public id of the key's person."""
     expires_at: datetime | None = None
     """When the key ends."""
 

@@ -91,8 +91,21 @@ def examine_settings(settings: Settings) -> list[Finding]:
         *providers.examine(settings),
         *models,
         examine_operator_key(settings),
+        examine_pages(settings),
         *outbound_check.examine(settings),
     ]
+
+
+def examine_pages(settings: Settings) -> Finding:
+    """Checks that the pages know who asks: this program speaks plain HTTP, so an address on https has a proxy in front."""
+    if not settings.web.base_url:
+        what = Reason("base_url_empty", "BASE_URL is empty: pages answer under localhost and plain addresses only")
+        return off("pages", what)
+    if settings.web.is_https and not settings.web.trusted_proxies:
+        what = Reason("proxy_not_trusted", "BASE_URL is on https, but no proxy is trusted: all people count as one address in the limits of logins")
+        remedy = Reason("set_trusted_proxies", "set TRUSTED_PROXIES to the addresses from which the proxy connects")
+        return bad("pages", what, remedy=remedy)
+    return ok("pages", Reason("base_url_set", "people open {url}", url=settings.web.base_url))
 
 
 def examine_operator_key(settings: Settings) -> Finding:

@@ -115,10 +115,11 @@ class SystemTransactions(Transactions):
 
 
 class TenantTransactions(Transactions):
-    """Transactions as tga_tenant, for one tenant: row-level security decides which rows exist."""
+    """Transactions as tga_tenant, for one tenant: row-level security decides which rows exist. New rows remember the actor."""
 
-    def __init__(self, pool: Pool, tenant_id: TenantId) -> None:
-        super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'")
+    def __init__(self, pool: Pool, tenant_id: TenantId, *, actor: UserId | None = None) -> None:
+        by = "" if actor is None else f"; SET LOCAL app.actor_id = '{int(actor)}'"
+        super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'{by}")
 
 
 class PersonTransactions(Transactions):

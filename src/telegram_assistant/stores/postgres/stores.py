@@ -335,8 +335,9 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
     )
 
 
-def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
-    transactions = TenantTransactions(pool, tenant_id)
+def tenant_stores(pool: Pool, tenant_id: TenantId, actor: UserId | None = None) -> TenantStores:
+    """`actor` is the person whose request it is: what they make can be withdrawn when they leave."""
+    transactions = TenantTransactions(pool, tenant_id, actor=actor)
     return TenantStores(
         feed=Feed(transactions),
         post_details=PostDetails(transactions),

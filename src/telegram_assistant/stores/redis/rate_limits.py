@@ -42,6 +42,16 @@ class BucketOwner(StrEnum):
     """Logins from one address."""
     LOGINS_OF = "logins_of"
     """Logins with one name."""
+    LOGINS_OF_FROM = "logins_of_from"
+    """Logins with one name from one address."""
+    LOGINS_IN = "logins_in"
+    """Logins in a browser in which the person has logged in before."""
+    LOGIN_ALARMS = "login_alarms"
+    """Alarms about one name."""
+    PASSWORDS_OF = "passwords_of"
+    """Changes of one person's password."""
+    NAMES_TRIED = "names_tried"
+    """Names tried with one invitation, or with all of a tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,7 @@ class Bucket:
 
     counted_by: BucketOwner
     name: str
-    per_minute: int
+    per_minute: float
     burst: int
 
     @property

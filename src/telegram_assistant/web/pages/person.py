@@ -3,11 +3,12 @@
 from starlette.responses import Response
 
 from telegram_assistant.domain.people.person import MIN_PASSWORD_LETTERS, FeedOrder, Language, Preferences, Theme
-from telegram_assistant.errors import Forbidden, Rejected
+from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.features.people import change_password as set_new_password
 from telegram_assistant.features.people import end_session as end_one_session
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
+from telegram_assistant.web.access.login_limits import limit_password_changes, with_error
 from telegram_assistant.web.page import Page, PageInTenant
 from telegram_assistant.web.views import Content, PersonView, TenantView, go, uuid_of
 
@@ -38,33 +39,34 @@ async def set_preferences(view: PersonView) -> Content | Response:
         )
     except ValueError as error:
         raise Rejected(Reason("choice_unknown", "choose one of the values that the page offers")) from error
-    await view.app.api.people.set_preferences(view.person.user_id, chosen)
+    await view.app.api.people.set_preferences(view.token, chosen)
     return go("/me?saved=preferences")
 
 
 async def change_password(view: PersonView) -> Content | Response:
     try:
+        await limit_password_changes(view)
         await set_new_password(
             view.person, view.text("old"), view.text("new"), token=view.token, people=view.app.api.people, passwords=view.passwords
         )
-    except (Forbidden, Rejected) as error:
-        return {**await _content(view), "error": error.reason}
+    except (Rejected, Busy) as error:
+        return with_error(await _content(view), error)
     return go("/me?saved=password")
 
 
 async def end_session(view: PersonView) -> Content | Response:
-    await end_one_session(view.person, uuid_of(view.request.path_params["session"]), people=view.app.api.people)
+    await end_one_session(uuid_of(view.request.path_params["session"]), token=view.token, people=view.app.api.people)
     return go("/me?saved=session")
 
 
 async def end_other_sessions(view: PersonView) -> Content | Response:
-    await view.app.api.people.end_other_sessions(view.person.user_id, token=view.token)
+    await view.app.api.people.end_other_sessions(view.token)
     return go("/me?saved=session")
 
 
 async def _content(view: PersonView) -> Content:
     return {
-        "sessions": await view.app.api.people.sessions(view.person.user_id),
+        "sessions": await view.app.api.people.sessions(view.token),
         "session_id": view.session_id,
         "memberships": view.memberships,
         "zone": str(view.zone),

@@ -87,7 +87,7 @@ async def get_digest(
     No provider is asked: stories are told in its words where it has summed them up before, otherwise in the posts' own words.
     """
     digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
-    here = f"{context.app.settings.base_address}/t/{context.caller.tenant}"
+    here = f"{context.app.settings.pages_url}/t/{context.caller.tenant}"
     return digest_response(digest, digest_id=None, here=here, say=context.say)
 
 

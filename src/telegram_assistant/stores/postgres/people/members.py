@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from uuid import UUID
 
 from telegram_assistant.domain.tenants.access import MemberRole, hash_of
 from telegram_assistant.stores.postgres.database import TenantTransactions
+
+MAX_OPEN_INVITATIONS = 50
+"""Per tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,25 @@ class Invitation:
     expires_at: datetime
 
 
+class ThingKind(StrEnum):
+    """What a member can make that outlives a page."""
+
+    INVITATION = "invitation"
+    KEY = "key"
+    FEED = "feed"
+    RECEIVER = "receiver"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberThing:
+    """Something that a member has made. `detail` is the role of an invitation, the scopes of a key, or the kind of a feed or receiver."""
+
+    kind: ThingKind
+    name: str
+    detail: str
+    created_at: datetime
+
+
 class Members:
     """A tenant store."""
 
@@ -42,20 +65,34 @@ class Members:
             rows = await connection.fetch("SELECT * FROM members_of_tenant()")
         return tuple(ListedMember(row["public_id"], row["name"], MemberRole(row["role"]), row["created_at"], row["seen_at"]) for row in rows)
 
-    async def set_role(self, member: UUID, role: MemberRole) -> bool:
-        """Returns False if there is no such member, or the tenant would have no owner left."""
-        async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT set_member_role($1, $2)", member, role.value))
+    async def set_role(self, member: UUID, role: MemberRole, *, session: str) -> bool | None:
+        """Returns False if there is no such member, or the tenant would have no owner left; None if `session` is not an owner's.
 
-    async def remove(self, member: UUID) -> bool:
-        """Returns False if there is no such member, or the tenant would have no owner left."""
+        A lower role ends their invitations, and their keys lose the scopes that it does not have.
+        """
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT remove_member($1)", member))
+            done: bool | None = await connection.fetchval("SELECT set_member_role($1, $2, $3)", session, member, role.value)
+        return done
 
-    async def invite(self, token: str, role: MemberRole, *, created_by: str, lasts: timedelta) -> UUID:
+    async def remove(self, member: UUID, *, session: str, keep_feeds: bool = False, keep_receivers: bool = False) -> bool | None:
+        """As above. Ends what they made: invitations, keys and feeds; pauses their receivers. The owner takes over what is kept."""
         async with self._transactions.begin() as connection:
-            made: UUID = await connection.fetchval("SELECT make_invitation($1, $2, $3, $4)", hash_of(token), role.value, created_by, lasts)
-        return made
+            done: bool | None = await connection.fetchval("SELECT remove_member($1, $2, $3, $4)", session, member, keep_feeds, keep_receivers)
+        return done
+
+    async def things(self, member: UUID) -> tuple[MemberThing, ...]:
+        """What the member has made here that lets somebody in, or sends something out."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM things_of_member($1)", member)
+        return tuple(MemberThing(ThingKind(row["kind"]), row["name"], row["detail"], row["created_at"]) for row in rows)
+
+    async def invite(self, token: str, role: MemberRole, *, session: str, lasts: timedelta) -> UUID | None:
+        """Returns None if `session` is not the token of an owner's session, or as many invitations are open as may be."""
+        async with self._transactions.begin() as connection:
+            invitation: UUID | None = await connection.fetchval(
+                "SELECT make_invitation($1, $2, $3, $4, $5)", session, hash_of(token), role.value, lasts, MAX_OPEN_INVITATIONS
+            )
+        return invitation
 
     async def invitations(self) -> tuple[Invitation, ...]:
         async with self._transactions.begin() as connection:

@@ -1,14 +1,18 @@
-"""People outside any tenant: passwords, sessions, one-time links. Each method calls one database function that may do just that."""
+"""People outside any tenant: passwords, sessions, one-time links. Each method calls one database function that may do just that.
+
+The functions ask for a proof: the hash that only the password gives, or the token of a link or of a session. Who can only run SQL with the
+login of requests has none of them.
+"""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import asyncpg
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.people.person import FeedOrder, Language, Membership, Person, Preferences, Theme
+from telegram_assistant.domain.people.person import FeedOrder, Language, Membership, PasswordVerifier, Person, Preferences, Theme
 from telegram_assistant.domain.tenants.access import MemberRole, hash_of
 from telegram_assistant.stores.postgres.database import ApiTransactions
 
@@ -33,10 +37,31 @@ class OpenSession:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionStart:
+    """A session to begin: the value of its cookie, the browser, and how long it lasts after the last visit."""
+
+    token: str = field(repr=False)
+    agent: str
+    lasts: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAttempt:
+    """Somebody who says that they are the person of this name, and the hash of the password that they gave."""
+
+    name: str
+    proof: bytes = field(repr=False)
+    network: str
+    unknown_as: str
+    """Stands for the name in the audit log if nobody has it: people type passwords into the wrong field."""
+
+
+@dataclass(frozen=True, slots=True)
 class OneTimeLink:
     """A link that was not used yet: a login of `user_name`, or an invitation to `tenant_name`."""
 
     user_name: str | None
+    tenant: UUID | None
     tenant_name: str | None
     role: MemberRole | None
     created_by: str
@@ -55,74 +80,121 @@ class People:
             row = await connection.fetchrow("SELECT * FROM find_session($1)", hash_of(token))
         return FoundSession(_person(row), row["session_id"], _memberships(row["tenants"])) if row else None
 
-    async def begin_session(self, user_id: UserId, token: str, *, agent: str, lasts: timedelta) -> UUID:
+    async def password_parameters(self, name: str) -> str | None:
+        """How the password of the person with this name is hashed; None if nobody has the name, or they have no password."""
         async with self._transactions.begin() as connection:
-            session_id: UUID = await connection.fetchval("SELECT begin_session($1, $2, $3, $4)", user_id, hash_of(token), agent, lasts)
-        return session_id
+            parameters: str | None = await connection.fetchval("SELECT password_parameters($1)", name)
+        return parameters
 
-    async def end_session(self, user_id: UserId, session_id: UUID) -> bool:
-        """Returns False if this person has no such session."""
+    async def begin_session_by_password(self, attempt: LoginAttempt, start: SessionStart) -> UserId | None:
+        """Returns None if name and proof do not belong together."""
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetch("SELECT end_sessions($1, $2, NULL)", user_id, session_id))
+            user_id = await connection.fetchval(
+                "SELECT begin_session_by_password($1, $2, $3, $4, $5, $6, $7)",
+                attempt.name,
+                attempt.proof,
+                hash_of(start.token),
+                start.agent,
+                start.lasts,
+                attempt.network,
+                attempt.unknown_as,
+            )
+        return _user_id(user_id)
 
-    async def end_other_sessions(self, user_id: UserId, *, token: str | None) -> int:
-        """Ends all sessions of a person but the one with this token."""
+    async def begin_session_by_link(self, link: str, start: SessionStart) -> UserId | None:
+        """Uses up the link. Returns None if it is not valid any more."""
         async with self._transactions.begin() as connection:
-            return len(await connection.fetch("SELECT end_sessions($1, NULL, $2)", user_id, hash_of(token) if token else None))
+            user_id = await connection.fetchval("SELECT begin_session_by_link($1, $2, $3, $4)", link, hash_of(start.token), start.agent, start.lasts)
+        return _user_id(user_id)
 
-    async def sessions(self, user_id: UserId) -> tuple[OpenSession, ...]:
+    async def note_login_alarm(self, name: str, *, network: str, unknown_as: str) -> None:
+        """Records that logins with this name are limited for a while."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT * FROM sessions_of_person($1)", user_id)
+            await connection.execute("SELECT note_login_alarm($1, $2, $3)", name, network, unknown_as)
+
+    async def end_session(self, token: str, session_id: UUID) -> bool:
+        """Ends a session of the same person. Returns False if they have no such session."""
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval("SELECT end_sessions($1, $2)", token, session_id))
+
+    async def end_other_sessions(self, token: str) -> int:
+        """Ends all sessions of the person but this one. Returns how many."""
+        async with self._transactions.begin() as connection:
+            ended: int = await connection.fetchval("SELECT end_sessions($1, NULL)", token)
+        return ended
+
+    async def sessions(self, token: str) -> tuple[OpenSession, ...]:
+        """All open sessions of the person whose session this is."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM sessions_of_person($1)", token)
         return tuple(OpenSession(**dict(row)) for row in rows)
 
-    async def password(self, name: str) -> tuple[UserId, str] | None:
-        """The person with this name and the hash of their password."""
+    async def set_password(self, token: str, *, old_proof: bytes | None, verifier: PasswordVerifier) -> int | None:
+        """Ends all other sessions, and returns how many. None if the old password is not proven; who has none yet proves nothing."""
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow("SELECT * FROM password_of_person($1)", name)
-        return (UserId(row["user_id"]), row["password_hash"]) if row else None
+            ended: int | None = await connection.fetchval(
+                "SELECT set_password($1, $2, $3, $4)", token, old_proof, verifier.parameters, verifier.digest
+            )
+        return ended
 
-    async def set_password(self, user_id: UserId, password_hash: str) -> None:
-        async with self._transactions.begin() as connection:
-            await connection.execute("SELECT set_password($1, $2)", user_id, password_hash)
-
-    async def set_preferences(self, user_id: UserId, chosen: Preferences) -> None:
+    async def set_preferences(self, token: str, chosen: Preferences) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "SELECT set_preferences($1, $2, $3, $4, $5)", user_id, chosen.language, chosen.zone, chosen.theme.value, chosen.feed_order.value
+                "SELECT set_preferences($1, $2, $3, $4, $5)", token, chosen.language, chosen.zone, chosen.theme.value, chosen.feed_order.value
             )
 
     async def exist(self) -> bool:
-        """Whether anybody can log in with a password."""
+        """Whether anybody is a member of any tenant."""
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval("SELECT has_people()"))
 
-    async def create_first_owner(self, name: str, password_hash: str) -> UserId | None:
-        """Returns None if somebody else was first."""
+    async def have_owner(self) -> bool:
+        """Whether the operator's tenant has a member, with or without a password."""
         async with self._transactions.begin() as connection:
-            return _user_id(await connection.fetchval("SELECT create_first_owner($1, $2)", name, password_hash))
+            return bool(await connection.fetchval("SELECT has_owner()"))
+
+    async def create_first_owner(self, name: str, verifier: PasswordVerifier, start: SessionStart) -> UserId | None:
+        """Returns None if somebody else was first, or has the name."""
+        async with self._transactions.begin() as connection:
+            user_id = await connection.fetchval(
+                "SELECT create_first_owner($1, $2, $3, $4, $5, $6)",
+                name,
+                verifier.parameters,
+                verifier.digest,
+                hash_of(start.token),
+                start.agent,
+                start.lasts,
+            )
+        return _user_id(user_id)
 
     async def link(self, token: str) -> OneTimeLink | None:
-        """Returns None if the link is unknown, used or expired."""
+        """Returns None if the link is unknown, used or expired, or the author of an invitation cannot invite any more."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_link($1)", hash_of(token))
         if row is None:
             return None
         role = MemberRole(row["role"]) if row["role"] else None
-        return OneTimeLink(row["user_name"], row["tenant_name"], role, row["created_by"], row["expires_at"])
+        return OneTimeLink(row["user_name"], row["tenant"], row["tenant_name"], role, row["created_by"], row["expires_at"])
 
-    async def use_login_link(self, token: str) -> UserId | None:
+    async def join_by_link(self, link: str, name: str, verifier: PasswordVerifier, start: SessionStart) -> UserId | None:
+        """Creates a person and uses up the invitation. Returns None, and uses up nothing, if it is not valid or the name is taken."""
         async with self._transactions.begin() as connection:
-            return _user_id(await connection.fetchval("SELECT use_login_link($1)", hash_of(token)))
+            user_id = await connection.fetchval(
+                "SELECT join_by_link($1, $2, $3, $4, $5, $6, $7)",
+                link,
+                name,
+                verifier.parameters,
+                verifier.digest,
+                hash_of(start.token),
+                start.agent,
+                start.lasts,
+            )
+        return _user_id(user_id)
 
-    async def create_by_invitation(self, token: str, name: str, password_hash: str) -> UserId | None:
-        """Creates a person. Returns None if the invitation is not valid or the name is taken. The invitation stays unused."""
+    async def accept_invitation(self, link: str, *, token: str) -> UUID | None:
+        """Uses up the invitation for the person whose session this is, and returns its tenant. A member keeps their role."""
         async with self._transactions.begin() as connection:
-            return _user_id(await connection.fetchval("SELECT create_person_by_link($1, $2, $3)", hash_of(token), name, password_hash))
-
-    async def accept_invitation(self, token: str, user_id: UserId) -> UUID | None:
-        """Uses up the invitation and returns its tenant; who is already a member keeps their role."""
-        async with self._transactions.begin() as connection:
-            tenant: UUID | None = await connection.fetchval("SELECT accept_invitation($1, $2)", hash_of(token), user_id)
+            tenant: UUID | None = await connection.fetchval("SELECT accept_invitation($1, $2)", link, token)
         return tenant
 
 
@@ -132,8 +204,15 @@ def _user_id(found: int | None) -> UserId | None:
 
 def _memberships(tenants: str) -> tuple[Membership, ...]:
     return tuple(
-        Membership(TenantId(one["tenant_id"]), UUID(one["tenant"]), one["name"], one["is_operator"], MemberRole(one["role"]), one["suspended_reason"])
-        for one in json.loads(tenants)
+        Membership(
+            TenantId(tenant["tenant_id"]),
+            UUID(tenant["tenant"]),
+            tenant["name"],
+            tenant["is_operator"],
+            MemberRole(tenant["role"]),
+            tenant["suspended_reason"],
+        )
+        for tenant in json.loads(tenants)
     )
 
 

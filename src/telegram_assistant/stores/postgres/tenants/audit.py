@@ -19,6 +19,8 @@ class AuditedAction:
     subject: str
     key_id: UUID | None = None
     facts: Mapping[str, Json] = field(default_factory=dict)
+    actor_id: UUID | None = None
+    """The public id of the person: two names can look the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +49,20 @@ class AuditLog:
     async def note(self, change: AuditedAction) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "INSERT INTO audit_log (actor, key_id, action, subject, facts) VALUES ($1, $2, $3, $4, $5)",
+                "INSERT INTO audit_log (actor, key_id, action, subject, facts, actor_id) VALUES ($1, $2, $3, $4, $5, $6)",
                 change.actor,
                 change.key_id,
                 change.action,
                 change.subject,
                 json.dumps(change.facts),
+                change.actor_id,
             )
 
     async def newest(self, *, limit: int = 50, before: AuditCursor | None = None) -> tuple[AuditEntry, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
-                SELECT at, entry_id, actor, action, subject, key_id, facts FROM audit_log
+                SELECT at, entry_id, actor, action, subject, key_id, facts, actor_id FROM audit_log
                 WHERE $2::timestamptz IS NULL OR (at, entry_id) < ($2, $3) ORDER BY at DESC, entry_id DESC LIMIT $1
                 """,
                 limit,
@@ -68,7 +71,9 @@ class AuditLog:
             )
         return tuple(
             AuditEntry(
-                row["at"], row["entry_id"], AuditedAction(row["actor"], row["action"], row["subject"], row["key_id"], json.loads(row["facts"]))
+                row["at"],
+                row["entry_id"],
+                AuditedAction(row["actor"], row["action"], row["subject"], row["key_id"], json.loads(row["facts"]), row["actor_id"]),
             )
             for row in rows
         )

@@ -56,6 +56,9 @@ class NewKey:
     ancestors: Sequence[UUID] = ()
 
 
+MAX_KEYS_OF_TENANT = 200
+MAX_KEYS_OF_PERSON = 50
+"""Valid ones."""
 COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, ancestors"
 
 
@@ -95,6 +98,7 @@ class KeyDirectory:
             actor=row["user_name"] or f"key {row['key_name']}",
             key_id=row["key_id"],
             user_id=row["user_id"],
+            actor_id=row["user_public_id"],
             expires_at=row["expires_at"],
         )
 
@@ -131,13 +135,17 @@ class Keys:
             row = await connection.fetchrow(f"SELECT {COLUMNS} FROM api_keys WHERE key_id = $1", key_id)
         return _key(row) if row else None
 
-    async def make(self, key: NewKey) -> ApiKey:
+    async def make(self, key: NewKey) -> ApiKey | None:
+        """Returns None if the tenant or the person already has as many valid keys as they may have."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 f"""
                 -- $1 hash, $2 user, $3 name, $4 prefix, $5 scopes, $6 created by, $7 expires at, $8 ancestors
                 INSERT INTO api_keys (hash, user_id, name, prefix, scopes, created_by, expires_at, ancestors)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                SELECT $1, $2::bigint, $3, $4, $5, $6, $7, $8 FROM (
+                    SELECT count(*) AS of_tenant, count(*) FILTER (WHERE user_id = $2) AS of_person FROM api_keys
+                    WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())) valid
+                WHERE of_tenant < {MAX_KEYS_OF_TENANT} AND of_person < {MAX_KEYS_OF_PERSON}
                 RETURNING {COLUMNS}
                 """,
                 hash_of(key.secret),
@@ -149,8 +157,7 @@ class Keys:
                 key.expires_at,
                 key.ancestors,
             )
-        assert row is not None  # inserted just above
-        return _key(row)
+        return _key(row) if row else None
 
     async def revoke(self, key_id: UUID) -> bool:
         """Revokes the key and all keys created with it. Returns False if there is no such valid key."""

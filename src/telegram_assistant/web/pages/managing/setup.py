@@ -12,6 +12,7 @@ from telegram_assistant.features.setup import telegram_setup
 from telegram_assistant.features.setup.getting_started import LoginStatus, getting_started, login_status
 from telegram_assistant.features.setup.process_secret import secret_of
 from telegram_assistant.settings import ProxyType
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.web.qr_code import draw_qr_code
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
 
@@ -79,12 +80,18 @@ async def begin_login(view: TenantView) -> Response:
 
 
 async def answer_login(view: TenantView) -> Response:
-    """A second press of the button changes nothing; the page then shows what became of the first."""
+    """A second press of the button changes nothing; the page then shows what became of the first.
+
+    It writes the audit log itself: what is audited by the route is remembered by a hash of the form, and this form holds a code or a password.
+    """
     question = view.text("question")
     if not (question.isascii() and question.isdecimal()):
         raise Rejected(DAMAGED)
+    login = uuid_of(view.request.path_params["login"])
     with suppress(Conflicting):
-        await logins.answer_login(uuid_of(view.request.path_params["login"]), int(question), view.text("answer"), logins=view.stores.logins)
+        await logins.answer_login(login, int(question), view.text("answer"), logins=view.stores.logins)
+        subject = f"/setup/login/{login}/answer"
+        await view.stores.audit.note(AuditedAction(view.person.name, "answer_login", subject, None, {}, view.person.public_id))
     return go(view.url("/setup#account"))
 
 

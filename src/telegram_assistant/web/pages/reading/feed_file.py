@@ -32,7 +32,7 @@ async def show(view: View) -> Response:
     feed = await find_feed(token, directory=view.app.api.feed_directory)
     own = None if feed.user_id is None else view.app.person(feed.tenant_id, feed.user_id)
     settings = view.app.settings
-    content = await read_feed(feed, stores=view.app.tenant(feed.tenant_id), own=own, now=view.now, base_url=settings.base_address)
+    content = await read_feed(feed, stores=view.app.tenant(feed.tenant_id), own=own, now=view.now, base_url=settings.pages_url)
     body = await asyncio.to_thread(write, content, partial(_picture_address, feed, settings))  # fifty texts as their authors like them
     etag = f'"{hashlib.sha256(body).hexdigest()}"'
     changed_at = await _changed_at(view, feed, kind, etag)
@@ -66,7 +66,7 @@ def picture_path(feed: FoundFeed, settings: Settings, picture: FeedPicture) -> s
 
 
 def _picture_address(feed: FoundFeed, settings: Settings, picture: FeedPicture) -> str:
-    return settings.base_address + picture_path(feed, settings, picture)
+    return settings.pages_url + picture_path(feed, settings, picture)
 
 
 def _secret_key(settings: Settings) -> bytes:

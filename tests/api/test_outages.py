@@ -14,7 +14,8 @@ from telegram_assistant.assembly import App
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.limiter import REDIS_SECONDS
-from telegram_assistant.web.pages.login import LOGINS_AT_ONCE, announce_first_owner_code
+from telegram_assistant.web.access.login_limits import ATTEMPTS_AT_ONCE
+from telegram_assistant.web.pages.login import announce_first_owner_code
 from testkit.api_clients import asked, key_of, problem_of
 from testkit.factories import make_tenant
 from testkit.toxiproxy import ToxiProxy, through
@@ -117,7 +118,7 @@ async def test_passwords_cannot_be_guessed_faster_while_redis_is_away(site: Site
     await site.redis.let(enabled=False)
     async with browser_of(site.app) as browser:
         await browser.open("/login")
-        tries = (browser.submit("/login", name=name, password=f"guess {number}") for number in range(LOGINS_AT_ONCE + 5))
+        tries = (browser.submit("/login", name=name, password=f"guess {number}") for number in range(ATTEMPTS_AT_ONCE + 5))
         answers = await asyncio.gather(*tries)
     assert sum("Too many attempts" in answer.text for answer in answers) == 5
 

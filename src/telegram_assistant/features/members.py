@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.people.person import new_token
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.errors import Conflicting, Forbidden, Missing
 from telegram_assistant.features.keys import announce_changed_keys
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.people.members import MAX_OPEN_INVITATIONS, ListedMember, Members, MemberThing, ThingKind
+from telegram_assistant.stores.postgres.tenants.users import Users
 
 INVITATION_LASTS = timedelta(days=7)
+LAST_OWNER = Reason("last_owner", "a tenant needs an owner: make somebody else an owner first")
 NO_MEMBER = Reason("member_unknown", "there is no such member")
 NOT_OWNER = Reason("not_owner_any_more", "you are not an owner any more")
 
@@ -70,6 +73,16 @@ async def remove_member(
     await announce_changed_keys(drop_cached_keys)
 
 
+async def remove_by_name(name: str, tenant_id: TenantId, *, users: Users, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
+    """Removes a member at the command line. Their receivers are paused."""
+    member = await users.find(tenant_id, name)
+    if member is None:
+        raise Missing(NO_MEMBER)
+    if not await users.remove(tenant_id, member.user_id):
+        raise Conflicting(LAST_OWNER)
+    await announce_changed_keys(drop_cached_keys)
+
+
 async def _check(member: UUID, members: Members, *, done: bool | None) -> None:
     if done:
         return
@@ -77,4 +90,4 @@ async def _check(member: UUID, members: Members, *, done: bool | None) -> None:
         raise Forbidden(NOT_OWNER)
     if member not in {listed.public_id for listed in await members.all()}:
         raise Missing(NO_MEMBER)
-    raise Conflicting(Reason("last_owner", "a tenant needs an owner: make somebody else an owner first"))
+    raise Conflicting(LAST_OWNER)

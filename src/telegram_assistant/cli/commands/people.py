@@ -14,8 +14,11 @@ from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.features.keys import announce_changed_keys
+from telegram_assistant.features.members import remove_by_name
 from telegram_assistant.features.people import LOGIN_LINK_LASTS, check_name, make_login_link
 from telegram_assistant.stores.postgres.people.members import ListedMember
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="People who log in to the pages.")
 
@@ -55,6 +58,8 @@ def link(
     async def make(assembled: App) -> str:
         known = await tenant_named(assembled, tenant)
         member = await assembled.system.users.join(known.tenant_id, check_name(name), role=role)
+        if role is not None:
+            await announce_changed_keys(RateLimits(assembled.redis).drop_cached_keys)
         token = await make_login_link(member.user_id, users=assembled.system.users, created_by=ACTOR)
         await record_change(assembled, known.tenant_id, "make_login_link", "/people", name=member.name, role=member.role.value)
         return f"{assembled.settings.pages_url}/link/{token}"
@@ -62,3 +67,17 @@ def link(
     address = with_app(make)
     console.print(f"It works once, within {LOGIN_LINK_LASTS.total_seconds() / 3600:.0f} h:")
     typer.echo(address)
+
+
+@app.command()
+def remove(name: PersonName, tenant: TenantName = "default") -> None:
+    """Remove a person from a tenant. Their invitations, keys and feeds there end at once, and their receivers are paused."""
+
+    async def end(assembled: App) -> None:
+        known = await tenant_named(assembled, tenant)
+        drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
+        await remove_by_name(name, known.tenant_id, users=assembled.system.users, drop_cached_keys=drop_cached_keys)
+        await record_change(assembled, known.tenant_id, "remove_member", "/people", name=name)
+
+    with_app(end)
+    console.print("Removed.")

@@ -52,6 +52,17 @@ class Users:
             )
         return Member(UserId(rows[0]["user_id"]), rows[0]["name"], MemberRole(rows[0]["role"])) if len(rows) == 1 else None
 
+    async def remove(self, tenant_id: TenantId, user_id: UserId) -> bool:
+        """Removes a member, and what they have made to let somebody in. Returns False if the tenant would have no owner left."""
+        async with self._transactions.begin() as connection:
+            owners = await connection.fetch(
+                "SELECT user_id FROM memberships WHERE tenant_id = $1 AND role = 'owner' ORDER BY user_id FOR UPDATE", tenant_id
+            )
+            if not {row["user_id"] for row in owners} - {user_id}:
+                return False
+            await connection.execute("DELETE FROM memberships WHERE tenant_id = $1 AND user_id = $2", tenant_id, user_id)
+        return True
+
     async def make_login_link(self, user_id: UserId, token: str, *, created_by: str, lasts: timedelta) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(

@@ -9,7 +9,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
-from telegram_assistant.features.watches.overtaking import HELD_SECONDS, LOOK_SECONDS, HeldBranches, keep_overtaking
+from telegram_assistant.features.watches.held_posts import HELD_SECONDS, LOOK_SECONDS, HeldBranches, keep_releasing
 from telegram_assistant.features.watches.sending import keep_sending
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.reasons import Reason
@@ -35,7 +35,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     improvement_loop = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
     stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
     upkeep = (*vectors_loops(app, health), graph_loop(app, health), throughput_loop(app))
-    return (*stages, overtaking_loop(app, health, stages_of(app.settings), ENDS), improvement_loop, *upkeep, sending_loop(app))
+    return (*stages, held_posts_loop(app, health, stages_of(app.settings), ENDS), improvement_loop, *upkeep, sending_loop(app))
 
 
 def throughput_loop(app: App) -> Loop:
@@ -50,7 +50,7 @@ def sending_loop(app: App) -> Loop:
     return Loop("alert_delivery", partial(keep_sending, sender=app.sender))
 
 
-def overtaking_loop(
+def held_posts_loop(
     app: App,
     health: Health,
     stages: Sequence[AnyStage],
@@ -62,8 +62,8 @@ def overtaking_loop(
     """Build the loop that lets alerts go on when stories are not grouped."""
     branches = branches_of(stages, ends)
     held = HeldBranches(ended=branches[indexing.name], held_by=branches[stories.name], waiting=branches[alerts.name])
-    run = partial(keep_overtaking, outbox=app.system.outbox, branches=held, health=health, held_seconds=held_seconds, look_seconds=look_seconds)
-    return Loop("posts without stories", run)
+    run = partial(keep_releasing, outbox=app.system.outbox, branches=held, health=health, held_seconds=held_seconds, look_seconds=look_seconds)
+    return Loop("held posts", run)
 
 
 def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:

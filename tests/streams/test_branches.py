@@ -53,9 +53,9 @@ async def test_branches_that_end_at_the_same_moment_leave_nothing_behind(system:
         assert await system.outbox.waiting() == 0
 
 
-async def overtake(system: SystemStores, *, held_seconds: float = 0.0) -> int:
+async def release_held(system: SystemStores, *, held_seconds: float = 0.0) -> int:
     ended, held_by, waiting = (BRANCHES[stage.name] for stage in (indexing, stories, alerts))
-    return await system.outbox.overtake(ended=ended, held_by=held_by, waiting=waiting, held_seconds=held_seconds, limit=100)
+    return await system.outbox.release_held(ended=ended, held_by=held_by, waiting=waiting, held_seconds=held_seconds, limit=100)
 
 
 async def grouped_notices(admin: Admin, channel_id: ChannelId) -> list[tuple[int, str]]:
@@ -68,17 +68,17 @@ async def test_a_post_that_stories_hold_is_announced_as_grouped_once(redis: Redi
     channel_id = await land(system, 1, lane=lane, requested_by=1 if lane is Lane.BULK else None)
     relay, finished = relay_of(redis, system), [(PostId(channel_id, MessageId(1)), 1)]
     await relay.check()
-    assert await overtake(system) == 0, "it is not announced yet"
+    assert await release_held(system) == 0, "it is not announced yet"
     assert await (relay.step() if lane is Lane.LIVE else relay.step_bulk()) == 1
     await system.outbox.done(finished, branch=BRANCHES[post_persistence.name])
-    assert await overtake(system) == 0, "it is not indexed yet"
+    assert await release_held(system) == 0, "it is not indexed yet"
     await system.outbox.done(finished, branch=BRANCHES[indexing.name])
-    assert await overtake(system, held_seconds=60) == 0, "it is not held for long"
-    assert [await overtake(system), await overtake(system)] == [1, 0]
+    assert await release_held(system, held_seconds=60) == 0, "it is not held for long"
+    assert [await release_held(system), await release_held(system)] == [1, 0]
     assert await grouped_notices(admin, channel_id) == [(1, lane.value)]
 
 
-async def test_a_post_that_is_grouped_or_matched_is_not_overtaken(redis: Redis, system: SystemStores) -> None:
+async def test_a_post_that_is_grouped_or_matched_is_not_released(redis: Redis, system: SystemStores) -> None:
     """Stories announce what they have grouped; alerts may be behind for as long as they like."""
     channel_id = await land(system, 2)
     grouped, matched = [(PostId(channel_id, MessageId(1)), 1)], [(PostId(channel_id, MessageId(2)), 1)]
@@ -88,10 +88,10 @@ async def test_a_post_that_is_grouped_or_matched_is_not_overtaken(redis: Redis, 
     await system.outbox.done([*grouped, *matched], branch=BRANCHES[indexing.name])
     await system.outbox.done(grouped, branch=BRANCHES[stories.name])
     await system.outbox.done(matched, branch=BRANCHES[alerts.name])
-    assert await overtake(system) == 0
+    assert await release_held(system) == 0
 
 
-async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_overtaken(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_released(redis: Redis, system: SystemStores, admin: Admin) -> None:
     """There the stage alerts read posts.indexed, and stories announced nothing to it."""
     channel_id = await land(system, 1)
     relay, finished = relay_of(redis, system), [(PostId(channel_id, MessageId(1)), 1)]
@@ -100,8 +100,8 @@ async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_ove
     for stage in (indexing, stories):
         await system.outbox.done(finished, branch=BRANCHES[stage.name])
     await admin.execute("UPDATE outbox SET progressed_at = NULL")
-    assert await overtake(system, held_seconds=60) == 0
-    assert await overtake(system) == 1
+    assert await release_held(system, held_seconds=60) == 0
+    assert await release_held(system) == 1
 
 
 async def test_a_post_that_was_announced_again_is_held_from_then_on(redis: Redis, system: SystemStores, admin: Admin) -> None:
@@ -113,9 +113,9 @@ async def test_a_post_that_was_announced_again_is_held_from_then_on(redis: Redis
     await system.outbox.done([(PostId(channel_id, MessageId(1)), 1)], branch=BRANCHES[indexing.name])
     await admin.execute("UPDATE outbox SET progressed_at = now() - interval '1 hour'")
     await system.outbox.reannounce_all()
-    assert await overtake(system) == 0
+    assert await release_held(system) == 0
     assert await relay.step() == 1
-    assert [await overtake(system, held_seconds=60), await overtake(system)] == [0, 1]
+    assert [await release_held(system, held_seconds=60), await release_held(system)] == [0, 1]
 
 
 async def test_a_pipeline_may_have_any_number_of_ends(system: SystemStores) -> None:

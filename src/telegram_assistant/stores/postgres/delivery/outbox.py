@@ -72,13 +72,13 @@ WHERE ctid = ANY (ARRAY(
 
 # $1 the branch that must have ended, $2 the one that holds the post, $3 the one that need not wait for it, $4 seconds, $5 limit. A row that no branch
 # has dated is of the release before `progressed_at`: there the waiting stage read what the holding one reads, so nothing else will call it.
-OVERTAKE = """
-UPDATE outbox SET overtaken_at = clock_timestamp()
+RELEASE_HELD = """
+UPDATE outbox SET released_at = clock_timestamp()
 WHERE ctid = ANY (ARRAY(
     SELECT o.ctid FROM outbox o
-    WHERE o.announced_at IS NOT NULL AND o.overtaken_at IS NULL AND o.ended_branches & ($1::int | $3::int) = $1
-      AND (o.ended_branches & $2::int = 0 OR o.progressed_at IS NULL)
-      AND greatest(o.announced_at, o.progressed_at) < clock_timestamp() - make_interval(secs => $4)
+    WHERE o.announced_at < now() - make_interval(secs => $4) AND o.released_at IS NULL
+      AND o.ended_branches & ($1::int | $3::int) = $1 AND (o.ended_branches & $2::int = 0 OR o.progressed_at IS NULL)
+      AND coalesce(o.progressed_at, o.announced_at) < now() - make_interval(secs => $4)
     LIMIT $5 FOR UPDATE SKIP LOCKED))
 RETURNING channel_id, message_id, revision, lane, created_at
 """
@@ -125,13 +125,13 @@ class Outbox:
             if any(row["is_last"] for row in recorded):
                 await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
 
-    async def overtake(self, *, ended: Branch, held_by: Branch, waiting: Branch, held_seconds: float, limit: int) -> int:
+    async def release_held(self, *, ended: Branch, held_by: Branch, waiting: Branch, held_seconds: float, limit: int) -> int:
         """Announces as grouped, each once, the posts that one branch has held for so long since another has ended. Returns how many.
 
         What the branch has made a dead letter counts as held.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(OVERTAKE, ended.bit, held_by.bit, waiting.bit, held_seconds, limit)
+            rows = await connection.fetch(RELEASE_HELD, ended.bit, held_by.bit, waiting.bit, held_seconds, limit)
             await write_notices(connection, [_grouped(row) for row in rows])
         return len(rows)
 

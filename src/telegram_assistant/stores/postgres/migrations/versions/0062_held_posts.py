@@ -7,6 +7,8 @@ down_revision = "0061"
 
 
 def upgrade() -> None:
-    op.execute("ALTER TABLE outbox ADD COLUMN progressed_at timestamptz, ADD COLUMN overtaken_at timestamptz")
+    """The index finds what is announced among millions of rows of history that wait."""
+    op.execute("ALTER TABLE outbox ADD COLUMN progressed_at timestamptz, ADD COLUMN released_at timestamptz")
     op.execute("COMMENT ON COLUMN outbox.progressed_at IS 'When a branch of the pipeline last ended.'")
-    op.execute("COMMENT ON COLUMN outbox.overtaken_at IS 'When the stage alerts was told not to wait for the stage stories.'")
+    op.execute("COMMENT ON COLUMN outbox.released_at IS 'When alerts stopped waiting for the stage stories.'")
+    op.execute("CREATE INDEX outbox_announced ON outbox (announced_at) WHERE (announced_at IS NOT NULL)")

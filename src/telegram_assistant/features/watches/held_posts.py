@@ -18,6 +18,8 @@ log = get_logger()
 HELD_SECONDS = 120.0
 """Longer than it takes until another process has taken over what a lost one held, on a busy machine, too."""
 LOOK_SECONDS = 10.0
+SUSPENDED_SECONDS = 20.0
+"""A pause that took so much longer than it should says that the process did not run."""
 AT_ONCE = 500
 
 
@@ -31,7 +33,7 @@ class HeldBranches:
     waiting: Branch
 
 
-async def keep_overtaking(
+async def keep_releasing(
     stopping: asyncio.Event,
     *,
     outbox: Outbox,
@@ -47,20 +49,22 @@ async def keep_overtaking(
     clock = asyncio.get_running_loop().time
     able_since = clock()
     while not stopping.is_set():
+        looked_at = clock()
         await sleep_unless(stopping, look_seconds)
-        if await health.unavailable_servers():
+        was_suspended = clock() - looked_at > look_seconds + SUSPENDED_SECONDS
+        if was_suspended or await health.unavailable_servers():
             able_since = clock()
         elif clock() - able_since >= held_seconds:
             try:
-                await _overtake(outbox, branches, held_seconds)
+                await _release(outbox, branches, held_seconds)
             except Busy:
                 able_since = clock()
 
 
-async def _overtake(outbox: Outbox, branches: HeldBranches, held_seconds: float) -> None:
+async def _release(outbox: Outbox, branches: HeldBranches, held_seconds: float) -> None:
     posts, count = 0, AT_ONCE
     while count == AT_ONCE:
-        count = await outbox.overtake(
+        count = await outbox.release_held(
             ended=branches.ended, held_by=branches.held_by, waiting=branches.waiting, held_seconds=held_seconds, limit=AT_ONCE
         )
         posts += count

@@ -26,7 +26,7 @@ from telegram_assistant.streams.monitoring import resume
 from telegram_assistant.streams.stage import AnyStage, stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.worker_role import loops_of, overtaking_loop
+from telegram_assistant.worker_role import held_posts_loop, loops_of
 from testkit.engines import Engine
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.streams.conftest import FAST, until
@@ -77,8 +77,8 @@ class Newsroom:
     @asynccontextmanager
     async def working(self, *stages: AnyStage, held_seconds: float = HELD_SECONDS, health: Health | None = None) -> AsyncIterator[None]:
         watched, stopping = health or Health(probes={}), asyncio.Event()
-        overtaking = overtaking_loop(self.app, watched, stages, stages, held_seconds=held_seconds, look_seconds=0.05)
-        loops = (*loops_of(stages, stages, self.app, watched, FAST), overtaking)
+        held_posts = held_posts_loop(self.app, watched, stages, stages, held_seconds=held_seconds, look_seconds=0.05)
+        loops = (*loops_of(stages, stages, self.app, watched, FAST), held_posts)
         tasks = [asyncio.create_task(keep_running(loop, stopping=stopping, health=watched, first_pause_seconds=0.05)) for loop in loops]
         try:
             yield
@@ -104,7 +104,7 @@ async def is_done(room: Newsroom) -> bool:
     return await room.app.system.outbox.waiting() == 0
 
 
-async def test_where_stories_work_alerts_follow_them_and_nobody_overtakes(newsroom: Newsroom) -> None:
+async def test_where_stories_work_alerts_follow_them_and_nothing_is_held(newsroom: Newsroom) -> None:
     posts = await newsroom.publish(*TEXTS)
     async with newsroom.working(indexing, grouping, alerts, held_seconds=60):
         await until(lambda: is_done(newsroom))

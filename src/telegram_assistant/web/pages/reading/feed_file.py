@@ -20,6 +20,7 @@ from telegram_assistant.web.feeds import FORMATS
 from telegram_assistant.web.media import is_known, media_response, named_file
 from telegram_assistant.web.views import View, uuid_of
 
+REDIS_SECONDS = 1.0
 PICTURES = "/feeds/pictures"
 PICTURE_PATH = f"{PICTURES}/{{address}}/{{channel_id}}/{{message_id}}/{{ordinal}}/{{signature}}"
 
@@ -76,8 +77,9 @@ def _secret_key(settings: Settings) -> bytes:
 async def _changed_at(view: View, feed: FoundFeed, kind: str, etag: str) -> datetime | None:
     """None while Redis is away: then readers compare the ETag only."""
     try:
-        return await view.app.feed_versions.since(feed.address_id, kind, etag, now=view.now)
-    except Busy:
+        async with asyncio.timeout(REDIS_SECONDS):
+            return await view.app.feed_versions.since(feed.address_id, kind, etag, now=view.now)
+    except (Busy, TimeoutError):
         return None
 
 

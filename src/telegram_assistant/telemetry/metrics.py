@@ -68,7 +68,7 @@ BACKLOG = Gauge(
     ["queue", "kind"],
     registry=REGISTRY,
 )
-OUTBOX_PAUSED = Gauge("outbox_paused", "1 while the outbox relay waits for a slow stage.", registry=REGISTRY)
+OUTBOX_PAUSED = Gauge("outbox_paused", "1 while the outbox relay waits for a slow stage or for memory of Redis.", registry=REGISTRY)
 
 
 class StageMetrics:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from telegram_assistant.features.operations.heartbeats import AWAY_AFTER_SECONDS
+from telegram_assistant.features.operations.resources import ResourcesOverview, resources_of
 from telegram_assistant.stores.postgres.channels.schedule import Parked
 from telegram_assistant.stores.postgres.delivery.backlog import BacklogEntry, Queue
 from telegram_assistant.stores.postgres.delivery.job_runs import JobRun
@@ -86,6 +87,7 @@ class Overview:
     stages: tuple[StageOverview, ...]
     stages_age_seconds: float | None
     """The age of the numbers of stages; None if no worker has reported."""
+    resources: ResourcesOverview
     posts_landed: int
     """Since the running ingest processes have started."""
     backlog: tuple[BacklogEntry, ...]
@@ -102,6 +104,11 @@ class Overview:
 async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...]:
     """Returns every process of the last hour."""
     return tuple(ProcessOverview(one, _state(one)) for one in await processes.all())
+
+
+def running_processes(processes: Sequence[ProcessOverview]) -> tuple[KnownProcess, ...]:
+    """Returns the processes that run."""
+    return tuple(one.process for one in processes if one.state is ProcessState.RUNNING)
 
 
 def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:
@@ -124,7 +131,7 @@ async def installation_overview(*, stores: ApiStores, stages: Sequence[str], now
     """Returns everything. `stages` are the enabled ones, in the order of the flow."""
     processes = await known_processes(processes=stores.processes)
     minutes = await stores.throughput.since(now.replace(second=0, microsecond=0) - timedelta(hours=hours))
-    running = [one.process for one in processes if one.state is ProcessState.RUNNING]
+    running = running_processes(processes)
     workers = [one.process for one in processes if "worker" in one.process.roles]
     newest = min(workers, key=lambda one: one.age_seconds, default=None)
     return Overview(
@@ -137,6 +144,7 @@ async def installation_overview(*, stores: ApiStores, stages: Sequence[str], now
         },
         stages=tuple(_stage(name, running, newest, _points(name, minutes, now, hours)) for name in stages),
         stages_age_seconds=None if newest is None else newest.age_seconds,
+        resources=resources_of(running),
         posts_landed=_total(running, "posts_landed_total"),
         backlog=await stores.backlog.entries(),
         jobs=await stores.backlog.job_runs(),

@@ -18,6 +18,7 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 STATEMENT_TIMEOUT_SECONDS = 60.0
 ROLLBACK_TIMEOUT_SECONDS = 5.0
 FULL_SECONDS = 5.0
+DISK_FULL = Reason("postgres_disk_full", "the disk of PostgreSQL is full: nothing can be stored")
 MAX_STATEMENTS = 300
 """Kept prepared on each connection: more than all pages have, which are 110."""
 
@@ -145,9 +146,7 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
             if ended_with != "COMMIT":
                 raise RuntimeError("the transaction had failed before its commit, and an error inside it was swallowed")
     except asyncpg.DiskFullError as error:
-        raise NoRoom(
-            Reason("postgres_disk_full", "the disk of PostgreSQL is full: nothing can be stored"), retry_after_seconds=FULL_SECONDS
-        ) from error
+        raise NoRoom(DISK_FULL, retry_after_seconds=FULL_SECONDS) from error
     except OUTAGES as error:
         raise Busy(Reason("postgres_silent", "PostgreSQL does not answer ({error})", error=type(error).__name__), retry_after_seconds=1.0) from error
     except asyncpg.InterfaceError as error:

@@ -31,6 +31,7 @@ from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
 from telegram_assistant.telegram.account_client import Clock
 from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
+from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.harness import Versions, arguments, at_least, finish, median, own_cpu_seconds, own_database
@@ -85,7 +86,9 @@ async def seat_of(
     await bare.connect()
     stack.push_async_callback(bare.disconnect)
     found, _ = await reader.joined()
-    return Seat(account_id, mine, reader, AccountLoop(desk, asyncio.Event()), bare, {one.channel.channel_id: one for one in found})
+    return Seat(
+        account_id, mine, reader, AccountLoop(desk, asyncio.Event(), health=Health(probes={})), bare, {one.channel.channel_id: one for one in found}
+    )
 
 
 async def prepare(app: App, seat: Seat, tenant_id: TenantId, channel_id: int) -> None:

@@ -37,6 +37,7 @@ from telegram_assistant.streams.stage import bind
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
+from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.client import ControlClient
 from testkit.harness import Versions, arguments, at_most, finish, own_cpu_seconds, own_database
 from testkit.simulators import simulator
@@ -114,7 +115,9 @@ async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_i
         await system.channels.open_to(mine.account_id, one.channel, one.access_hash, joined=True, read_at=datetime.now(UTC))
         await system.channels.subscribe(tenant_id, Subscription(channel_id=one.channel.channel_id, history_days=EVERYTHING_DAYS))
     await system.planning.give_accounts()
-    reading = AccountLoop(account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping)
+    reading = AccountLoop(
+        account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping, health=Health(probes={})
+    )
     while await reading.turn():
         await system.planning.want_history()
 
@@ -181,7 +184,7 @@ async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s
     async with line_of(app, control, mine, channels) as line:
         await read_posts(app, mine, line, tenant.tenant_id)
         await persist(app, admin)
-        fetcher = fetcher_of(app, mine, line, stopping=stopping)
+        fetcher = fetcher_of(app, mine, line, health=Health(probes={}), stopping=stopping)
         assert fetcher is not None
         began, since, used = time.monotonic(), datetime.now(UTC) - timedelta(seconds=2), own_cpu_seconds()
         async with asyncio.TaskGroup() as running:

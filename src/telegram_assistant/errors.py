@@ -4,6 +4,7 @@
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
     │   ├── Throttled   the caller has tried too often and must wait
     │   ├── Flooded     Telegram demands a wait: nothing is sent until then
+    │   ├── NoRoom      a disk of ours is full, or nearly
     │   └── Unanswered  Telegram does not answer
     ├── Rejected        never: this input cannot be processed, however often it is tried
     │   ├── AccessLost  this account may not read the channel any more; another one might
@@ -52,6 +53,10 @@ class Throttled(Busy):
 
 class Flooded(Busy):
     """Telegram demands that this account leaves a method alone. Nothing is sent before `retry_after_seconds` are over."""
+
+
+class NoRoom(Busy):
+    """A disk of ours has no room for what is to be written now."""
 
 
 class NoAnswer(StrEnum):

@@ -1,14 +1,11 @@
 """The ingest role: the loops that follow Telegram, and what runs for each account."""
 
 import asyncio
-import os
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, Lease, mask_phone
@@ -43,6 +40,7 @@ from telegram_assistant.ingest.telegram_setup import PART as SETUP
 from telegram_assistant.ingest.telegram_setup import TelegramConnectionSettings
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_assistant.previews.site import Site, open_site
+from telegram_assistant.stores.disks import download_folders, reason_to_pause_downloads, spool_folder
 from telegram_assistant.stores.postgres.accounts.accounts import HeldAccount
 from telegram_assistant.stores.postgres.accounts.logins import Logins, Owner
 from telegram_assistant.stores.postgres.channels.previews import NO_ACCOUNT
@@ -102,7 +100,8 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
         async with client_of(held, session, lease, receiver) as client:
             if held.user_id is None:
                 await _identify(held.account_id, client, vault=vault, logins=ingest.logins)
-            await run_account(app, OwnedAccount(held.account_id, held.lease_epoch, lease), client, receiver, slots=slots, stopping=stopping)
+            account = OwnedAccount(held.account_id, held.lease_epoch, lease)
+            await run_account(app, account, client, receiver, health=health, slots=slots, stopping=stopping)
 
     async def log_out_account(held: HeldAccount, session: str, lease: Lease) -> None:
         async with client_of(held, session, lease) as client:
@@ -148,21 +147,28 @@ class OwnedAccount:
 
 
 async def run_account(
-    app: App, account: OwnedAccount, client: AccountClient, receiver: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event
+    app: App,
+    account: OwnedAccount,
+    client: AccountClient,
+    receiver: UpdateBuffer,
+    *,
+    health: Health,
+    slots: asyncio.Semaphore,
+    stopping: asyncio.Event,
 ) -> None:
     """Run one account: polls, resolves channels, receives updates and downloads files, side by side.
 
     If one of these fails, all end.
     """
     reader = ChannelReader(client)
-    reading = AccountLoop(account_dependencies_of(app, account, reader, slots=slots, stopping=stopping), stopping)
+    reading = AccountLoop(account_dependencies_of(app, account, reader, slots=slots, stopping=stopping), stopping, health=health)
     work = [
         reading.run(),
         resolver_of(app, account, reader).run(stopping),
         push_worker_of(app, account, receiver).run(stopping),
         catch_up_of(app, account, reader, receiver).run(stopping),
     ]
-    if (fetcher := fetcher_of(app, account, client, stopping=stopping)) is not None:
+    if (fetcher := fetcher_of(app, account, client, health=health, stopping=stopping)) is not None:
         work.append(fetcher.run())
     tasks = tuple(asyncio.create_task(one) for one in work)
     try:
@@ -193,12 +199,21 @@ def resolver_of(app: App, account: OwnedAccount, reader: ChannelReader, *, waits
     )
 
 
-def fetcher_of(app: App, account: OwnedAccount, client: AccountClient, *, stopping: asyncio.Event) -> MediaFetcher | None:
+def fetcher_of(app: App, account: OwnedAccount, client: AccountClient, *, health: Health, stopping: asyncio.Event) -> MediaFetcher | None:
     """Return None if no store for files is configured."""
     if app.files is None:
         return None
-    spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}")
-    return MediaFetcher(client, account_id=account.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
+    files = app.settings.files
+    return MediaFetcher(
+        client,
+        account_id=account.account_id,
+        media=app.system.media,
+        files=app.files,
+        spool=Spool(spool_folder(files)),
+        why_paused=partial(reason_to_pause_downloads, download_folders(app.settings), min_free_percent=files.min_free_percent),
+        health=health,
+        stopping=stopping,
+    )
 
 
 def push_worker_of(app: App, account: OwnedAccount, receiver: UpdateBuffer) -> PushWorker:

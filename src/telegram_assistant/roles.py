@@ -26,10 +26,12 @@ from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.heartbeats import send_heartbeats
+from telegram_assistant.features.operations.resources import resources_loop
 from telegram_assistant.interpreter import collect_seldom, return_freed_memory, switch_threads_often
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
+from telegram_assistant.stores.disks import folders_of
 from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
 from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
@@ -205,10 +207,11 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
 
 
 async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyncio.Event) -> None:
-    """Send heartbeats until the roles have drained."""
+    """Measure memory and disks, and send heartbeats, until the roles have drained."""
     roles = {one.name.value: one.health for one in plans}
     heartbeats = Loop("heartbeats", partial(send_heartbeats, processes=app.api.processes, instance=app.instance, roles=roles))
-    await keep_running(heartbeats, stopping=stopped, health=plans[0].health)
+    loops = (resources_loop(app.redis, folders_of(app.settings), plans[0].health), heartbeats)
+    await asyncio.gather(*(keep_running(loop, stopping=stopped, health=plans[0].health) for loop in loops))
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:

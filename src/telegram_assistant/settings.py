@@ -283,6 +283,12 @@ class DatabaseSettings(SettingsGroup):
         None,
         help="The same database with a login that may create roles and tables. Only `tga migrate` uses it. Empty: DATABASE_URL.",
     )
+    data_folder: Path | None = variable(
+        "DATABASE_DATA_DIR",
+        None,
+        help="Folder with PostgreSQL's data, or any folder on its disk, if it is on this machine: its free space is watched. "
+        "Empty: it is not, because PostgreSQL tells it to superusers only.",
+    )
     pool_size: int = variable("DATABASE_POOL_SIZE", 10, help="Maximum number of connections per login in one process.", ge=1, le=1000)
 
     def url_of(self, login: DatabaseLogin) -> SecretStr:
@@ -443,6 +449,13 @@ class FilesSettings(SettingsGroup):
     max_bytes: int = variable("MEDIA_MAX_BYTES", 20 * 1024 * 1024, help="Files larger than this are not downloaded.", ge=1)
     quota_bytes: int = variable(
         "MEDIA_QUOTA_BYTES", 0, help="Bytes of media that a tenant may store, unless it has its own quota. 0: no limit.", ge=0
+    )
+    min_free_percent: int = variable(
+        "MEDIA_MIN_FREE_PERCENT",
+        10,
+        help="Per cent of the disks of FILES_DIR and MEDIA_SPOOL_DIR that must stay free. With less, files are not downloaded and posts still are.",
+        ge=0,
+        le=90,
     )
     spool: Path | None = variable(
         "MEDIA_SPOOL_DIR",

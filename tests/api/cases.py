@@ -188,6 +188,7 @@ CASES: dict[str, Case] = {
     "release_parked_channel": Case(path=shared_channel, foreign=channel_of_b, status=202),
     "list_processes": OPERATORS_ONLY,
     "list_stages": OPERATORS_ONLY,
+    "show_resources": OPERATORS_ONLY,
     "list_dead_letters": OPERATORS_ONLY,
     "get_dead_letter": replace(OPERATORS_ONLY, path=lambda _: {"number": 1}),
     "replay_dead_letter": replace(OPERATORS_ONLY, path=lambda _: {"number": 1}),

@@ -1,6 +1,7 @@
 """`tga media`."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.streams.stage import bind
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
+from testkit.shortages import MB, small_disk
 from tests.streams.conftest import parsed
 
 
@@ -46,6 +48,16 @@ def test_status_says_what_is_kept_by_whom_and_what_went_wrong(runner: CliRunner,
     assert f"{tenant} 1.5 MB" in told
     assert "larger than MEDIA_MAX_BYTES" in told
     assert "wanted" in told
+
+
+def test_status_says_that_downloads_wait_for_room(runner: CliRunner, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", megabytes=8) as disk:
+        disk.fill(leave_bytes=MB // 2)
+        environ = {"S3_ENDPOINT": "", "FILES_DIR": str(disk.path / "files"), "NO_COLOR": "1"}
+        shown = runner.invoke(app, ["media", "status"], env=environ).stdout
+        data = json.loads(runner.invoke(app, ["media", "status", "--json"], env=environ).stdout)
+    assert "10 % must stay free" in " ".join(shown.split())
+    assert "10 % must stay free" in data["downloads_paused"]
 
 
 def test_without_a_place_for_files_the_sweep_says_what_to_set(runner: CliRunner) -> None:

@@ -16,6 +16,7 @@ from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.streams.stage import bind
+from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.files import make_file
@@ -42,7 +43,7 @@ class Library:
     def reopened(self, files: FilesSettings | None = None) -> MediaFetcher:
         """As after a restart on the same machine, perhaps with another place for files."""
         app = self.office.app if files is None else replace(self.office.app, files=open_files(files))
-        fetcher = fetcher_of(app, self.office.mine, self.office.line, stopping=asyncio.Event())
+        fetcher = fetcher_of(app, self.office.mine, self.office.line, health=Health(probes={}), stopping=asyncio.Event())
         assert fetcher is not None
         return fetcher
 
@@ -90,7 +91,7 @@ def in_folder(folder: Path) -> FilesSettings:
 @asynccontextmanager
 async def open_library(settings: Settings, sim: Simulator, admin: Admin, files: FilesSettings) -> AsyncIterator[Library]:
     async with open_office(settings.model_copy(update={"files": files}), sim, admin) as office:
-        fetcher = fetcher_of(office.app, office.mine, office.line, stopping=office.stopping)
+        fetcher = fetcher_of(office.app, office.mine, office.line, health=Health(probes={}), stopping=office.stopping)
         assert fetcher is not None
         yield Library(office, Control(sim), fetcher)
 

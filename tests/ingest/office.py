@@ -174,7 +174,9 @@ async def open_office(
                 tenant_id=tenant_id,
                 mine=mine,
                 line=line,
-                reading=AccountLoop(account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
+                reading=AccountLoop(
+                    account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping, health=Health(probes={})
+                ),
                 resolver=resolver_of(app, mine, reader, waits=skipping.clock),
                 receiver=receiver,
                 listening=push_worker_of(app, mine, receiver),

@@ -13,6 +13,7 @@ from telegram_assistant.ingest.media import MediaFetcher
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.settings import FilesSettings, Settings, read_settings
 from telegram_assistant.stores.files import open_files
+from telegram_assistant.telemetry.health import Health
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
 from tests.conftest import Admin
@@ -212,6 +213,10 @@ async def test_while_the_store_is_away_files_wait_in_the_spool_and_are_fetched_o
     assert spooled(tmp_path) == 0
 
 
+async def always_room(_size_bytes: int) -> None:
+    return None
+
+
 async def test_no_more_is_fetched_ahead_than_the_spool_may_hold(library: Library, tmp_path: Path) -> None:
     channel_id = await library.channel()
     for _ in range(3):
@@ -225,6 +230,8 @@ async def test_no_more_is_fetched_ahead_than_the_spool_may_hold(library: Library
         media=library.office.app.system.media,
         files=away,
         spool=Spool(tmp_path / "spool", max_bytes=130_000),
+        why_paused=always_room,
+        health=Health(probes={}),
         stopping=library.office.stopping,
     )
     with pytest.raises(Busy, match="the spool is full"):

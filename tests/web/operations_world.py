@@ -59,6 +59,13 @@ def _report(instance: str, roles: tuple[str, ...]) -> ProcessReport:
             ("stage_pending_entries", 2.0),
         )
     ]
+    samples += [
+        Sample(name, {"disk": disk}, size_bytes)
+        for disk, used_share in (("files", 0.93), ("spool", 0.93), ("temporary", 0.2))
+        for name, size_bytes in (("disk_size_bytes", 2e10 + (disk == "temporary")), ("disk_free_bytes", 2e10 * (1 - used_share)))
+    ]
+    samples += [Sample("redis_memory_bytes", {"kind": kind}, value) for kind, value in (("used", 1.2e8), ("limit", 1.6e8), ("machine", 4e9))]
+    samples.append(Sample("media_paused", {}, 1.0))
     return ProcessReport(
         instance=instance,
         roles=roles,

@@ -1,7 +1,7 @@
 """Operations: what the operator sees and does, and that nobody else does."""
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -52,8 +52,10 @@ async def report(
     lag: int = 0,
     parts: Parts | None = None,
     servers_away: Mapping[str, str] | None = None,
+    samples: Sequence[Sample] = (),
 ) -> None:
     samples = (
+        *samples,
         Sample("stage_processed_total", {"stage": STAGE}, processed),
         Sample("stage_lag_entries", {"stage": STAGE, "lane": "live"}, lag),
         Sample("stage_lag_entries", {"stage": STAGE, "lane": "bulk"}, lag),
@@ -261,3 +263,33 @@ async def test_operations_in_russian_hold_no_english_sentence(app: App, operator
     async with member_browser(app, operator_tenant, language="ru") as browser:
         assert (await browser.open(f".{path}")).status_code == 200
         assert english_in(browser.page.replace("Telegram says so", "")) == []  # quoted from Telegram by other tests
+
+
+def measured(*, used_share: float, redis_share: float, is_paused: bool) -> tuple[Sample, ...]:
+    """What a process reports of its disk and of Redis."""
+    size, limit = 20e9, 160e6
+    disks = [
+        Sample(name, {"disk": disk}, value)
+        for disk in ("files", "spool")
+        for name, value in (("disk_size_bytes", size), ("disk_free_bytes", size * (1 - used_share)))
+    ]
+    redis = [Sample("redis_memory_bytes", {"kind": kind}, value) for kind, value in (("used", limit * redis_share), ("limit", limit))]
+    return (*disks, *redis, Sample("media_paused", {}, float(is_paused)))
+
+
+async def test_memory_and_disks_are_yellow_at_70_and_red_at_90_percent(app: App, operator: Browser) -> None:
+    for used_share, redis_share, chips in ((0.5, 0.1, ["ok", "ok"]), (0.75, 0.8, ["warn", "warn"]), (0.93, 0.95, ["bad", "bad"])):
+        await report(app, samples=measured(used_share=used_share, redis_share=redis_share, is_paused=False))
+        await operator.open("./operations")
+        shown = operator.page.partition('id="resources"')[2].partition("</ul>")[0]
+        assert re.findall(r'class="chip (\w+)"', shown) == chips
+    assert "files of posts, unfinished downloads" in " ".join(shown.split())
+    assert "152.6 MB" in shown
+    assert "downloads-paused" not in operator.page
+
+
+async def test_the_page_says_that_files_wait_for_room_and_posts_do_not(app: App, operator: Browser) -> None:
+    await report(app, samples=measured(used_share=0.95, redis_share=0.1, is_paused=True))
+    await operator.open("./operations")
+    assert "Files of posts are not downloaded" in operator.page
+    assert "Posts are stored as before" in operator.page

@@ -95,9 +95,10 @@ class MediaTroubleResponse(ResponseModel):
 
 
 class MediaStatusResponse(ResponseModel):
-    """Numbers, sizes and errors of all media files."""
+    """Numbers, sizes and errors of all media files. `downloads_paused` says why files wait for room on a disk of this machine."""
 
     store: str
+    downloads_paused: str | None
     objects: int
     object_bytes: int
     items: list[MediaFilesResponse]

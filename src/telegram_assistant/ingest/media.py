@@ -10,14 +10,14 @@ until the store answers.
 import asyncio
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from telegram_assistant.domain.accounts.account import AccountRefused
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import Readable
-from telegram_assistant.errors import Busy, Flooded, LeaseLost, Rejected
+from telegram_assistant.errors import Busy, Flooded, LeaseLost, NoRoom, Rejected
 from telegram_assistant.ingest.spool import Spool, Spooled
 from telegram_assistant.reasons import Reason, describe_bug
 from telegram_assistant.stores.files import Files
@@ -25,16 +25,19 @@ from telegram_assistant.stores.postgres.media.files import MediaJob, MediaQueue
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.download import LocatedFile, ReferenceExpired, locate, part_bytes, read_part
+from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_QUEUE
+from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_PAUSED, MEDIA_QUEUE
 from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
 
+PART = "downloads"
 BATCH = 40
 IDLE_SECONDS = 2.0
 FIRST_PAUSE_SECONDS = 0.5
 COUNT_SECONDS = 30.0
+PAUSED_SECONDS = 15.0
 RETRY_AFTER_SECONDS = 10.0
 """How long an unreachable data centre is skipped while files of others are downloaded."""
 MAX_RENEWALS = 3
@@ -50,13 +53,24 @@ class MediaFetcher:
     """Downloads the files of one account."""
 
     def __init__(
-        self, client: AccountClient, *, account_id: AccountId, media: MediaQueue, files: Files, spool: Spool, stopping: asyncio.Event
+        self,
+        client: AccountClient,
+        *,
+        account_id: AccountId,
+        media: MediaQueue,
+        files: Files,
+        spool: Spool,
+        why_paused: Callable[[int], Awaitable[Reason | None]],
+        health: Health,
+        stopping: asyncio.Event,
     ) -> None:
         self._client = client
         self._account_id = account_id
         self._media = media
         self._files = files
         self._spool = spool
+        self._why_paused = why_paused
+        self._health = health
         self._stopping = stopping
         self._store_retry_at = 0.0
         self._counted_at = 0.0
@@ -73,7 +87,10 @@ class MediaFetcher:
                 idle = not await self.step()
                 failures = 0
                 self._outage.recovered()
+                self._report_room(None)
             except Busy as busy:
+                if isinstance(busy, NoRoom):
+                    self._report_room(busy)
                 pause = busy.retry_after_seconds
                 if not isinstance(busy, Flooded):  # reconnect soon after a lost connection, then with growing pauses
                     pause, failures = min(pause, FIRST_PAUSE_SECONDS * 2**failures), failures + 1
@@ -82,14 +99,24 @@ class MediaFetcher:
             else:
                 await sleep_unless(self._stopping, IDLE_SECONDS if idle else 0.0)
 
+    def _report_room(self, no_room: NoRoom | None) -> None:
+        MEDIA_PAUSED.set(no_room is not None)
+        self._health.report(PART, State.OK if no_room is None else State.FAILING, "" if no_room is None else str(no_room))
+
     async def step(self) -> bool:
-        """Download some files. Returns False if nothing is due."""
+        """Download some files. Returns False if nothing is due. Raises NoRoom while a disk must keep its room for posts."""
+        await self._require_room()
         await self._update_queue_metric()
         jobs = await self._media.due(self._account_id, most=BATCH)
         done, unreachable = set[tuple[int, bool]](), set[int]()
         for _, group in itertools.groupby(sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id):
             await self._fetch_some(list(group), done, unreachable)
         return bool(jobs)
+
+    async def _require_room(self) -> None:
+        """Files come last: they stop first, so that posts can be stored for as long as possible."""
+        if (why := await self._why_paused(0)) is not None:
+            raise NoRoom(why, retry_after_seconds=PAUSED_SECONDS)
 
     async def _update_queue_metric(self) -> None:
         if time.monotonic() - self._counted_at > COUNT_SECONDS:
@@ -118,11 +145,15 @@ class MediaFetcher:
             await self._media.postpone(waiting, DATA_CENTER_SILENT, seconds=RETRY_AFTER_SECONDS)
 
     async def _fetch_or_postpone(self, job: MediaJob, locations: Locations, unreachable: set[int]) -> None:
+        if (why := await self._why_paused(job.size_bytes)) is not None:
+            await self._require_room()  # there may be room for smaller files
+            await self._media.postpone([job], why, seconds=PAUSED_SECONDS)
+            return
         try:
             await self._fetch(job, locations)
         except Rejected as error:
             await self._fail(job, error.reason)
-        except (Flooded, LeaseLost, AccountRefused):
+        except (Flooded, NoRoom, LeaseLost, AccountRefused):
             raise
         except Busy as busy:
             dc_id = _dc_of(job, locations)

@@ -3,6 +3,7 @@
 A spool belongs to one machine. If another machine takes the account over, it downloads an incomplete file from the start.
 """
 
+import errno
 import fcntl
 import hashlib
 import io
@@ -12,12 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from telegram_assistant.errors import Busy
+from telegram_assistant.errors import Busy, NoRoom
 from telegram_assistant.reasons import Reason
 
 MAX_BYTES = 1024 * 1024 * 1024
 """How much is downloaded ahead while the store is unreachable."""
 FULL_SECONDS = 15.0
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 FORGOTTEN_AFTER_SECONDS = 2 * 86_400
 NAME = "{kind}{media_id}.part"
 
@@ -66,7 +68,8 @@ class Spool:
         except BlockingIOError as error:
             raise Busy(Reason("file_fetched_elsewhere", "another process fetches this file"), retry_after_seconds=FULL_SECONDS) from error
         except OSError as error:
-            raise Busy(
+            kind = NoRoom if error.errno in NO_ROOM else Busy
+            raise kind(
                 Reason("folder_unusable", "the folder {folder} cannot be used ({error})", folder=str(self._folder), error=error.strerror or ""),
                 retry_after_seconds=FULL_SECONDS,
             ) from error
@@ -85,7 +88,7 @@ class Spool:
         """Raise Busy if the folder would hold more than it may."""
         held = sum(size for _, size, _ in self._files())
         if held + size_bytes > self._max_bytes and held:
-            raise Busy(Reason("spool_full", "the spool is full until the store answers"), retry_after_seconds=FULL_SECONDS)
+            raise NoRoom(Reason("spool_full", "the spool is full until the store answers"), retry_after_seconds=FULL_SECONDS)
 
     def tidy(self) -> int:
         """Remove files that nobody has touched for two days. Returns their number."""

@@ -12,7 +12,8 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import Event
 from telegram_assistant.streams.entries import PAYLOAD
-from telegram_assistant.streams.keys import stream_keys, stream_of_channel
+from telegram_assistant.streams.keys import stream_of_channel
+from telegram_assistant.streams.room import StreamRoom
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
@@ -55,10 +56,9 @@ class NoticeRelay:
         self._redis = redis
         self._health = health
         self._partitions = partitions
-        self._max_entries = max_entries
+        self._room = StreamRoom(redis, stages, partitions=partitions, max_entries=max_entries)
         self._outage = OutageLog(PART)
-        read = {event for stage in stages for event in stage.consumes}
-        self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
+        self._pause = OutageLog(PART)
 
     def loop(self) -> Loop:
         return Loop(PART, self.run)
@@ -76,10 +76,12 @@ class NoticeRelay:
                 await sleep_unless(stopping, POLL_SECONDS)
 
     async def step(self) -> int:
-        """Announce waiting notices, live before history, and return their number. While a stream is full, they wait in PostgreSQL."""
-        if await self._is_full():
-            self._health.report(PART, State.FAILING, "paused: a stream is full")
+        """Announce waiting notices, live before history, and return their number. While Redis has no room, they wait in PostgreSQL."""
+        if (full := await self._room.reason_to_pause()) is not None:
+            self._health.report(PART, State.FAILING, full)
+            self._pause.failed(full)
             return 0
+        self._pause.recovered()
         self._health.report(PART, State.OK)
         return sum([await self._notices.announce(lane, self._publish, limit=BATCH) for lane in (Lane.LIVE, Lane.BULK)])
 
@@ -89,9 +91,3 @@ class NoticeRelay:
             key = stream_of_channel(one.event, one.lane, one.channel_id, self._partitions)
             pipeline.execute_command("XADD", key, "*", PAYLOAD, one.payload)
         await pipeline.execute()
-
-    async def _is_full(self) -> bool:
-        pipeline: Any = self._redis.pipeline(transaction=False)
-        for key in self._read_keys:
-            pipeline.execute_command("XLEN", key)
-        return max(await pipeline.execute(), default=0) >= self._max_entries

@@ -21,8 +21,9 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostParsed
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.streams.entries import PAYLOAD
-from telegram_assistant.streams.keys import EPOCH_KEY, stream_keys, stream_of_channel, text_of
+from telegram_assistant.streams.keys import EPOCH_KEY, stream_of_channel, text_of
 from telegram_assistant.streams.monitoring import StageState, measure_stages
+from telegram_assistant.streams.room import StreamRoom
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
@@ -93,11 +94,10 @@ class Relay:
         self._redis = redis
         self._health = health
         self._partitions = partitions
-        self._max_entries = max_entries
+        self._room = StreamRoom(redis, stages, partitions=partitions, max_entries=max_entries)
         self._checked_at = 0.0
         self._outages = {part: OutageLog(part) for part in (PART, BULK_PART)}
-        read = {event for stage in stages for event in stage.consumes}
-        self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
+        self._pauses = {part: OutageLog(part) for part in (PART, BULK_PART)}
 
     def loops(self) -> tuple[Loop, Loop]:
         """Return one loop for live posts and one for history, so that live posts never wait for history."""
@@ -127,12 +127,15 @@ class Relay:
         return announced
 
     async def step(self) -> int:
-        """Check that Redis is unchanged, then announce waiting live posts. Returns how many were announced."""
+        """Check that Redis is unchanged, then announce waiting live posts. Returns how many were announced.
+
+        A full Redis is not checked: it cannot take the mark that it has been filled, and would be filled again and again.
+        """
+        if await self._should_pause(PART):
+            return 0
         if time.monotonic() - self._checked_at > CHECK_SECONDS:
             await self.check()
             self._checked_at = time.monotonic()
-        if await self._should_pause(PART):
-            return 0
         return await self._announce(Lane.LIVE, BATCH)
 
     async def step_bulk(self) -> int:
@@ -143,9 +146,13 @@ class Relay:
         return await self._announce(Lane.BULK, min(free, BULK_BATCH))
 
     async def _should_pause(self, part: str) -> bool:
-        full = await self._reason_to_pause()
+        full = await self._room.reason_to_pause()
         OUTBOX_PAUSED.set(full is not None)
         self._health.report(part, State.OK if full is None else State.FAILING, full or "")
+        if full is None:
+            self._pauses[part].recovered()
+        else:
+            self._pauses[part].failed(full)
         return full is not None
 
     async def _announce(self, lane: Lane, limit: int) -> int:
@@ -200,19 +207,6 @@ class Relay:
         if count:
             OUTBOX_AGAIN.labels(reason).inc(count)
             log.warning("announced_again", reason=reason, posts=count)
-
-    async def _reason_to_pause(self) -> str | None:
-        """Return why announcing must pause, naming the slowest stage, or None. Meanwhile posts wait in PostgreSQL, where they are safe."""
-        pipeline: Any = self._redis.pipeline(transaction=False)
-        for key in self._read_keys:
-            pipeline.execute_command("XLEN", key)
-        longest: int = max(await pipeline.execute(), default=0)
-        if longest < self._max_entries:
-            return None
-        states = await measure_stages(self._redis, self._stages, self._partitions)
-        slowest = max(states, key=lambda state: state.lag + state.pending)
-        waits = f"{slowest.lag + slowest.pending} entries wait for it" + (f", it is stopped: {slowest.stopped}" if slowest.stopped else "")
-        return f"paused: a stream holds {longest} entries; the stage {slowest.stage} is behind ({waits})"
 
 
 def parsed_event(one: Announcement) -> PostParsed:

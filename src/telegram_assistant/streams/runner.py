@@ -1,12 +1,12 @@
 """Runs one stage in one process: reads entries up to its capacity, calls the handler and writes the outcomes.
 
-While Redis is unreachable, handlers go on. Reading, lease renewal and acknowledgement wait for Redis, then continue where they were.
+While Redis is unreachable or full, handlers go on. Reading, lease renewal and acknowledgement wait for Redis, then continue where they were.
+This file is long because all of that shares one set of entries in hand.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,10 +20,10 @@ from telegram_assistant.streams.deadlines import Deadlines
 from telegram_assistant.streams.entries import Buried, Done, Entry, Outcome
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.handling import Finished, Handling
-from telegram_assistant.streams.keys import stopped_key, text_of
 from telegram_assistant.streams.local_queue import LocalQueue
 from telegram_assistant.streams.reading import Alone, Reclaimer, StreamReader, renew_leases
 from telegram_assistant.streams.stage import AnyStage, part_of
+from telegram_assistant.streams.stopping import StopMark
 from telegram_assistant.supervision import Loop, cancel_and_wait, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
@@ -95,8 +95,7 @@ class Runner:
         self._busy_since: float | None = None
         """When the handlers first had to wait after they last finished an entry."""
         self._waiting_for_servers: set[Callable[[], Awaitable[None]]] = set()
-        self._stop_reason = ""
-        """Why the stage must stop, until Redis has it."""
+        self._stop_mark = StopMark(redis, stage.name)
         self._server_outage = OutageLog(self._part)
         self._busy_outage = OutageLog(self._part, patience_seconds=BUSY_LOGGED_AFTER_SECONDS)
         self._ending = asyncio.Event()
@@ -160,15 +159,9 @@ class Runner:
         finally:
             await self._leave()
         if self._buried_in_a_row >= self._options.max_consecutive_dead_letters:
-            self._stop_reason = f"{self._buried_in_a_row} dead letters in a row"
-            log.error("stage_stopped", stage=self.stage.name, why=self._stop_reason)
-            with suppress(RedisError, OSError):  # then it is written before the next run
-                await self._write_stop_reason()
-
-    async def _write_stop_reason(self) -> None:
-        if self._stop_reason:
-            await self._redis.set(stopped_key(self.stage.name), self._stop_reason)
-            self._stop_reason = ""
+            why = f"{self._buried_in_a_row} dead letters in a row"
+            log.error("stage_stopped", stage=self.stage.name, why=why)
+            await self._stop_mark.write(why)
 
     async def _leave(self) -> None:
         try:
@@ -179,10 +172,9 @@ class Runner:
 
     async def _wait_while_stopped(self, stopping: asyncio.Event) -> None:
         """Wait while the stage is stopped after consecutive dead letters, so that good entries do not follow bad ones. A person resumes it."""
-        await self._write_stop_reason()
-        while not stopping.is_set() and (why := await self._redis.get(stopped_key(self.stage.name))) is not None:
+        while not stopping.is_set() and (why := await self._stop_mark.read()) is not None:
             remedy = f"mend the cause, then run `tga streams resume {self.stage.name}`"
-            self._report(State.FAILING, f"stopped: {text_of(why)}; {remedy}")
+            self._report(State.FAILING, f"stopped: {why}; {remedy}")
             await sleep_unless(stopping, self._options.block_seconds)
 
     async def _retry_forever(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -228,7 +220,7 @@ class Runner:
         """Take over entries that are due for a retry or were left behind. They have a little capacity beyond that of new entries."""
         await asyncio.sleep(ISOLATION_POLL_SECONDS if self._isolating_since else self._options.reclaim_every_seconds)
         await self._wait_while_paused()
-        if await self._redis.exists(stopped_key(self.stage.name)):
+        if await self._stop_mark.read() is not None:
             self._ending.set()
             return
         suspects_wait = False

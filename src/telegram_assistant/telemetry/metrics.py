@@ -79,7 +79,22 @@ BACKLOG = Gauge(
     ["queue", "kind"],
     registry=REGISTRY,
 )
-OUTBOX_PAUSED = Gauge("outbox_paused", "1 while the outbox relay waits for a slow stage.", registry=REGISTRY)
+OUTBOX_PAUSED = Gauge("outbox_paused", "1 while the outbox relay waits for a slow stage or for memory of Redis.", registry=REGISTRY)
+
+
+DISK_SIZE = Gauge(
+    "disk_size_bytes",
+    "Size of the disk with a folder of this process, without what is reserved for root (files, spool, vectors, temporary, postgres).",
+    ["disk"],
+    registry=REGISTRY,
+)
+DISK_FREE = Gauge("disk_free_bytes", "Bytes of the disk that are free, by the same names.", ["disk"], registry=REGISTRY)
+REDIS_MEMORY = Gauge(
+    "redis_memory_bytes",
+    "Memory of Redis (used, limit: maxmemory, 0 without one, machine: all that it could have).",
+    ["kind"],
+    registry=REGISTRY,
+)
 
 
 class StageMetrics:
@@ -98,6 +113,7 @@ POSTS_LANDED = Counter("posts_landed_total", "Posts written by landing, by outco
 MEDIA_FILES = Counter("media_files_total", "Files of posts, by outcome (stored, failed: retried later, given_up).", ["outcome"], registry=REGISTRY)
 MEDIA_BYTES = Counter("media_bytes_total", "Bytes of files downloaded from Telegram.", registry=REGISTRY)
 MEDIA_QUEUE = Gauge("media_queue", "Files that an account of this process has still to download.", ["account_id"], registry=REGISTRY)
+MEDIA_PAUSED = Gauge("media_paused", "1 while an account of this process downloads no files because a disk has too little room.", registry=REGISTRY)
 MEDIA_SWEPT = Counter(
     "media_swept_total",
     "Repairs of the media store (orphan: a file without a row, unused: a file without a post, missing: a row without a file, thumbnail: one "

@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from telegram_assistant.domain.fullness import MEGABYTE, size_in_words
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.errors import CannotStart, InUse
+from telegram_assistant.errors import CannotStart, InUse, NoRoom
 from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.disks import measure_folder
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.vectors.protocol import PREFIX, Hit, Point, Space, VectorQuery
 from telegram_assistant.vectors.shard import AT_ONCE, Shard, index_in
@@ -29,6 +31,9 @@ INDEX_SHARE = 0.25
 FEW, MAX_ROUNDS = 200, 10
 """FEW points are copied over in a fraction of a second, with writing locked; more are copied first, in rounds, while writing continues."""
 STATE = "shards.json"
+MIN_FREE_BYTES, MIN_FREE_SHARE = 64 * MEGABYTE, 0.05
+"""What must stay free for the engine to write: less than where files of posts stop, more than what one write can need."""
+FULL_SECONDS = 15.0
 
 
 class EmbeddedVectors:
@@ -70,6 +75,7 @@ class EmbeddedVectors:
     async def create(self, space: Space, collection: str) -> None:
         async with self._writing:
             if collection not in self._shards:
+                await self._require_room()
                 self._shards[collection] = await Shard.create(self._folder / f"{collection}.1", space.dimension)
                 self._save()
 
@@ -89,12 +95,14 @@ class EmbeddedVectors:
         for start in range(0, len(points), AT_ONCE):
             async with self._writing:
                 if (shard := self._shards.get(collection)) is not None:
+                    await self._require_room()
                     await shard.upsert(points[start : start + AT_ONCE])
         self._index_in_time(collection)
 
     async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None:
         async with self._writing:
             if post_ids and (shard := self._shards.get(collection)) is not None:
+                await self._require_room()
                 await shard.delete(post_ids)
 
     async def search(self, space: Space, query: VectorQuery) -> tuple[Hit, ...]:
@@ -104,6 +112,22 @@ class EmbeddedVectors:
     async def count(self, collection: str) -> int:
         shard = self._shards.get(collection)
         return 0 if shard is None else await shard.count()
+
+    async def _require_room(self, size_bytes: int = 0) -> None:
+        """Raise NoRoom unless the disk keeps some room. The engine writes into mapped files: on a full disk, the kernel kills its process."""
+        fullness = await asyncio.to_thread(measure_folder, self._folder)
+        if fullness is None or fullness.free_bytes - size_bytes >= max(MIN_FREE_BYTES, fullness.size_bytes * MIN_FREE_SHARE):
+            return
+        raise NoRoom(
+            Reason(
+                "vectors_have_no_room",
+                "the disk with {folder} is nearly full ({free} of {size} are free): vectors wait, and search goes on",
+                folder=str(self._folder),
+                free=size_in_words(fullness.free_bytes),
+                size=size_in_words(fullness.size_bytes),
+            ),
+            retry_after_seconds=FULL_SECONDS,
+        )
 
     def _index_in_time(self, collection: str) -> None:
         shard = self._shards.get(collection)
@@ -120,6 +144,7 @@ class EmbeddedVectors:
         try:
             async with self._writing:
                 await shard.flush()
+                await self._require_room(await asyncio.to_thread(_size_of, shard.folder))
                 await asyncio.to_thread(shutil.copytree, shard.folder, copy)
                 shard.touched = set()
             await index_in(copy)
@@ -200,3 +225,8 @@ def _locked(folder: Path) -> TextIO:
             remedy=Reason("share_vectors", "Run worker and api in one process (`tga run`), or start a Qdrant server and set QDRANT_URL"),
         ) from error
     return lock
+
+
+def _size_of(folder: Path) -> int:
+    """What the files take on the disk; mapped files are larger than that."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))

@@ -18,6 +18,8 @@ from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.media.files import MediaState, SkipReason
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.operations import media
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.disks import download_folders, reason_to_pause_downloads
 from telegram_assistant.stores.postgres.media.upkeep import MediaSurvey
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Media files of posts.")
@@ -30,14 +32,17 @@ def status(
 ) -> None:
     """Show how many files are stored, wanted, skipped or given up, the usage of each tenant, and the last errors."""
 
-    async def look(assembled: App) -> tuple[MediaSurvey, str]:
-        where = str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words)
-        return await assembled.system.media_upkeep.survey(most=limit), where
+    async def look(assembled: App) -> tuple[MediaSurvey, str, Reason | None]:
+        where, settings = str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words), assembled.settings
+        paused = await reason_to_pause_downloads(download_folders(settings), min_free_percent=settings.files.min_free_percent)
+        return await assembled.system.media_upkeep.survey(most=limit), where, paused
 
-    survey, where = with_app(look)
+    survey, where, paused = with_app(look)
     if as_json:
-        print_json(_response(survey, where))
+        print_json(_response(survey, where, paused))
         return
+    if paused is not None:
+        console.print(f"[red]{escape(words_of(paused))}[/]\n")
     console.print(f"{survey.objects} files, {decimal(survey.object_bytes)}, in the store: {escape(where)}\n")
     table = Table(pad_edge=False)
     for name in ("state", "files", "bytes", "why"):
@@ -57,9 +62,10 @@ def status(
         console.print(f"  {trouble.post_id}  {tried}: {words_of(trouble.why)}")
 
 
-def _response(survey: MediaSurvey, where: str) -> MediaStatusResponse:
+def _response(survey: MediaSurvey, where: str, paused: Reason | None) -> MediaStatusResponse:
     return MediaStatusResponse(
         store=where,
+        downloads_paused=None if paused is None else str(paused),
         objects=survey.objects,
         object_bytes=survey.object_bytes,
         items=[

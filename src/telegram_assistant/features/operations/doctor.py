@@ -14,7 +14,7 @@ from telegram_assistant.features.operations.readiness import CheckedRole, Expect
 from telegram_assistant.graph import opening as graph
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource, Settings
-from telegram_assistant.stores import files
+from telegram_assistant.stores import disks, files
 from telegram_assistant.stores.postgres import diagnostics as postgres
 from telegram_assistant.stores.redis import examination as redis
 from telegram_assistant.streams.groups import readers_of
@@ -40,6 +40,7 @@ async def examine(
         postgres.SUBJECT: postgres.examine(settings.database),
         redis.SUBJECT: redis.examine(settings.redis, readers_of(stages, settings.streams.partitions)),
         files.SUBJECT: files.examine(settings.files, only_shows=only_shows_files),
+        disks.SUBJECT: disks.examine(settings),
         "neo4j": graph.examine(settings.graph),
         opening.SUBJECT: opening.examine(settings.vectors, settings.ai.embeddings_model_in_force),
         sandbox_check.READERS: sandbox_check.examine(settings.crawl),

@@ -10,8 +10,12 @@ from telegram_assistant.stores.postgres.delivery.processes import Processes, Pro
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.metrics import (
+    DISK_FREE,
+    DISK_SIZE,
+    MEDIA_PAUSED,
     OUTBOX_ANNOUNCED,
     POSTS_LANDED,
+    REDIS_MEMORY,
     STAGE_DEAD_LETTERED,
     STAGE_FAILED,
     STAGE_LAG,
@@ -38,6 +42,10 @@ REPORTED = (
     STAGE_OLDEST,
     OUTBOX_ANNOUNCED,
     POSTS_LANDED,
+    DISK_SIZE,
+    DISK_FREE,
+    REDIS_MEMORY,
+    MEDIA_PAUSED,
 )
 """Metrics in every heartbeat: what the operator sees is what /metrics says."""
 

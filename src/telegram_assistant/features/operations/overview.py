@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from telegram_assistant.features.operations.heartbeats import AWAY_AFTER_SECONDS
+from telegram_assistant.features.operations.resources import ResourcesOverview, resources_of
 from telegram_assistant.stores.postgres.channels.schedule import Parked
 from telegram_assistant.stores.postgres.delivery.backlog import BacklogEntry, Queue
 from telegram_assistant.stores.postgres.delivery.job_runs import JobRun
@@ -92,6 +93,7 @@ class Overview:
     stages: tuple[StageOverview, ...]
     stages_age_seconds: float | None
     """The age of the numbers of stages; None if no worker has reported."""
+    resources: ResourcesOverview
     posts_landed: int
     """Since the running ingest processes have started."""
     backlog: tuple[BacklogEntry, ...]
@@ -121,6 +123,11 @@ async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...
     return tuple(sorted(known, key=lambda one: (states.index(one.state), 0 if one.state is ProcessState.RUNNING else one.process.age_seconds)))
 
 
+def running_processes(processes: Sequence[ProcessOverview]) -> tuple[KnownProcess, ...]:
+    """Returns the processes that run."""
+    return tuple(one.process for one in processes if one.state is ProcessState.RUNNING)
+
+
 def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:
     """Returns the roles that no process runs."""
     running = {role for one in processes if one.state is ProcessState.RUNNING for role in one.process.roles}
@@ -141,7 +148,7 @@ async def installation_overview(*, stores: ApiStores, stages: Sequence[str], now
     """Returns everything. `stages` are the enabled ones, in the order of the flow."""
     processes = await known_processes(processes=stores.processes)
     minutes = await stores.throughput.since(now.replace(second=0, microsecond=0) - timedelta(hours=hours))
-    running = [one.process for one in processes if one.state is ProcessState.RUNNING]
+    running = running_processes(processes)
     workers = [one.process for one in processes if "worker" in one.process.roles]
     newest = min(workers, key=lambda one: one.age_seconds, default=None)
     return Overview(
@@ -154,6 +161,7 @@ async def installation_overview(*, stores: ApiStores, stages: Sequence[str], now
         },
         stages=tuple(_stage(name, running, newest, _points(name, minutes, now, hours)) for name in stages),
         stages_age_seconds=None if newest is None else newest.age_seconds,
+        resources=resources_of(running),
         posts_landed=_total(running, "posts_landed_total"),
         backlog=await stores.backlog.entries(),
         jobs=await stores.backlog.job_runs(),

@@ -29,6 +29,7 @@ from telegram_assistant.stores.postgres.posts.counts import Counts
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive, RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, forget_channel
 from telegram_assistant.telemetry.outages import OutageLog
@@ -75,13 +76,15 @@ class AccountDependencies:
 class AccountLoop:
     """Reads the channels of one account."""
 
-    def __init__(self, deps: AccountDependencies, stopping: asyncio.Event) -> None:
+    def __init__(self, deps: AccountDependencies, stopping: asyncio.Event, *, health: Health) -> None:
         self._deps = deps
+        self._health = health
+        self._part = f"reading of account {deps.account_id}"
         self._stopping = stopping
         self._starter = RunStarter(deps.settings)
         self._read: set[ChannelId] = set()
         self._credit = 0.0
-        self._outage = OutageLog(f"reading of account {deps.account_id}", account_id=deps.account_id)
+        self._outage = OutageLog(self._part, account_id=deps.account_id)
         self._extras_outage = OutageLog(f"extras of account {deps.account_id}", account_id=deps.account_id)
         self._failed_runs = OutageLog(f"runs of account {deps.account_id}", began="run_failed", account_id=deps.account_id)
 
@@ -94,13 +97,22 @@ class AccountLoop:
                 try:
                     is_idle = not await self.turn()
                     self._outage.recovered()
+                    self._health.report(self._part, State.OK)
                     if is_idle:
                         await sleep_unless(self._stopping, IDLE_SECONDS)
                 except Busy as busy:
-                    self._outage.failed(busy, is_routine=isinstance(busy, Flooded), seconds=round(busy.retry_after_seconds))
+                    self._note_wait(busy)
                     await sleep_unless(self._stopping, busy.retry_after_seconds)
         finally:
             self._drop_metrics(self._read)
+            self._health.report(self._part, State.OK, "this process does not use the account any more")
+
+    def _note_wait(self, busy: Busy) -> None:
+        """A wait that Telegram demands is routine: the scheduler's health tells if it lasts. Any other one is a failure."""
+        is_routine = isinstance(busy, Flooded)
+        self._outage.failed(busy, is_routine=is_routine, seconds=round(busy.retry_after_seconds))
+        if not is_routine:
+            self._health.report(self._part, State.FAILING, f"waits: {busy}")
 
     async def record_known_channels(self) -> None:
         """Export the metrics of all the account's channels before their first runs, crash marks included."""

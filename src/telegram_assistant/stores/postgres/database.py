@@ -7,7 +7,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.errors import Busy, CannotStart
+from telegram_assistant.errors import Busy, CannotStart, NoRoom
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 
@@ -17,6 +17,8 @@ type Connection = PoolConnectionProxy[asyncpg.Record]
 CONNECT_TIMEOUT_SECONDS = 10.0
 STATEMENT_TIMEOUT_SECONDS = 60.0
 ROLLBACK_TIMEOUT_SECONDS = 5.0
+FULL_SECONDS = 5.0
+DISK_FULL = Reason("postgres_disk_full", "the disk of PostgreSQL is full: nothing can be stored")
 MAX_STATEMENTS = 300
 """Kept prepared on each connection: more than all pages have, which are 110."""
 
@@ -144,6 +146,8 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
                 raise
             if ended_with != "COMMIT":
                 raise RuntimeError("the transaction had failed before its commit, and an error inside it was swallowed")
+    except asyncpg.DiskFullError as error:
+        raise NoRoom(DISK_FULL, retry_after_seconds=FULL_SECONDS) from error
     except OUTAGES as error:
         raise Busy(Reason("postgres_silent", "PostgreSQL does not answer ({error})", error=type(error).__name__), retry_after_seconds=1.0) from error
     except asyncpg.InterfaceError as error:

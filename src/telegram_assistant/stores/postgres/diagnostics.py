@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import asyncpg
 
 from telegram_assistant.domain.diagnosis import Finding, Severity, bad, clock_skew, ok, warning
+from telegram_assistant.domain.fullness import size_in_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
+from telegram_assistant.stores.postgres.database import DISK_FULL
 from telegram_assistant.stores.postgres.database_logins import ROLES_OF, SYSTEM, TENANT, granted_roles, may_take, roles_by_user
 from telegram_assistant.stores.postgres.schema import Connection, schema_of
 
@@ -29,6 +31,13 @@ MIGRATE = Reason("migrate_now", "run `tga migrate`")
 
 async def examine(settings: DatabaseSettings) -> list[Finding]:
     """One finding if PostgreSQL cannot be used; otherwise one for the server, one per login and one per problem."""
+    try:
+        return await _examine(settings)
+    except asyncpg.DiskFullError:
+        return [bad(SUBJECT, DISK_FULL, remedy=Reason("free_postgres_disk", "free space on the disk of PostgreSQL, or enlarge it"))]
+
+
+async def _examine(settings: DatabaseSettings) -> list[Finding]:
     findings = await _examine_server(settings)
     if any(finding.verdict is Severity.BAD and finding.subject == SUBJECT for finding in findings):
         return findings
@@ -50,6 +59,8 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
         if connection.get_server_version().major < OLDEST_VERSION:
             what = Reason("program_too_old", "{program} {version} is too old", program="PostgreSQL", version=version)
             findings.append(bad(f"{SUBJECT} version", what, remedy=Reason("update_postgres", "use PostgreSQL 15 or newer")))
+        size = size_in_words(await connection.fetchval("SELECT pg_database_size(current_database())"))
+        findings.append(ok(f"{SUBJECT} size", Reason("database_size", "the database takes {size}", size=size)))
         findings += await _notifications(connection)
         findings += clock_skew(SUBJECT, (server_time - asked_at).total_seconds())
         return findings

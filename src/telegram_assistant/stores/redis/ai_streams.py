@@ -18,7 +18,7 @@ from typing import Any
 
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.client import Redis, answered, text_of
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, answered, text_of
 
 HELD_SECONDS = 15.0
 RENEW_SECONDS = 5.0
@@ -30,7 +30,7 @@ AN_URGENCY = 10_000_000_000_000
 """More milliseconds than since 1970, so a less urgent ticket never overtakes by being older."""
 
 # Returns 0 if the stream is ours, otherwise the milliseconds after which to ask again at the latest.
-TAKE = f"""
+TAKE = f"""{EVEN_IF_FULL}
 local held, waiting, seen, sent, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ticket, urgency, streams, per_minute = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local time = redis.call('TIME')

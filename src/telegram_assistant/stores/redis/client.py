@@ -6,17 +6,19 @@ from contextlib import asynccontextmanager
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 
 from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 
-__all__ = ["FREE", "Redis", "answered", "connect_to", "open_redis", "text_of"]
+__all__ = ["EVEN_IF_FULL", "FREE", "Redis", "answered", "connect_to", "open_redis", "text_of"]
 
 
 FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 """Releases a lock if the caller still holds it."""
+EVEN_IF_FULL = "#!lua flags=allow-oom\n"
+"""The first line of a script that writes a few bytes which the rest of the program cannot do without, also when Redis has no memory left."""
 
 
 def connect_to(settings: RedisSettings) -> Redis:
@@ -36,10 +38,14 @@ def text_of(value: bytes | str) -> str:
 
 
 async def answered[T](reply: Awaitable[T]) -> T:
-    """The reply of Redis. Raises Busy if Redis does not answer."""
+    """The reply of Redis. Raises Busy if Redis does not answer, or takes no writes."""
     try:
         return await reply
+    except OutOfMemoryError as error:
+        raise Busy(Reason("redis_full", "Redis takes no writes: its memory is full"), retry_after_seconds=5) from error
     except (RedisError, OSError) as error:
+        if str(error).startswith("MISCONF"):
+            raise Busy(Reason("redis_cannot_save", "Redis takes no writes: it cannot save them to its disk"), retry_after_seconds=5) from error
         raise Busy(Reason("redis_silent", "Redis does not answer ({error})", error=type(error).__name__), retry_after_seconds=5) from error
 
 

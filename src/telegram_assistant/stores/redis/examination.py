@@ -6,10 +6,13 @@ from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
 from telegram_assistant.domain.diagnosis import Finding, bad, clock_skew, ok, warning
+from telegram_assistant.domain.fullness import fullness_finding, size_in_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 from telegram_assistant.stores.redis.client import connect_to
 from telegram_assistant.streams.groups import Readers, find_unknown_groups
+from telegram_assistant.streams.redis_memory import RedisMemory, is_on_this_machine, redis_memory_of
+from telegram_assistant.streams.room import PAUSE_SHARE
 
 OLDEST_VERSION = (7, 0)
 SUBJECT = "redis"
@@ -49,10 +52,10 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
         what = Reason("redis_forgets", "a restart loses every event on its way: appendonly is off")
         remedy = Reason("turn_on_appendonly", "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes")
         findings.append(bad(f"{SUBJECT} persistence", what, remedy=remedy))
-    if not memory["maxmemory"]:
-        what = Reason("redis_unlimited", "no maxmemory is set, so Redis may take the whole machine")
-        remedy = Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf")
-        findings.append(bad(f"{SUBJECT} memory", what, remedy=remedy))
+    if persistence.get("aof_last_write_status", "ok") != "ok":
+        what = Reason("redis_saves_nothing", "Redis cannot write to its disk, so it takes no events")
+        findings.append(bad(f"{SUBJECT} persistence", what, remedy=Reason("free_redis_disk", "free space on the disk of Redis; its log says more")))
+    findings.append(_examine_memory(redis_memory_of(memory, is_here=is_on_this_machine(redis))))
     if memory["maxmemory_policy"] != "noeviction":
         policy = str(memory["maxmemory_policy"])
         what = Reason("redis_evicts", "maxmemory-policy is {policy}, which throws events away when memory is full", policy=policy)
@@ -62,3 +65,24 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
         findings.append(warning(SUBJECT, what, remedy=Reason("name_redis_master", "point REDIS_URL at the master")))
     findings += clock_skew(SUBJECT, seconds + microseconds / 1e6 - asked_at)
     return [ok(SUBJECT, Reason("server_found", "{program} {version} at {where}", program=engine, version=version, where=where)), *findings]
+
+
+def _examine_memory(memory: RedisMemory) -> Finding:
+    fullness, subject = memory.fullness, f"{SUBJECT} memory"
+    used, size = size_in_words(fullness.used_bytes), size_in_words(fullness.size_bytes)
+    if not memory.max_bytes:
+        what = Reason(
+            "redis_unlimited",
+            "Redis is without a limit and may take the whole machine: it uses {used} of {size} ({share:.0%})",
+            used=used,
+            size=size,
+            share=fullness.share,
+        )
+        return bad(subject, what, remedy=Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf"))
+    what = Reason("memory_used", "{used} of {size} are used ({share:.0%})", used=used, size=size, share=fullness.share)
+    remedy = Reason(
+        "relieve_redis",
+        "raise maxmemory; `tga streams --once` shows which stage is behind. From {share:.0%} on, new posts wait in PostgreSQL, and nothing is lost",
+        share=PAUSE_SHARE,
+    )
+    return fullness_finding(subject, what, fullness, remedy=remedy)

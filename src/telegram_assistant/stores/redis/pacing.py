@@ -1,9 +1,9 @@
 """Pacing of requests to other sites, shared by all processes: one request per site and interval."""
 
-from telegram_assistant.stores.redis.client import Redis, answered
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, answered
 
 # A caller that would have to wait too long takes no turn, so that it does not delay others.
-TURN = """
+TURN = f"""{EVEN_IF_FULL}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local free = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from telegram_assistant.stores.redis.client import Redis, answered
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, answered
 
 CHANGES = "{api}:key_changes"
 
 # A bucket is stored as the time at which it will be full again: one number, and nothing once it is full. A request takes from all
 # of its buckets or from none. The reply describes the bucket that refuses longest, otherwise the one with the least left.
-TAKE = """
+TAKE = (
+    EVEN_IF_FULL
+    + """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local changes = tonumber(redis.call('GET', KEYS[1]) or 0)
@@ -30,6 +32,7 @@ for number = 2, #KEYS do
 end
 return {tightest - 2, least, math.ceil(filled[tightest] - now), changes}
 """
+)
 
 
 class BucketOwner(StrEnum):
@@ -86,6 +89,7 @@ class RateLimits:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._take = redis.register_script(TAKE)
+        self._count_change = redis.register_script(f"{EVEN_IF_FULL} return redis.call('INCR', KEYS[1])")
 
     async def take(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
         """Takes from all of these buckets or from none, in one round trip."""
@@ -100,4 +104,4 @@ class RateLimits:
 
     async def drop_cached_keys(self) -> None:
         """Invalidates every process's cache of keys after a key was revoked or a person's role changed."""
-        await answered(self._redis.incr(CHANGES))
+        await answered(self._count_change(keys=[CHANGES]))

@@ -4,7 +4,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, NonNegativeInt, Valid
 from redis.exceptions import ResponseError
 
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.client import FREE, Redis, answered, text_of
+from telegram_assistant.stores.redis.client import EVEN_IF_FULL, FREE, Redis, answered, text_of
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
 
@@ -15,12 +15,13 @@ FACTS = "scheduler:facts"
 LOCK_SECONDS = 30
 RENEW_SECONDS = 10.0
 
-TAKE = """
+TAKE = f"""{EVEN_IF_FULL}
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 return 1
 """
+TELL = f"{EVEN_IF_FULL} redis.call('SET', KEYS[1], ARGV[1])"
 RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE', KEYS[1], ARGV[2]) end return 0"
 
 
@@ -48,6 +49,7 @@ class SchedulerLock:
         self._owner = owner
         self._take = redis.register_script(TAKE)
         self._renew = redis.register_script(RENEW)
+        self._tell = redis.register_script(TELL)
         self._free = redis.register_script(FREE)
 
     async def acquire(self) -> bool:
@@ -67,7 +69,7 @@ class SchedulerLock:
         return text_of(found) if found else None
 
     async def tell(self, facts: TickFacts) -> None:
-        await answered(self._redis.set(FACTS, facts.model_dump_json()))
+        await answered(self._tell(keys=[FACTS], args=[facts.model_dump_json()]))
 
     async def facts(self) -> TickFacts | None:
         """The stored facts; None if this version cannot read them. The next tick writes them again."""

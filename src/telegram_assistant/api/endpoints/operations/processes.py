@@ -1,4 +1,4 @@
-"""Running processes and pipeline stages. For the operator."""
+"""Running processes, pipeline stages, memory and disks. For the operator."""
 
 from datetime import datetime
 from typing import Annotated
@@ -8,6 +8,7 @@ from fastapi import Query
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.operations.overview import (
     ProcessOverview,
@@ -16,12 +17,15 @@ from telegram_assistant.features.operations.overview import (
     installation_overview,
     known_processes,
     missing_roles,
+    running_processes,
     troubles_of,
 )
+from telegram_assistant.features.operations.resources import DiskOverview, resources_of
 from telegram_assistant.pipeline import stages_of
+from telegram_assistant.streams.redis_memory import RedisMemory
 from telegram_assistant.telemetry.health import State
 
-area = Area("Operations", "Running processes and pipeline stages of the installation. For the operator only.")
+area = Area("Operations", "Running processes, pipeline stages, memory and disks of the installation. For the operator only.")
 
 PROCESS_EXAMPLE = {
     "instance": "moscow-1#ab12",
@@ -46,6 +50,13 @@ STAGE_EXAMPLE = {
     "retried": 0,
     "dead_lettered": 0,
     "minutes": [{"minute": "2026-11-16T09:29:00Z", "processed": 40, "lag": 3}],
+}
+
+
+RESOURCES_EXAMPLE = {
+    "redis": {"used_bytes": 12_582_912, "limit_bytes": 167_772_160, "size_bytes": 167_772_160, "used_share": 0.075, "severity": "ok"},
+    "disks": [{"uses": ["files", "spool"], "size_bytes": 53_687_091_200, "free_bytes": 4_294_967_296, "used_share": 0.92, "severity": "bad"}],
+    "downloads_paused": True,
 }
 
 
@@ -104,6 +115,34 @@ class StageStatusesResponse(ResponseModel):
     age_seconds: float | None
 
 
+class RedisMemoryResponse(ResponseModel):
+    """The memory of Redis. `limit_bytes` is maxmemory, 0 without one; then `size_bytes` is what its machine could give it."""
+
+    used_bytes: int
+    limit_bytes: int
+    size_bytes: int
+    used_share: float
+    severity: Severity
+
+
+class DiskResponse(ResponseModel):
+    """A disk and what the program keeps on it. `severity` is `warning` from 70 % used on, and `bad` from 90 %."""
+
+    uses: list[str]
+    size_bytes: int
+    free_bytes: int
+    used_share: float
+    severity: Severity
+
+
+class ResourcesResponse(ResponseModel):
+    """Memory and disks as the running processes measured them last; `redis` is null if none could. `downloads_paused`: files of posts wait."""
+
+    redis: RedisMemoryResponse | None
+    disks: list[DiskResponse]
+    downloads_paused: bool
+
+
 @area.get("/operations/processes", scope=KeyScope.OPERATE, example={"items": [PROCESS_EXAMPLE], "missing_roles": []})
 async def list_processes(
     context: Context, state: Annotated[ProcessState | None, Query(description="Only processes in this state.")] = None
@@ -119,6 +158,40 @@ async def list_stages(context: Context) -> StageStatusesResponse:
     stages = [stage.name for stage in stages_of(context.app.settings)]
     overview = await installation_overview(stores=context.app.api, stages=stages, now=context.now)
     return StageStatusesResponse(items=[_stage(one) for one in overview.stages], age_seconds=overview.stages_age_seconds)
+
+
+@area.get("/operations/resources", scope=KeyScope.OPERATE, example=RESOURCES_EXAMPLE)
+async def show_resources(context: Context) -> ResourcesResponse:
+    """Show the memory of Redis and the disks, and whether downloads wait for room."""
+    processes = await known_processes(processes=context.app.api.processes)
+    resources = resources_of(running_processes(processes))
+    return ResourcesResponse(
+        redis=None if resources.redis is None else _redis_memory(resources.redis),
+        disks=[_disk(disk) for disk in resources.disks],
+        downloads_paused=resources.downloads_paused,
+    )
+
+
+def _redis_memory(memory: RedisMemory) -> RedisMemoryResponse:
+    fullness = memory.fullness
+    return RedisMemoryResponse(
+        used_bytes=memory.used_bytes,
+        limit_bytes=memory.max_bytes,
+        size_bytes=fullness.size_bytes,
+        used_share=round(fullness.share, 3),
+        severity=fullness.severity,
+    )
+
+
+def _disk(disk: DiskOverview) -> DiskResponse:
+    fullness = disk.fullness
+    return DiskResponse(
+        uses=list(disk.uses),
+        size_bytes=fullness.size_bytes,
+        free_bytes=fullness.free_bytes,
+        used_share=round(fullness.share, 3),
+        severity=fullness.severity,
+    )
 
 
 def _process(one: ProcessOverview) -> ProcessResponse:

@@ -1,0 +1,104 @@
+"""Memory of Redis and disks: measured by every process, and shown to the operator."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.fullness import MEGABYTE, Fullness
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.disks import DiskUse, WatchedFolder, measure_folders
+from telegram_assistant.stores.postgres.delivery.processes import KnownProcess
+from telegram_assistant.stores.redis.client import Redis, answered
+from telegram_assistant.streams.redis_memory import RedisMemory, read_redis_memory
+from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.telemetry.metrics import DISK_FREE, DISK_SIZE, REDIS_MEMORY
+
+PART = "resources"
+POSTGRES_PART = "disk of PostgreSQL"
+WATCH_EVERY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class DiskOverview:
+    """A disk and what is on it. Disks of the same size are taken for one, as full as the fuller one."""
+
+    uses: tuple[str, ...]
+    fullness: Fullness
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesOverview:
+    """What the running processes have measured last."""
+
+    redis: RedisMemory | None
+    """None if no running process could ask Redis."""
+    disks: tuple[DiskOverview, ...]
+    downloads_paused: bool
+    """Whether a process downloads no files, because a disk has too little room."""
+
+
+def resources_loop(redis: Redis, folders: Sequence[WatchedFolder], health: Health) -> Loop:
+    """Build the loop that measures for metrics and heartbeats, and reports the disk without which nothing can be stored."""
+
+    async def run(stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            measured = await measure_resources(redis, folders)
+            if (postgres := measured.get(DiskUse.POSTGRES)) is not None:
+                detail = f"{postgres.free_bytes // MEGABYTE} of {postgres.size_bytes // MEGABYTE} MB are free"
+                health.report(POSTGRES_PART, State.FAILING if postgres.severity is Severity.BAD else State.OK, detail)
+            await sleep_unless(stopping, WATCH_EVERY_SECONDS)
+
+    return Loop(PART, run)
+
+
+async def measure_resources(redis: Redis, folders: Sequence[WatchedFolder]) -> Mapping[DiskUse, Fullness]:
+    """Sets the metrics, and returns those of disks. What cannot be measured has none: nobody must take an old number for a new one."""
+    measured = await measure_folders(folders)
+    for folder in folders:
+        fullness = measured.get(folder.use)
+        if fullness is None:
+            _forget_disk(folder.use)
+        else:
+            DISK_SIZE.labels(folder.use).set(fullness.size_bytes)
+            DISK_FREE.labels(folder.use).set(fullness.free_bytes)
+    try:
+        memory = await answered(read_redis_memory(redis))
+    except Busy:  # the parts that need Redis say that it is away
+        REDIS_MEMORY.clear()
+        return measured
+    for kind, size_bytes in (("used", memory.used_bytes), ("limit", memory.max_bytes), ("machine", memory.machine_bytes)):
+        REDIS_MEMORY.labels(kind).set(size_bytes)
+    return measured
+
+
+def _forget_disk(use: DiskUse) -> None:
+    for metric in (DISK_SIZE, DISK_FREE):
+        metric.remove_by_labels({"disk": use.value})
+
+
+def resources_of(processes: Sequence[KnownProcess]) -> ResourcesOverview:
+    """Returns what these processes have measured, the last report first."""
+    newest_first = sorted(processes, key=lambda process: process.age_seconds)
+    memories = (memory for process in newest_first if (memory := _redis_memory(process)) is not None)
+    paused = any(process.metrics.largest("media_paused") for process in processes)
+    return ResourcesOverview(next(memories, None), _disks(processes), downloads_paused=paused)
+
+
+def _redis_memory(process: KnownProcess) -> RedisMemory | None:
+    used, limit, machine = (process.metrics.largest("redis_memory_bytes", kind=kind) for kind in ("used", "limit", "machine"))
+    return None if used is None else RedisMemory(int(used), int(limit or 0), int(machine or 0))
+
+
+def _disks(processes: Sequence[KnownProcess]) -> tuple[DiskOverview, ...]:
+    uses: dict[int, set[str]] = {}
+    free: dict[int, int] = {}
+    for process in processes:
+        for sample in process.metrics.samples:
+            if sample.name == "disk_size_bytes" and (left := process.metrics.largest("disk_free_bytes", disk=sample.labels["disk"])) is not None:
+                size = int(sample.value)
+                uses.setdefault(size, set()).add(sample.labels["disk"])
+                free[size] = min(free.get(size, size), int(left))
+    disks = [DiskOverview(tuple(use for use in DiskUse if use in uses[size]), Fullness(size - free[size], size)) for size in uses]
+    return tuple(sorted(disks, key=lambda disk: -disk.fullness.share))

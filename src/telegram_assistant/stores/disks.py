@@ -1,0 +1,138 @@
+"""The disks that the program writes to: how full they are, and whether downloads have room on them."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from telegram_assistant.domain.diagnosis import Finding, bad
+from telegram_assistant.domain.fullness import Fullness, fullness_finding, size_in_words
+from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import FilesSettings, Settings
+
+SUBJECT = "disk"
+FREE_DISK = Reason(
+    "free_disk", "free space or enlarge the disk; `tga media status` shows who stores how much, `tga tenants quota` limits a tenant's files"
+)
+
+
+class DiskUse(StrEnum):
+    """What a folder is for."""
+
+    FILES = "files"
+    SPOOL = "spool"
+    VECTORS = "vectors"
+    TEMPORARY = "temporary"
+    POSTGRES = "postgres"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedFolder:
+    """A folder on this machine that the program, or PostgreSQL for it, writes to."""
+
+    use: DiskUse
+    path: Path
+
+
+def spool_folder(settings: FilesSettings) -> Path:
+    """Where unfinished downloads are."""
+    return settings.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}"
+
+
+def folders_of(settings: Settings) -> tuple[WatchedFolder, ...]:
+    """The folders of an installation. Media in S3 and vectors in Qdrant are on no disk of ours."""
+    files, vectors = settings.files, settings.vectors
+    folders = {
+        DiskUse.FILES: None if files.endpoint else files.folder,
+        DiskUse.SPOOL: spool_folder(files) if files.endpoint or files.folder else None,
+        DiskUse.VECTORS: None if vectors.url else vectors.folder,
+        DiskUse.TEMPORARY: Path(tempfile.gettempdir()),
+        DiskUse.POSTGRES: settings.database.data_folder,
+    }
+    return tuple(WatchedFolder(use, path) for use, path in folders.items() if path is not None)
+
+
+def measure_folder(path: Path) -> Fullness | None:
+    """How full the disk of a folder is, as `df` says it; of a folder that does not exist yet, that of its nearest parent.
+
+    Returns None if the disk does not tell. Blocks while a network file system does not answer, so call it in a thread.
+    """
+    existing = next((folder for folder in (path, *path.parents) if folder.exists()), None)
+    try:
+        disk = os.statvfs(existing or "/")
+    except OSError:
+        return None
+    used = disk.f_blocks - disk.f_bfree
+    # Space that is reserved for root is nobody's: neither free nor in use.
+    return Fullness(used * disk.f_frsize, (used + disk.f_bavail) * disk.f_frsize)
+
+
+async def measure_folders(folders: Sequence[WatchedFolder]) -> dict[DiskUse, Fullness]:
+    """How full the disks of these folders are, those that tell."""
+    measured = await asyncio.to_thread(lambda: [(folder.use, measure_folder(folder.path)) for folder in folders])
+    return {use: fullness for use, fullness in measured if fullness is not None}
+
+
+async def reason_to_pause_downloads(folders: Sequence[WatchedFolder], size_bytes: int = 0, *, min_free_percent: int) -> Reason | None:
+    """Why a file of so many bytes may not be downloaded now: a disk would have too little room for what is more important.
+
+    For a moment a file is in all of these folders, which may be on one disk.
+    """
+    measured, needed_bytes = await measure_folders(folders), size_bytes * len(folders)
+    for folder in folders:
+        fullness = measured.get(folder.use)
+        if fullness is not None and fullness.free_bytes - needed_bytes < fullness.size_bytes * min_free_percent / 100:
+            return _lack_of_room(folder, fullness, size_bytes, min_free_percent)
+    return None
+
+
+def _lack_of_room(folder: WatchedFolder, fullness: Fullness, size_bytes: int, min_free_percent: int) -> Reason:
+    free, size = size_in_words(fullness.free_bytes), size_in_words(fullness.size_bytes)
+    if size_bytes:
+        return Reason(
+            "file_has_no_room",
+            "the disk with {folder} has no room for this file: {free} of {size} are free, and {percent} % must stay free",
+            folder=str(folder.path),
+            free=free,
+            size=size,
+            percent=min_free_percent,
+        )
+    return Reason(
+        "downloads_paused",
+        "files are not downloaded: of the disk with {folder}, {free} of {size} are free, and {percent} % must stay free; "
+        "posts are stored, and downloads go on when there is room",
+        folder=str(folder.path),
+        free=free,
+        size=size,
+        percent=min_free_percent,
+    )
+
+
+def download_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
+    """The folders that downloads fill."""
+    return tuple(folder for folder in folders_of(settings) if folder.use in {DiskUse.FILES, DiskUse.SPOOL})
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """One finding for each folder, and one if downloads are paused."""
+    folders = folders_of(settings)
+    measured = await measure_folders(folders)
+    findings = [_finding(folder, measured[folder.use]) for folder in folders if folder.use in measured]
+    if (paused := await reason_to_pause_downloads(download_folders(settings), min_free_percent=settings.files.min_free_percent)) is not None:
+        findings.append(bad("downloads", paused, remedy=FREE_DISK))
+    return findings
+
+
+def _finding(folder: WatchedFolder, fullness: Fullness) -> Finding:
+    what = Reason(
+        "disk_used",
+        "{folder}: {free} of {size} are free ({share:.0%} used)",
+        folder=str(folder.path),
+        free=size_in_words(fullness.free_bytes),
+        size=size_in_words(fullness.size_bytes),
+        share=fullness.share,
+    )
+    return fullness_finding(f"{SUBJECT} {folder.use}", what, fullness, remedy=FREE_DISK)

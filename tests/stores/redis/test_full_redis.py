@@ -1,0 +1,62 @@
+"""A Redis without memory: what must go on goes on, everything else waits, and says why."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.understanding.policy import Urgency
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.redis.ai_streams import AiStreams
+from telegram_assistant.stores.redis.album_states import AlbumStates
+from telegram_assistant.stores.redis.client import answered
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.stores.redis.pacing import Pacing
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
+from telegram_assistant.stores.redis.scheduler import SchedulerLock, TickFacts
+from testkit.engines import running_engine
+
+
+@pytest.fixture(params=["redis", pytest.param("valkey", marks=pytest.mark.valkey)])
+async def full_redis(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Redis]:
+    with running_engine(request.param, tmp_path / "redis") as engine:
+        async with Redis.from_url(engine.url) as redis:
+            await redis.setrange("ballast", 8 * 1024 * 1024, "x")
+            await redis.config_set("maxmemory", "2mb")
+            yield redis
+
+
+async def test_the_scheduler_plans_although_redis_is_full(full_redis: Redis) -> None:
+    lock, now = SchedulerLock(full_redis, "here#0001"), datetime.now(UTC)
+    facts = TickFacts(
+        planned_ts=now, last_tick_ts=now, last_success_ts=None, channels_active=1, channels_failing=0, channels_parked=0, channels_suspended=0
+    )
+    assert await lock.acquire()
+    await lock.tell(facts)
+    assert await lock.facts() == facts
+    await lock.release()
+    assert await lock.owner() is None
+
+
+async def test_requests_are_counted_and_revoked_keys_are_forgotten_although_redis_is_full(full_redis: Redis) -> None:
+    limits, bucket = RateLimits(full_redis), Bucket(BucketOwner.KEY, "anna", per_minute=1, burst=2)
+    assert [(await limits.take([bucket])).allowed for _ in range(3)] == [True, True, False]
+    await limits.drop_cached_keys()
+    assert await limits.changes() == 1
+
+
+async def test_pages_and_providers_are_asked_in_turn_although_redis_is_full(full_redis: Redis) -> None:
+    assert await Pacing(full_redis).turn("news.example", every_seconds=5, max_seconds=10) == 0
+    async with AiStreams(full_redis).taken("gigachat", urgency=Urgency.LIVE, streams=1, per_minute=0):
+        assert (await AiStreams(full_redis).use("gigachat")).speaking == 1
+
+
+async def test_what_has_to_wait_says_that_redis_is_full(full_redis: Redis) -> None:
+    with pytest.raises(Busy, match="its memory is full"):
+        await answered(full_redis.set("key", "value"))
+    with pytest.raises(Busy, match="its memory is full"):
+        await AlbumStates(full_redis).note(ChannelId(1), 2, items=[3])
+    await Marks(full_redis).raise_high_water(ChannelId(1), datetime.now(UTC), now=datetime.now(UTC))  # reading goes on without marks

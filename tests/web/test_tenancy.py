@@ -18,14 +18,14 @@ from telegram_assistant.web.page import Page
 from telegram_assistant.web.site import OF_TENANT, name_of
 from testkit.web_clients import Browser, member_browser
 from tests.api.test_tenancy import everything_of_b, marks_of_b
-from tests.api.worlds import MARK, Worlds, database_of, made_worlds
-from tests.conftest import Admin
+from tests.api.worlds import MARK, Worlds, made_worlds
+from tests.conftest import Admin, new_database
 from tests.web.cases import CASES, ON_PAGES, PageCase
 
 NAMES = {name_of(one): one for one in OF_TENANT}
 CHANGING = re.compile(
     r'<time [^>]*>[^<]*</time>|name="(?:csrf|once|snapshot)" value="[^"]*"|data-csrf="[^"]*"|since=[^&"]*|/link/[\w-]+|'
-    r"(?:tga|feed)_[A-Za-z0-9_-]{6,43}|"
+    r"(?:tga|feed)_[A-Za-z0-9_-]{6,43}|whsec_[A-Za-z0-9+/=]+|"
     r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|person [0-9a-f]{12}|<td>[^<]*[0-9]{1,2}:[0-9]{2}[^<]*</td>"
 )
 
@@ -47,8 +47,10 @@ async def worlds(environ: dict[str, str], database: dict[str, str], worker: str,
 @asynccontextmanager
 async def opened(worlds: Worlds, database: str) -> AsyncIterator[tuple[App, Browser, Admin]]:
     """A copy of a world, in the browser of an owner of A."""
-    copy = f"{database}_pages"
-    async with database_of(worlds.environ, copy, template=database), assemble(worlds.settings_of(copy)) as app:
+    async with (
+        new_database(worlds.environ, f"{database}_pages", template=database) as copy,
+        assemble(worlds.settings_of(copy)) as app,
+    ):
         admin = await asyncpg.connect(worlds.environ_of(copy)["DATABASE_ADMIN_URL"])
         try:
             async with member_browser(app, worlds.a) as browser:

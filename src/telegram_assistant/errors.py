@@ -2,6 +2,7 @@
 
     AssistantError
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
+    │   ├── Throttled   the caller has had its share for now
     │   ├── Flooded     Telegram demands a wait: nothing is sent until then
     │   └── Unanswered  Telegram does not answer
     ├── Rejected        never: this input cannot be processed, however often it is tried
@@ -43,6 +44,10 @@ class Busy(AssistantError):
         super().__init__(reason)
         self.reason = reason
         self.retry_after_seconds = retry_after_seconds
+
+
+class Throttled(Busy):
+    """The caller, or its tenant, has asked for more than its share; others are still answered. HTTP: 429."""
 
 
 class Flooded(Busy):

@@ -48,6 +48,21 @@ JOB_LAST_SUCCESS = Gauge("job_last_success_timestamp_seconds", "Unix time of the
 
 HTTP_ANSWERS = Counter("http_answers_total", "HTTP responses of /api/v1, by operation and status code.", ["operation", "status"], registry=REGISTRY)
 HTTP_SECONDS = Histogram("http_answer_seconds", "Response time of /api/v1, by operation.", ["operation"], registry=REGISTRY)
+REQUESTS_REFUSED = Counter(
+    "requests_refused_total",
+    "Requests of the API, pages and feeds that were refused, by limit (BucketOwner; or WorkKind: the tenant's line was full).",
+    ["limit"],
+    registry=REGISTRY,
+)
+REQUESTS_WAITING = Gauge("requests_waiting", "Requests that wait for a place, by kind of work (WorkKind).", ["kind"], registry=REGISTRY)
+STREAMS_CLOSED = Counter(
+    "live_streams_closed_total", "Event streams of pages closed in favour of newer ones, by limit.", ["limit"], registry=REGISTRY
+)
+_from_zero(
+    REQUESTS_REFUSED, ("key", "tenant", "address", "person", "tenant_pages", "visitor", "person_media", "tenant_media", "feed", "tenant_feeds")
+)
+_from_zero(REQUESTS_REFUSED, ("logins_from", "logins_of", "ordinary", "media", "expensive"))
+_from_zero(STREAMS_CLOSED, ("person", "tenant", "process"))
 
 _STAGE = ["stage"]
 STAGE_PROCESSED = Counter("stage_processed_total", "Stream entries that the stage has finished.", _STAGE, registry=REGISTRY)

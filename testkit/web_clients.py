@@ -16,12 +16,18 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.people import begin_session
+from telegram_assistant.settings import Settings
 from telegram_assistant.web.cookies import SESSION
 from telegram_assistant.web.site import build_web
 from testkit.api_clients import fresh_address
 
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 ONCE = re.compile(r'name="once" value="([^"]+)"')
+
+
+def without_page_limits(settings: Settings) -> Settings:
+    """For tests and runs in which one person opens everything; limits have tests of their own."""
+    return settings.model_copy(update={"web": settings.web.model_copy(update={"per_minute": 10**6, "tenant_per_minute": 10**6})})
 
 
 class Browser:

@@ -23,6 +23,7 @@ from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.fair_queue import WorkQueues, make_queues
 from telegram_assistant.features.recent import Recent
 from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
 from telegram_assistant.features.thumbnails import Thumbnails
@@ -96,6 +97,7 @@ class ApiApp:
     """None without a store for media."""
     recent_tags: Recent[tuple[TagCount, ...]]
     recent_trends: Recent[tuple[ExplainedTrend, ...]]
+    queues: WorkQueues
     probes: Mapping[str, Probe]
 
 
@@ -205,6 +207,7 @@ async def assemble(
             thumbnails=api_app.thumbnails,
             recent_tags=api_app.recent_tags,
             recent_trends=api_app.recent_trends,
+            queues=api_app.queues,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
@@ -295,6 +298,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         thumbnails=thumbnails,
         recent_tags=Recent(),
         recent_trends=Recent(),
+        queues=make_queues(settings.http.max_expensive_per_tenant),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 

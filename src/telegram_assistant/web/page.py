@@ -8,6 +8,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.web.limits import RouteKind
 from telegram_assistant.web.views import Content, PersonView, TenantView, View
 
 type Handler[V: View] = Callable[[V], Awaitable[Content | Response | "PageInTenant"]]
@@ -22,6 +23,7 @@ class Page[V: View]:
     template: str
     queries: int
     needs: KeyScope | None = None
+    kind: RouteKind = RouteKind.PAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Action[V: View]:
     needs: KeyScope | None = None
     audited: str | None = None
     limits: FormLimits = FormLimits()
+    kind: RouteKind = RouteKind.PAGE
 
 
 type OpenRoute = Page[View] | Action[View]

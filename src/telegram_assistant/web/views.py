@@ -16,9 +16,11 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.people.person import Language, Membership, Person
 from telegram_assistant.domain.posts.post import Facts, Json
 from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.fair_queue import Place
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.web.client import Client
 
 NOTHING_HERE = Reason("page_unknown", "there is nothing at this address, or it is not yours to see")
@@ -33,6 +35,7 @@ class View:
     app: ApiApp
     client: Client
     passwords: Passwords
+    limiter: Limiter
     language: Language
     zone: ZoneInfo
     now: datetime
@@ -40,6 +43,8 @@ class View:
     """The value of the session's cookie; empty without a session."""
     form: FormData
     facts: Facts = field(default_factory=dict)
+    place: Place | None = None
+    """In a queue that the tenant shares; None for what belongs to no tenant."""
 
     @property
     def agent(self) -> str:
@@ -57,6 +62,11 @@ class View:
 
     def query(self, name: str) -> str:
         return self.request.query_params.get(name, "")
+
+    def leave_queue(self) -> None:
+        """Gives the place back early, before waiting for others: a provider may take seconds."""
+        if self.place is not None:
+            self.place.leave()
 
     def note(self, **facts: Json) -> None:
         """Adds facts to this change's audit entry. Never pass secrets."""

@@ -101,6 +101,7 @@ class DigestResponse(ResponseModel):
     "/digest",
     scope=KeyScope.READ,
     example={"since": "2026-11-15T08:00:00Z", "until": "2026-11-16T08:00:00Z", "items": [EXAMPLE], "beyond": 3},
+    is_expensive=True,
 )
 async def get_digest(
     context: Context,

@@ -10,6 +10,7 @@ WORST_FIRST = (Severity.BAD, Severity.WARNING, Severity.OK, Severity.OFF)
 
 
 async def show(view: TenantView) -> Content:
+    view.leave_queue()  # a server that is away is waited for
     findings = [finding async for finding in examine(view.app.settings)]
     findings.sort(key=lambda one: WORST_FIRST.index(one.verdict))
     counts = Counter(one.verdict for one in findings)

@@ -41,6 +41,8 @@ from testkit.web_clients import begin_session, public_id_of, served_web
 PEOPLE = 100
 NOT_MEASURED = {"login.show", "login.show_start", "login.show_link", "checks.show"}
 """Forms without anything to read, for who has not logged in; and checks of the servers, which are as fast as these answer."""
+UNLIMITED = {"WEB_REQUESTS_PER_MINUTE": "1000000", "WEB_TENANT_REQUESTS_PER_MINUTE": "1000000"}
+"""One person opens everything many times, to see what it costs."""
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 LIMITS = (
     *at_most(150.0, "slowest_p95_ms"),
@@ -54,7 +56,7 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
     collect_seldom()
     switch_threads_often()
     with TemporaryDirectory() as files:
-        async with own_database(f"tga_bench_web_{posts}", keep=keep, variables={"S3_ENDPOINT": "", "FILES_DIR": files}) as settings:
+        async with own_database(f"tga_bench_web_{posts}", keep=keep, variables={"S3_ENDPOINT": "", "FILES_DIR": files, **UNLIMITED}) as settings:
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=3600)
             async with assemble(settings) as app, served_web(app) as address:
                 world = await build_world(app, admin, posts)

@@ -16,6 +16,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.people import NewSession, Visit, make_login_link, sign_in_by_link
+from telegram_assistant.settings import Settings
 from telegram_assistant.web.cookies import HOST_ONLY, SESSION
 from telegram_assistant.web.site import build_web
 from testkit.api_clients import fresh_address
@@ -24,6 +25,11 @@ ADDRESS = "http://localhost"
 """Where the browsers of tests find the pages."""
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 ONCE = re.compile(r'name="once" value="([^"]+)"')
+
+
+def without_page_limits(settings: Settings) -> Settings:
+    """For tests and runs in which one person opens everything; limits have tests of their own."""
+    return settings.model_copy(update={"web": settings.web.model_copy(update={"per_minute": 10**6, "tenant_per_minute": 10**6})})
 
 
 class Browser:

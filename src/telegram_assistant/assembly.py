@@ -23,6 +23,7 @@ from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.fair_queue import WorkQueues, make_queues
 from telegram_assistant.features.recent import Recent
 from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
 from telegram_assistant.features.thumbnails import Thumbnails
@@ -110,6 +111,7 @@ class ApiApp:
     feed_versions: FeedVersions
     sealer: Sealer
     """Seals with SECRET_KEY what leaves for the database or for an address."""
+    queues: WorkQueues
     probes: Mapping[str, Probe]
 
 
@@ -222,6 +224,7 @@ async def assemble(
             webhook_guard=guard or api_app.webhook_guard,
             feed_versions=api_app.feed_versions,
             sealer=api_app.sealer,
+            queues=api_app.queues,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
@@ -327,6 +330,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         webhook_guard=outbound_guard(settings),
         feed_versions=FeedVersions(redis),
         sealer=Sealer(settings.web.secret_key.get_secret_value()),
+        queues=make_queues(settings.http.max_expensive_per_tenant),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 

@@ -2,7 +2,7 @@
 
     AssistantError
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
-    │   ├── Throttled   the caller has tried too often and must wait
+    │   ├── Throttled   the caller has had its share for now
     │   ├── Flooded     Telegram demands a wait: nothing is sent until then
     │   ├── NoRoom      a disk of ours is full, or nearly
     │   └── Unanswered  Telegram does not answer
@@ -48,7 +48,7 @@ class Busy(AssistantError):
 
 
 class Throttled(Busy):
-    """The caller has tried something too often; nothing is done before `retry_after_seconds` are over."""
+    """The caller, or its tenant, has asked for more than its share; others are still answered. HTTP: 429."""
 
 
 class Flooded(Busy):

@@ -627,6 +627,14 @@ class HttpSettings(SettingsGroup):
         gt=0,
         le=600,
     )
+    max_expensive_per_tenant: int = variable(
+        "EXPENSIVE_REQUESTS_AT_ONCE",
+        1,
+        help="Maximum number of expensive requests (questions, searches, previews, imports; pages and API together) of one tenant that a process "
+        "runs at once; the process runs twice as many. The others wait for their turn.",
+        ge=1,
+        le=1000,
+    )
     operations_host: str = variable("OPERATIONS_HOST", "", help="Address to listen on for the three operations ports below. Empty: HTTP_HOST.")
     ingest_operations_port: Port | None = variable(
         "INGEST_OPERATIONS_PORT",
@@ -669,6 +677,21 @@ class ApiSettings(SettingsGroup):
 class WebSettings(SettingsGroup):
     """The pages."""
 
+    per_minute: int = variable(
+        "WEB_REQUESTS_PER_MINUTE",
+        600,
+        help="Maximum number of pages and forms per minute for one person, or one network without a login, across all processes; "
+        "a fifth of them at once. An expensive page counts as five; of pictures and files there may be three times as many.",
+        ge=5,
+        le=10**6,
+    )
+    tenant_per_minute: int = variable(
+        "WEB_TENANT_REQUESTS_PER_MINUTE",
+        2400,
+        help="Maximum number of pages and forms per minute for all people of a tenant together, counted in the same way.",
+        ge=5,
+        le=10**6,
+    )
     secret_key: SecretStr = variable(
         "SECRET_KEY",
         SecretStr(""),

@@ -1,5 +1,8 @@
 """How often a key, a tenant and an address may ask."""
 
+import asyncio
+import time
+from dataclasses import replace
 from ipaddress import IPv6Address
 
 import httpx
@@ -13,7 +16,7 @@ from telegram_assistant.domain.tenants.access import new_key
 from telegram_assistant.settings import RedisSettings, Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.client import connect_to
-from telegram_assistant.stores.redis.limiter import Limiter
+from telegram_assistant.stores.redis.limiter import REFUSALS_PER_SECOND, Limiter
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
 from testkit.api_clients import asked, client_of, fresh_address, key_of, problem_of
 from testkit.factories import make_tenant
@@ -81,6 +84,48 @@ async def test_while_redis_is_away_a_process_counts_alone() -> None:
     assert [one.allowed for one in taken] == [True, True, False, True]
     assert 0 < taken[2].seconds <= 1
     await nowhere.aclose()
+
+
+@pytest.mark.parametrize("with_redis", [True, False])
+async def test_an_expensive_request_counts_as_several(installation: Settings, tenant_id: TenantId, with_redis: bool) -> None:
+    url = installation.redis.url if with_redis else SecretStr("redis://127.0.0.1:1/0")
+    redis = connect_to(RedisSettings(url=url))
+    limiter, cheap = Limiter(RateLimits(redis)), of_key(f"cost {tenant_id} {with_redis}", burst=6)
+    expensive = replace(cheap, cost=5)
+    assert (await limiter.take(expensive)).left == 1
+    refused = await limiter.take(expensive)
+    assert (refused.allowed, 3 < refused.seconds <= 4) == (False, True)
+    assert [(await limiter.take(cheap)).allowed for _ in range(2)] == [True, False]
+    await redis.aclose()
+
+
+async def test_refusals_come_slowly_so_that_asking_again_at_once_costs_others_nothing(installation: Settings, tenant_id: TenantId) -> None:
+    redis = connect_to(RedisSettings(url=installation.redis.url))
+    limiter, bucket, other = Limiter(RateLimits(redis)), of_key(f"flood {tenant_id}", burst=1), of_key(f"calm {tenant_id}", burst=1)
+    assert (await limiter.take(bucket)).allowed
+    began = time.monotonic()
+    assert not (await limiter.take(bucket)).allowed
+    first_after = time.monotonic() - began
+    flood = asyncio.gather(*(limiter.take(bucket) for _ in range(5)))
+    assert (await limiter.take(other)).allowed
+    assert not (await limiter.take(other)).allowed
+    others_after = time.monotonic() - began
+    assert [one.allowed for one in await flood] == [False] * 5
+    assert max(first_after, others_after) < 5 / REFUSALS_PER_SECOND <= time.monotonic() - began
+    await redis.aclose()
+
+
+async def test_a_bucket_that_is_known_to_be_empty_is_not_asked_for_again(installation: Settings, tenant_id: TenantId) -> None:
+    redis = connect_to(RedisSettings(url=installation.redis.url))
+    limiter, bucket = Limiter(RateLimits(redis)), of_key(f"empty {tenant_id}", burst=1)
+    await limiter.take(bucket)
+    first = await limiter.take(bucket)
+    await redis.delete(bucket.redis_key)  # if it were asked, it would allow
+    second = await limiter.take(bucket)
+    assert (first.allowed, second.allowed, second.seconds <= first.seconds) == (False, False, True)
+    await asyncio.sleep(second.seconds)
+    assert (await limiter.take(bucket)).allowed
+    await redis.aclose()
 
 
 async def test_an_address_that_tries_many_wrong_keys_is_throttled_by_all_processes(app: App, key: dict[str, str]) -> None:

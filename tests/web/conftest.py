@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from testkit.chromium import open_chromium
 from testkit.factories import make_tenant
-from testkit.web_clients import Browser, browser_of, member_browser, served_web
+from testkit.web_clients import Browser, browser_of, member_browser, served_web, without_page_limits
 from tests.conftest import Admin
 from tests.web.feed_reading import address_of
 from tests.web.managing_world import build_managed
@@ -23,7 +23,7 @@ from tests.web.reading_world import ReadingWorld, build_world
 
 @pytest.fixture(scope="session")
 async def app(installation: Settings) -> AsyncIterator[App]:
-    async with assemble(installation) as made:
+    async with assemble(without_page_limits(installation)) as made:
         yield made
 
 
@@ -54,7 +54,7 @@ async def chromium() -> AsyncIterator[Chromium]:
 @pytest.fixture(scope="session")
 async def app_with_files(installation: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
     folder = tmp_path_factory.mktemp("files")
-    async with assemble(installation.model_copy(update={"files": FilesSettings(folder=folder)})) as app:
+    async with assemble(without_page_limits(installation).model_copy(update={"files": FilesSettings(folder=folder)})) as app:
         yield app
 
 

@@ -1,8 +1,9 @@
 """What one api process does, an open page of another one learns."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -10,11 +11,12 @@ import httpx
 import pytest
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
+from telegram_assistant.web.live import MAX_STREAMS, MAX_STREAMS_PER_PERSON, MAX_STREAMS_PER_TENANT, LiveHub, LiveStream
 from testkit.factories import make_page, make_post
 from testkit.web_clients import Browser, begin_session, browser_of, member_browser, served_web
 from tests.conftest import Admin
@@ -107,3 +109,75 @@ async def test_a_member_who_was_removed_hears_nothing_more(other_app: App, app: 
         await app.tenant(tenant_id).members.remove(mine.person.public_id, session=owner.client.cookies[SESSION])
         assert await heard(lines, "event:") == "event: over"
     assert (await owner.open("./feed")).status_code == 200
+
+
+async def test_the_newest_stream_of_a_person_takes_the_place_of_their_oldest(app: App, owner: Browser, tenant_id: TenantId) -> None:
+    async with served_web(app) as address, AsyncExitStack() as stack, member_browser(app, tenant_id) as colleague:
+        lines = [await stack.enter_async_context(listening(address, owner)) for _ in range(MAX_STREAMS_PER_PERSON)]
+        for stream in lines:
+            await heard(stream, ": hello")
+        await heard(await stack.enter_async_context(listening(address, colleague)), ": hello")
+        await heard(await stack.enter_async_context(listening(address, owner)), ": hello")
+        # Its page connects again by itself, and only after a minute; nothing is said to its reader.
+        assert [line async for line in lines[0] if line] == ["retry: 60000"]
+
+
+class Pages:
+    """Open pages, each with its stream, on one process."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._hub, self._stack, self._streams = LiveHub(), stack, list[LiveStream]()
+
+    def open(self, tenant: int, people: Iterable[int]) -> None:
+        for user in people:
+            self._streams.append(self._stack.enter_context(self._hub.opened(TenantId(tenant), UserId(user))))
+
+    def listening(self) -> Counter[tuple[int, int]]:
+        return Counter((stream.tenant_id, stream.user_id) for stream in self._streams if not stream.ended.is_set())
+
+    def of_tenant(self, tenant: int) -> int:
+        return sum(count for (owner, _), count in self.listening().items() if owner == tenant)
+
+
+def test_one_person_cannot_hold_the_streams_of_a_tenant() -> None:
+    with ExitStack() as stack:
+        pages = Pages(stack)
+        pages.open(1, [7] * MAX_STREAMS)
+        assert pages.listening() == {(1, 7): MAX_STREAMS_PER_PERSON}
+
+
+def test_one_tenant_cannot_hold_the_streams_of_a_process() -> None:
+    with ExitStack() as stack:
+        pages = Pages(stack)
+        pages.open(1, range(MAX_STREAMS))
+        assert pages.of_tenant(1) == MAX_STREAMS_PER_TENANT
+        pages.open(2, [5001])
+        assert (pages.of_tenant(1), pages.of_tenant(2)) == (MAX_STREAMS_PER_TENANT, 1)
+
+
+def test_a_tenant_always_gets_a_stream_however_many_others_have() -> None:
+    with ExitStack() as stack:
+        pages = Pages(stack)
+        for tenant in range(MAX_STREAMS // MAX_STREAMS_PER_TENANT):
+            pages.open(tenant, range(tenant * 1000, tenant * 1000 + MAX_STREAMS_PER_TENANT))
+        assert sum(pages.listening().values()) == MAX_STREAMS
+        pages.open(99, [99_000, 99_001])
+        assert (pages.of_tenant(99), sum(pages.listening().values())) == (2, MAX_STREAMS)
+
+
+def test_in_a_full_tenant_the_one_with_most_streams_gives_one_up() -> None:
+    with ExitStack() as stack:
+        pages = Pages(stack)
+        pages.open(1, [7] * 5)
+        pages.open(1, range(100, 100 + MAX_STREAMS_PER_TENANT - 5))
+        pages.open(1, [8])
+        assert (pages.listening()[1, 7], pages.listening()[1, 8], pages.of_tenant(1)) == (4, 1, MAX_STREAMS_PER_TENANT)
+
+
+def test_a_stream_that_ends_makes_room() -> None:
+    hub = LiveHub()
+    with hub.opened(TenantId(1), UserId(7)) as first:
+        for _ in range(MAX_STREAMS_PER_PERSON):
+            with hub.opened(TenantId(1), UserId(7)):
+                pass
+        assert not first.ended.is_set()

@@ -24,7 +24,7 @@ from telegram_assistant.web.feeds import FORMATS
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.pages.reading.feed_file import picture_path
 from telegram_assistant.web.site import OF_TENANT, name_of
-from testkit.web_clients import Browser, begin_session, browser_of, member_browser
+from testkit.web_clients import Browser, begin_session, browser_of, member_browser, without_page_limits
 from tests.api.test_tenancy import everything_of_b, marks_of_b
 from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
 from tests.conftest import Admin, new_database
@@ -60,7 +60,7 @@ async def opened(worlds: Worlds, database: str) -> AsyncIterator[tuple[App, Brow
     """A copy of a world, in the browser of an owner of A."""
     async with (
         new_database(worlds.environ, f"{database}_pages", template=database) as copy,
-        assemble(worlds.settings_of(copy)) as app,
+        assemble(without_page_limits(worlds.settings_of(copy))) as app,
     ):
         admin = await asyncpg.connect(worlds.environ_of(copy)["DATABASE_ADMIN_URL"])
         try:

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
+from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected, Throttled
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.translation import ENGLISH, accepted_language, say
 
@@ -125,6 +125,8 @@ def problem_from(error: Exception, *, trace_id: str | None = None) -> Response:
             return _invalid(error)
         case HTTPException():
             return problem(error.status_code, REASONS.get(error.status_code, quote(str(error.detail))), headers=error.headers)
+        case Throttled():
+            return problem(429, error.reason, headers=retry_after(error.retry_after_seconds))
         case Busy():
             advice = Reason("busy", "{why}; try again in a moment.", why=error.reason)
             return problem(503, error.reason, detail=advice, headers=retry_after(error.retry_after_seconds), trace_id=trace_id)

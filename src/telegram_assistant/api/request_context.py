@@ -11,6 +11,7 @@ from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.posts.post import Facts, Json
 from telegram_assistant.domain.tenants.access import Caller
 from telegram_assistant.errors import Forbidden
+from telegram_assistant.fair_queue import Place
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.translation import ENGLISH, accepted_language, say
@@ -26,6 +27,8 @@ class RequestContext:
     now: datetime
     facts: Facts
     language: str = ENGLISH
+    place: Place | None = None
+    """In the queue that its tenant shares; None on the command line."""
 
     @overload
     def say(self, reason: Reason) -> str: ...
@@ -41,6 +44,11 @@ class RequestContext:
         if self.caller.user_id is None:
             raise Forbidden(Reason("key_of_nobody", "this belongs to a person; use a key that a person made on the page “API keys”"))
         return self.app.person(self.caller.tenant_id, self.caller.user_id)
+
+    def leave_queue(self) -> None:
+        """Gives the place back early, before waiting for others: a provider may take seconds."""
+        if self.place is not None:
+            self.place.leave()
 
     def note(self, **facts: Json) -> None:
         """Adds facts to this change's audit entry, besides caller, time and path. Never pass secrets."""

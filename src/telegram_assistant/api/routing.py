@@ -15,6 +15,8 @@ The function's name is its operationId.
 """
 
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
+from functools import wraps
 from http import HTTPStatus
 from inspect import getdoc
 from typing import Any, Protocol
@@ -27,8 +29,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from telegram_assistant.api.problems import MEDIA_TYPE, TITLES
+from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.domain.tenants.access import Caller, KeyScope
 from telegram_assistant.errors import Forbidden
+from telegram_assistant.fair_queue import WorkKind
 from telegram_assistant.reasons import Reason
 
 type Endpoint = Callable[..., Awaitable[Any]]
@@ -66,19 +70,27 @@ class Area:
         self.name, self.about = name, about
         self.router = APIRouter(tags=[name])
 
-    def get(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = ()) -> Declaration:
-        """`also`: further status codes that it may return."""
-        return self._declare("GET", path, scope=scope, example=example, status=200, also=also)
+    def get(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = (), is_expensive: bool = False) -> Declaration:
+        """`also`: further status codes that it may return. `is_expensive`: few of them run at once for one tenant (fair_queue.py)."""
+        return self._declare("GET", path, scope=scope, example=example, status=200, also=also, is_expensive=is_expensive)
 
-    def events(self, path: str, *, scope: KeyScope, example: object, data: type[BaseModel]) -> Declaration:
-        """A stream of server-sent events, each of which has such `data`."""
-        return self._declare("GET", path, scope=scope, example=example, status=200, also=(), data=data)
+    def events(self, path: str, *, scope: KeyScope, example: object, data: type[BaseModel], is_expensive: bool = False) -> Declaration:
+        """A stream of server-sent events, each of which has such `data`. Its place is free again when the stream begins."""
+        return self._declare("GET", path, scope=scope, example=example, status=200, also=(), data=data, is_expensive=is_expensive)
 
     def post(
-        self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = (), is_secret: bool = False
+        self,
+        path: str,
+        *,
+        scope: KeyScope,
+        example: object,
+        status: int = 200,
+        also: Collection[int] = (),
+        is_secret: bool = False,
+        is_expensive: bool = False,
     ) -> Declaration:
         """`is_secret`: its response is returned once and never stored."""
-        return self._declare("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret)
+        return self._declare("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret, is_expensive=is_expensive)
 
     def put(self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = ()) -> Declaration:
         return self._declare("PUT", path, scope=scope, example=example, status=status, also=also)
@@ -89,7 +101,7 @@ class Area:
     def delete(self, path: str, *, scope: KeyScope, also: Collection[int] = ()) -> Declaration:
         return self._declare("DELETE", path, scope=scope, example=None, status=204, also=also)
 
-    def _declare(
+    def _declare(  # noqa: PLR0913 -- all that the documentation and the queues must know
         self,
         method: str,
         path: str,
@@ -99,6 +111,7 @@ class Area:
         status: int,
         also: Collection[int],
         is_secret: bool = False,
+        is_expensive: bool = False,
         data: type[BaseModel] | None = None,
     ) -> Declaration:
         changes = method != "GET"
@@ -112,7 +125,7 @@ class Area:
             summary, _, description = (getdoc(endpoint) or "").partition("\n\n")
             self.router.add_api_route(
                 path,
-                endpoint,
+                _queued(endpoint, is_expensive=is_expensive),
                 methods=[method],
                 status_code=status,
                 operation_id=endpoint.__name__,
@@ -127,6 +140,18 @@ class Area:
             return endpoint
 
         return declare
+
+
+def _queued(endpoint: Endpoint, *, is_expensive: bool) -> Endpoint:
+    """Runs the endpoint when its tenant has a place. The command line calls endpoints without a queue."""
+
+    @wraps(endpoint)
+    async def run_in_turn(*, context: RequestContext, **arguments: object) -> object:
+        queue = context.app.queues[WorkKind.EXPENSIVE if is_expensive else WorkKind.ORDINARY]
+        async with queue.place(context.caller.tenant_id, context.caller.queued_as) as place:
+            return await endpoint(context=replace(context, place=place), **arguments)
+
+    return run_in_turn
 
 
 def _event_of(data: type[BaseModel]) -> dict[str, Any]:

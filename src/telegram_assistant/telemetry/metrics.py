@@ -51,6 +51,21 @@ LOGINS_LIMITED = Counter(
     "logins_limited_total", "Attempts to log in or to change a password that were refused, by the limit.", ["limit"], registry=REGISTRY
 )
 HTTP_SECONDS = Histogram("http_answer_seconds", "Response time of /api/v1, by operation.", ["operation"], registry=REGISTRY)
+REQUESTS_REFUSED = Counter(
+    "requests_refused_total",
+    "Requests of the API, pages and feeds that were refused, by limit (BucketOwner; or WorkKind: the tenant's line was full).",
+    ["limit"],
+    registry=REGISTRY,
+)
+REQUESTS_WAITING = Gauge("requests_waiting", "Requests that wait for a place, by kind of work (WorkKind).", ["kind"], registry=REGISTRY)
+STREAMS_CLOSED = Counter(
+    "live_streams_closed_total", "Event streams of pages closed in favour of newer ones, by limit.", ["limit"], registry=REGISTRY
+)
+_from_zero(
+    REQUESTS_REFUSED, ("key", "tenant", "address", "person", "tenant_pages", "visitor", "person_media", "tenant_media", "feed", "tenant_feeds")
+)
+_from_zero(REQUESTS_REFUSED, ("logins_from", "logins_of", "ordinary", "media", "expensive"))
+_from_zero(STREAMS_CLOSED, ("person", "tenant", "process"))
 
 DELIVERIES = Counter(
     "deliveries_total",

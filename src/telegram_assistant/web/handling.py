@@ -1,11 +1,10 @@
 """Answers every page and form: session, tenant, forged requests, errors, language and zone."""
 
 import asyncio
-import hashlib
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -17,7 +16,7 @@ from zoneinfo import ZoneInfo
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.people.person import Language, Membership, Theme
@@ -27,13 +26,13 @@ from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
 from telegram_assistant.stores.postgres.people.people import FoundSession
-from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
-from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.translation import accepted_language
+from telegram_assistant.translation import accepted_language, say
+from telegram_assistant.web.audited_actions import perform_once
 from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, read_cookie, set_cookie
 from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
+from telegram_assistant.web.limits import RequestShare, RouteKind, feed_share, person_share, visitor_share
 from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
@@ -42,11 +41,12 @@ from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, Tena
 log = get_logger()
 
 STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Throttled: 429, Busy: 503}
+BESIDE_PAGE = {"HX-Retarget": "#notes", "HX-Reswap": "innerHTML"}
+BUSY_SECONDS = 5
+"""A server that is away has at least so long to come back."""
 FOREIGN = Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat")
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
 MAX_SHOWN_HOST = 100
-IDEMPOTENCY = "once"
-"""The hidden field of forms whose change is audited."""
 
 type Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -60,6 +60,7 @@ class _PageRequest:
     token: str
     visitor: str
     found: FoundSession | None
+    kind: RouteKind = RouteKind.PAGE
 
     @property
     def cookie(self) -> str:
@@ -85,6 +86,10 @@ class PageHandler:
             Missing(NOTHING_HERE) if status == HTTPStatus.NOT_FOUND else Rejected(Reason("method_unknown", "this address does not accept that"))
         )
         asked = await self._ask(request)
+        try:
+            await (await self._share(asked, None)).count(self._app.limiter)
+        except Throttled as refusal:
+            return self._refuse(refusal, None, asked)
         return self._render("error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status)
 
     def refuse_host(self, request: Request) -> Response:
@@ -100,15 +105,17 @@ class PageHandler:
         return self._render("error.html", content, asked=asked, view=None, status=HTTPStatus.MISDIRECTED_REQUEST)
 
     async def _answer(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
-        asked = _PageRequest(request, request.scope["tga.client"], "", "", None)
+        asked = _PageRequest(request, request.scope["tga.client"], "", "", None, route.kind)
         view: View | None = None
         try:
             async with asyncio.timeout(self._app.settings.api.timeout_seconds):
-                asked = await self._ask(request)
+                asked = await self._ask(request, route.kind)
+                share = await self._share(asked, _named_tenant(request))
+                await share.count(self._app.limiter)
                 if kind is not View and asked.found is None:
                     return _to_login(request)
                 view = await self._view(asked, kind, route)
-                return await self._respond(route, view, asked)
+                return await self._respond(route, view, asked, share)
         except TimeoutError:
             log.warning("page_took_too_long")
             return self._refuse(Busy(Reason("page_slow", "this took too long")), view, asked)
@@ -121,11 +128,23 @@ class PageHandler:
         finally:
             await request.close()
 
-    async def _ask(self, request: Request) -> _PageRequest:
+    async def _ask(self, request: Request, kind: RouteKind = RouteKind.PAGE) -> _PageRequest:
         client: Client = request.scope["tga.client"]
         token = read_cookie(request, SESSION, client)
         found = await self._app.api.people.session(token) if token else None
-        return _PageRequest(request, client, token if found else "", read_cookie(request, VISITOR, client), found)
+        return _PageRequest(request, client, token if found else "", read_cookie(request, VISITOR, client), found, kind)
+
+    async def _share(self, asked: _PageRequest, tenant: UUID | None) -> RequestShare:
+        """Whose share this request takes: of the feed, of the person and the tenant, or of a network without a login."""
+        settings = self._app.settings.web
+        if asked.kind is RouteKind.FEED:
+            token = asked.request.path_params["file"].rpartition(".")[0]
+            feed = await self._app.api.feed_directory.find(token)
+            return visitor_share(settings, asked.client.address) if feed is None else feed_share(token, feed.tenant_id)
+        if asked.found is None:
+            return visitor_share(settings, asked.client.address)
+        tenant_id = next((membership.tenant_id for membership in asked.found.memberships if membership.tenant == tenant), None)
+        return person_share(settings, asked.kind, user_id=asked.found.person.user_id, tenant_id=tenant_id)
 
     async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None) -> View:
         form = FormData()
@@ -172,15 +191,24 @@ class PageHandler:
             raise Forbidden(FOREIGN)
         return form
 
-    async def _respond(self, route: AnyRoute, view: View, asked: _PageRequest) -> Response:
+    async def _respond(self, route: AnyRoute, view: View, asked: _PageRequest, share: RequestShare) -> Response:
+        """Answers when the tenant has a place; what belongs to no tenant is answered at once."""
+        if share.tenant_id is None:
+            return await self._run(route, view, asked)
+        async with self._app.queues[route.kind.work].place(share.tenant_id, share.caller) as place:
+            return await self._run(route, replace(view, place=place), asked)
+
+    async def _run(self, route: AnyRoute, view: View, asked: _PageRequest) -> Response:
         if isinstance(route, Page):
             answer = await route.read(view)
         elif route.audited and isinstance(view, TenantView):
-            answer = await _perform_once(route, route.audited, view)
+            answer = await perform_once(route, route.audited, view)
         else:
             answer = await route.perform(view)
         if isinstance(answer, PageInTenant):
-            return await self._respond(answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked)
+            share = await self._share(asked, answer.tenant)
+            await replace(share, buckets=share.buckets[1:]).count(self._app.limiter)  # the person's has counted it
+            return await self._respond(answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked, share)
         if isinstance(answer, Response):
             return answer
         headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else {}
@@ -188,10 +216,13 @@ class PageHandler:
 
     def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
-        headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-        if isinstance(error, Throttled):
-            headers["Retry-After"] = str(math.ceil(error.retry_after_seconds))
-        template = "error_note.html" if asked.request.headers.get("hx-request") else "error.html"
+        headers = _retry_after(error) if isinstance(error, Busy) else {}
+        if status == HTTPStatus.TOO_MANY_REQUESTS and asked.kind is RouteKind.FEED:
+            return PlainTextResponse(say(error.reason, _language(asked)), status, headers=headers)
+        is_fragment = "hx-request" in asked.request.headers
+        if is_fragment and isinstance(error, Busy):  # beside the page, which stays as it is: the same button will work later
+            headers |= BESIDE_PAGE
+        template = "error_note.html" if is_fragment else "error.html"
         content = {"error": error.reason, "status": status, "back": _back(asked.request)}
         return self._render(template, content, asked=asked, view=view, status=status, headers=headers)
 
@@ -217,28 +248,6 @@ class PageHandler:
         if not asked.found and not asked.visitor:
             set_cookie(response, VISITOR, visitor, asked.client)
         return response
-
-
-async def _perform_once(route: Action[Any], audited: str, view: TenantView) -> Content | Response | PageInTenant:
-    """Performs an audited change once per form, however often its button was pressed."""
-    key, idempotency = view.text(IDEMPOTENCY), view.stores.idempotency
-    fields = sorted((name, str(value)) for name, value in view.form.multi_items() if name != FIELD)
-    request = hashlib.sha256(repr((view.person.user_id, view.request.url.path, fields)).encode()).digest()
-    earlier = await idempotency.take(f"form:{key}", request, seconds=view.app.settings.api.timeout_seconds + 5) if key else None
-    if earlier is not None:
-        return RedirectResponse((earlier.body or view.url("/feed").encode()).decode(), status_code=303)
-    try:
-        answer = await route.perform(view)
-    except BaseException:
-        if key:
-            await idempotency.give_back(f"form:{key}")
-        raise
-    subject = view.request.url.path.removeprefix(view.url(""))
-    await view.stores.audit.note(AuditedAction(view.person.name, audited, subject, None, view.facts, view.person.public_id))
-    if key:
-        location = answer.headers.get("location", "") if isinstance(answer, Response) else view.url("/feed")
-        await idempotency.keep(f"form:{key}", StoredResponse(303, location.encode()))
-    return answer
 
 
 def _membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
@@ -287,6 +296,18 @@ def _to_login(request: Request) -> Response:
 def _here(request: Request) -> str:
     """The page that is shown, to come back to."""
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def _named_tenant(request: Request) -> UUID | None:
+    try:
+        return UUID(request.path_params.get("tenant", ""))
+    except ValueError:
+        return None
+
+
+def _retry_after(error: Busy) -> dict[str, str]:
+    seconds = math.ceil(error.retry_after_seconds)
+    return {"Retry-After": str(max(1, seconds) if isinstance(error, Throttled) else max(BUSY_SECONDS, seconds))}
 
 
 def _back(request: Request) -> str:

@@ -8,6 +8,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.web.limits import RouteKind
 from telegram_assistant.web.views import Content, PersonView, TenantView, View
 
 type Handler[V: View] = Callable[[V], Awaitable[Content | Response | "PageInTenant"]]
@@ -22,6 +23,7 @@ class Page[V: View]:
     template: str
     queries: int
     needs: KeyScope | None = None
+    kind: RouteKind = RouteKind.PAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Action[V: View]:
     limits: FormLimits = FormLimits()
     is_proven_by_address: bool = False
     """The address itself shows that the sender may do this: programs that never opened a page of ours may send it."""
+    kind: RouteKind = RouteKind.PAGE
 
 
 type OpenRoute = Page[View] | Action[View]

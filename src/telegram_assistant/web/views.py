@@ -17,6 +17,7 @@ from telegram_assistant.domain.people.person import Language, Membership, Person
 from telegram_assistant.domain.posts.post import Facts, Json
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.fair_queue import Place
 from telegram_assistant.features.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
@@ -45,6 +46,8 @@ class View:
     """The value of the session's cookie; empty without a session."""
     form: FormData
     facts: Facts = field(default_factory=dict)
+    place: Place | None = None
+    """In a queue that the tenant shares; None for what belongs to no tenant."""
 
     @property
     def agent(self) -> str:
@@ -62,6 +65,11 @@ class View:
 
     def query(self, name: str) -> str:
         return self.request.query_params.get(name, "")
+
+    def leave_queue(self) -> None:
+        """Gives the place back early, before waiting for others: a provider may take seconds."""
+        if self.place is not None:
+            self.place.leave()
 
     def note(self, **facts: Json) -> None:
         """Adds facts to this change's audit entry. Never pass secrets."""

@@ -101,7 +101,7 @@ async def get_ask_price(context: Context) -> OfferResponse:
     return offer_response(await offered(context.app.questions, tenant_id=context.caller.tenant_id))
 
 
-@area.post("/ask", scope=KeyScope.READ, example=EXAMPLE)
+@area.post("/ask", scope=KeyScope.READ, example=EXAMPLE, is_expensive=True)
 async def ask_question(context: Context, body: AskRequest) -> AskResponse:
     """Ask a question about the posts of the followed channels.
 
@@ -119,11 +119,11 @@ async def ask_question(context: Context, body: AskRequest) -> AskResponse:
         writer=context.app.questions if body.provider else None,
         patience_seconds=PATIENCE * context.app.settings.api.timeout_seconds,
     )
-    answer = await final_answer(growing)
+    answer = await final_answer(growing, before_waiting=context.leave_queue)
     return ask_response(answer, context.say)
 
 
-@area.events("/ask/stream", scope=KeyScope.READ, example=EXAMPLE, data=AskResponse)
+@area.events("/ask/stream", scope=KeyScope.READ, example=EXAMPLE, data=AskResponse, is_expensive=True)
 async def stream_answer(
     context: Context,
     question: Annotated[QuestionText, Query(min_length=1, description="The question.")],

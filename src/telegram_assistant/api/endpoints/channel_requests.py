@@ -185,7 +185,7 @@ async def read_joined_channels(context: Context) -> JoinedChannelsResponse:
     return _joined_response(await ask_for_joined(stores=context.stores, now=context.now), context)
 
 
-@area.post("/channels/joined/follow", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
+@area.post("/channels/joined/follow", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202, is_expensive=True)
 async def follow_joined_channels(context: Context, body: PickRequest) -> FollowResponse:
     """Follow channels from the list.
 

@@ -174,7 +174,7 @@ async def list_channels(
     return ChannelsResponse(items=[_channel_response(one, context) for one in page.channels], next=write_cursor(page.next) if page.next else None)
 
 
-@area.post("/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
+@area.post("/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202, is_expensive=True)
 async def follow_channels(context: Context, body: FollowRequest) -> FollowResponse:
     """Follow channels.
 

@@ -175,7 +175,7 @@ class SearchResponse(PageResponse):
     notes: list[str] = Field(description="`mended` and `relaxed` as sentences.")
 
 
-@area.get("/search", scope=KeyScope.READ, example=EXAMPLE)
+@area.get("/search", scope=KeyScope.READ, example=EXAMPLE, is_expensive=True)
 async def search_posts(
     context: Context,
     q: Annotated[Storable, Query(min_length=1, max_length=1000, description="The query.", examples=["bridges since:2026-11-01 -toll"])],

@@ -92,7 +92,7 @@ async def choose_tag_name(context: Context, tag: TagName, body: TagChoiceRequest
     return TagsResponse(items=[_tag(one) for one in chosen])
 
 
-@area.get("/tags/{tag}/posts", scope=KeyScope.READ, example={"items": [POST_EXAMPLE], "next": None})
+@area.get("/tags/{tag}/posts", scope=KeyScope.READ, example={"items": [POST_EXAMPLE], "next": None}, is_expensive=True)
 async def list_posts_by_tag(
     context: Context,
     tag: ShownName,

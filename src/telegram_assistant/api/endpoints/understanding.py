@@ -171,7 +171,7 @@ async def withdraw_consent(context: Context) -> None:
     await ai_policies.withdraw_consent(stores=context.stores)
 
 
-@area.get("/ai/history", scope=KeyScope.READ, example=PRICE_EXAMPLE)
+@area.get("/ai/history", scope=KeyScope.READ, example=PRICE_EXAMPLE, is_expensive=True)
 async def get_history_price(
     context: Context, days: Annotated[int, Query(ge=1, le=MAX_DAYS, description="How many days back to look.")] = 7
 ) -> PriceResponse:
@@ -182,7 +182,7 @@ async def get_history_price(
     return _price(await price_history(days, stores=context.stores, settings=context.app.settings, now=context.now))
 
 
-@area.post("/ai/history", scope=KeyScope.ADMIN, example={"local": 120, "by_provider": 80}, status=202)
+@area.post("/ai/history", scope=KeyScope.ADMIN, example={"local": 120, "by_provider": 80}, status=202, is_expensive=True)
 async def understand_own_history(context: Context, body: UnderstandHistoryRequest) -> UnderstandHistoryResponse:
     """Have the posts of the last days understood, after all new ones.
 

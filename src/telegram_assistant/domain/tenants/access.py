@@ -76,6 +76,11 @@ class Caller:
         """The name under which requests are counted for rate limits."""
         return str(self.key_id or "operator")
 
+    @property
+    def queued_as(self) -> str:
+        """The name under which requests wait for a place: a person's keys and pages together have one."""
+        return self.counted_as if self.user_id is None else f"person {self.user_id}"
+
 
 def new_key() -> str:
     """A key of 256 random bits. It is shown once, and only its hash is stored."""

@@ -8,7 +8,7 @@ post that it cites, or is dropped: docs/ask.md.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from itertools import combinations
@@ -85,8 +85,10 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its ten
         yield one
 
 
-async def final_answer(growing: AsyncIterator[Answer]) -> Answer:
-    """What `answer_question` yields last."""
+async def final_answer(growing: AsyncIterator[Answer], *, before_waiting: Callable[[], None] = lambda: None) -> Answer:
+    """What `answer_question` yields last. Calls `before_waiting` when our own work is done and a provider's begins."""
+    answer = await anext(growing)
+    before_waiting()
     async for answer in growing:  # noqa: B007 -- the last one counts
         pass
     return answer

@@ -1,5 +1,7 @@
 """A summary of one story by a provider: its highest price, and the text."""
 
+from collections.abc import Callable
+
 from telegram_assistant.ai.tenant_questions import WritingOffer
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.features.stories.stories import story_around
@@ -12,7 +14,13 @@ async def offer_story_summary(post_id: PostId, *, writer: SummaryWriter, stores:
     return await offer_summary((await story_around(post_id, stores=stores)).material, writer=writer)
 
 
-async def sum_up_story(post_id: PostId, *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float) -> SummaryWriting:
-    """Lets a provider write it, or returns what was written before. Raises Missing if the post is in no story that the tenant sees."""
+async def sum_up_story(
+    post_id: PostId, *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float, before_waiting: Callable[[], None] = lambda: None
+) -> SummaryWriting:
+    """Lets a provider write it, or returns what was written before. Raises Missing if the post is in no story that the tenant sees.
+
+    Calls `before_waiting` when our own work is done and the provider's begins.
+    """
     material = (await story_around(post_id, stores=stores)).material
+    before_waiting()
     return await write_summary(material, writer=writer, stores=stores, patience_seconds=patience_seconds)

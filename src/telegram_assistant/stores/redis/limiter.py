@@ -4,37 +4,73 @@ import asyncio
 import ipaddress
 import time
 from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.redis.rate_limits import Bucket, RateLimitDecision, RateLimits
+from telegram_assistant.telemetry.metrics import REQUESTS_REFUSED
 from telegram_assistant.telemetry.outages import OutageLog
 
 MAX_LOCAL_BUCKETS = 10_000
 REDIS_SECONDS = 0.5
 WITHOUT_REDIS_SECONDS = 5.0
 IPV6_NETWORK_BITS = 64
+REFUSALS_PER_SECOND = 10
+"""Of one bucket. A client that repeats a refused request at once gets no more answers than this, and so costs the others nothing."""
+MAX_REFUSAL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    empty_until: float
+    next_answer_at: float
 
 
 class Limiter:
     """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process alone, so no request waits for Redis.
 
-    One per process: what it has counted alone is lost with it.
+    One per process: it remembers refusals, and the counts for the time without Redis.
     """
 
     def __init__(self, limits: RateLimits) -> None:
         self._limits = limits
         self._full_at: dict[str, float] = {}
+        self._refusals: dict[tuple[str, int], _Refusal] = {}
         self._away_until = 0.0
         self._outage = OutageLog("rate limits")
 
     async def take(self, *buckets: Bucket) -> RateLimitDecision:
-        """Takes one token from each bucket, or from none if one of them is empty."""
-        decision = await self._ask_redis(self._limits.take(buckets)) if self._is_redis_available() else None
-        return decision or self._take_locally(buckets)
+        """Takes one token from each bucket, or from none if one of them is empty. Refusals of one bucket are returned at a slow pace."""
+        decision = self._refused_before(buckets)
+        if decision is None and self._is_redis_available():
+            decision = await self._ask_redis(self._limits.take(buckets))
+        decision = decision or self._take_locally(buckets)
+        if not decision.allowed:
+            REQUESTS_REFUSED.labels(decision.bucket.counted_by).inc()
+            await self._pace_refusal(decision)
+        return decision
 
     async def changes(self) -> int | None:
         """Returns how often keys have changed so far; None if Redis is unavailable."""
         return await self._ask_redis(self._limits.changes()) if self._is_redis_available() else None
+
+    def _refused_before(self, buckets: Sequence[Bucket]) -> RateLimitDecision | None:
+        """Returns the refusal of a bucket that is still empty. An empty bucket stays empty until the time that its refusal has named."""
+        now = time.monotonic()
+        for bucket in buckets:
+            known = self._refusals.get((bucket.redis_key, bucket.cost))
+            if known is not None and known.empty_until > now:
+                return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=known.empty_until - now, changes=None)
+        return None
+
+    async def _pace_refusal(self, decision: RateLimitDecision) -> None:
+        now, key = time.monotonic(), (decision.bucket.redis_key, decision.bucket.cost)
+        if key not in self._refusals and len(self._refusals) >= MAX_LOCAL_BUCKETS:
+            self._refusals.clear()
+        known = self._refusals.get(key)
+        answered_at = min(max(now, known.next_answer_at if known else now), now + MAX_REFUSAL_SECONDS)
+        self._refusals[key] = _Refusal(now + decision.seconds, answered_at + 1 / REFUSALS_PER_SECOND)
+        await asyncio.sleep(answered_at - now)
 
     def _is_redis_available(self) -> bool:
         return time.monotonic() >= self._away_until
@@ -64,7 +100,7 @@ class Limiter:
 
     def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
         each = 60 / bucket.per_minute
-        full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each
+        full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each * bucket.cost
         over = full - now - bucket.burst * each
         if over > 0:
             return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=over, changes=None)

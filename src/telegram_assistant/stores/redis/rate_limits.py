@@ -18,8 +18,8 @@ local now = time[1] * 1000 + time[2] / 1000
 local changes = tonumber(redis.call('GET', KEYS[1]) or 0)
 local filled, refusing, wait, tightest, least = {}, 0, 0, 0, math.huge
 for number = 2, #KEYS do
-    local each, burst = tonumber(ARGV[2 * number - 3]), tonumber(ARGV[2 * number - 2])
-    local full = math.max(tonumber(redis.call('GET', KEYS[number]) or 0), now) + each
+    local each, burst, cost = tonumber(ARGV[3 * number - 5]), tonumber(ARGV[3 * number - 4]), tonumber(ARGV[3 * number - 3])
+    local full = math.max(tonumber(redis.call('GET', KEYS[number]) or 0), now) + each * cost
     local over = full - now - burst * each
     if over > wait then refusing, wait = number, over end
     local left = math.floor(-over / each)
@@ -40,6 +40,17 @@ class BucketOwner(StrEnum):
 
     KEY = "key"
     TENANT = "tenant"
+    """All keys of a tenant."""
+    PERSON = "person"
+    TENANT_PAGES = "tenant_pages"
+    """The pages of all people of a tenant."""
+    VISITOR = "visitor"
+    """Pages without a login, by network."""
+    PERSON_MEDIA = "person_media"
+    TENANT_MEDIA = "tenant_media"
+    FEED = "feed"
+    """One secret address of a feed."""
+    TENANT_FEEDS = "tenant_feeds"
     ADDRESS = "address"
     LOGINS_FROM = "logins_from"
     """Logins from one address."""
@@ -59,12 +70,14 @@ class BucketOwner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One limit of one key, tenant or address: requests per minute, and how many of them at once."""
+    """One limit of one owner: requests per minute, and how many of them at once."""
 
     counted_by: BucketOwner
     name: str
     per_minute: float
     burst: int
+    cost: int = 1
+    """As how many requests this one counts."""
 
     @property
     def redis_key(self) -> str:
@@ -94,7 +107,7 @@ class RateLimits:
     async def take(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
         """Takes from all of these buckets or from none, in one round trip."""
         keys = [CHANGES, *(bucket.redis_key for bucket in buckets)]
-        arguments = [number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst)]
+        arguments = [number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst, bucket.cost)]
         which, left, milliseconds, changes = await answered(self._take(keys=keys, args=arguments))
         return RateLimitDecision(int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes))
 

@@ -123,6 +123,12 @@ function listen() {
     live.querySelector("a").textContent = event.data;
   });
   stream.addEventListener("over", () => { stream?.close(); location.reload(); });
+  // A refused stream stays closed. The count can wait: it is asked for again in a minute, and the page says nothing.
+  stream.addEventListener("error", () => {
+    if (stream?.readyState !== EventSource.CLOSED) return;
+    stream = null;
+    setTimeout(listen, 60000);
+  });
 }
 function stopListening() {
   stream?.close();

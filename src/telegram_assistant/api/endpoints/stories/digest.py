@@ -76,6 +76,7 @@ class DigestPlanResponse(ResponseModel):
         "items": [EXAMPLE],
         "beyond": 3,
     },
+    is_expensive=True,
 )
 async def get_digest(
     context: Context,

@@ -28,7 +28,9 @@ async def get_summary_price(context: Context, channel_id: ChannelNumber, message
     return offer_response(await offer_story_summary(post_id, writer=_writer(context), stores=context.stores))
 
 
-@area.post("/stories/{channel_id}/{message_id}/summary", scope=KeyScope.READ, example={"written": WRITTEN_EXAMPLE, "fallback": None})
+@area.post(
+    "/stories/{channel_id}/{message_id}/summary", scope=KeyScope.READ, example={"written": WRITTEN_EXAMPLE, "fallback": None}, is_expensive=True
+)
 async def write_story_summary(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> SummaryWritingResponse:
     """Let a provider sum up a story, at the tenant's cost.
 
@@ -36,7 +38,9 @@ async def write_story_summary(context: Context, channel_id: ChannelNumber, messa
     once: later calls return what was written. A provider that does not answer in time is left out; asked again, its text is known.
     """
     post_id, patience_seconds = PostId(ChannelId(channel_id), MessageId(message_id)), PATIENCE * context.app.settings.api.timeout_seconds
-    writing = await sum_up_story(post_id, writer=_writer(context), stores=context.stores, patience_seconds=patience_seconds)
+    writing = await sum_up_story(
+        post_id, writer=_writer(context), stores=context.stores, patience_seconds=patience_seconds, before_waiting=context.leave_queue
+    )
     return SummaryWritingResponse(
         written=None if writing.written is None else written_response(writing.written, context.say),
         fallback=None if writing.fallback is None else context.say(writing.fallback),

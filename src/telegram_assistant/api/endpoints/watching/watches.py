@@ -168,7 +168,7 @@ async def create_watch(context: Context, body: WatchRequest) -> WatchResponse:
     return watch_response(created)
 
 
-@area.get("/watches/preview", scope=KeyScope.READ, example=PREVIEW_EXAMPLE)
+@area.get("/watches/preview", scope=KeyScope.READ, example=PREVIEW_EXAMPLE, is_expensive=True)
 async def preview_watch(
     context: Context,
     kind: Annotated[WatchKind, Query(description="What the watch looks for.")] = WatchKind.WORDS,

@@ -4,18 +4,14 @@ from functools import partial
 
 from starlette.responses import Response
 
-from telegram_assistant.errors import Busy
-from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.people.reading import MAX_NEW, ReadingScope
 from telegram_assistant.translation import translator
-from telegram_assistant.web.live import MAX_STREAMS, LiveHub, live_counts, stream
+from telegram_assistant.web.live import LiveHub, live_counts, stream
 from telegram_assistant.web.rendering import DOMAIN
 from telegram_assistant.web.views import TenantView, moment_of
 
 
 async def listen(hub: LiveHub, view: TenantView) -> Response:
-    if hub.streams >= MAX_STREAMS:
-        raise Busy(Reason("too_many_streams", "too many pages are open at once"))
     since, scope = moment_of(view.query("since")), ReadingScope(folder=view.query("folder") or None)
 
     async def count() -> str:
@@ -27,7 +23,8 @@ async def listen(hub: LiveHub, view: TenantView) -> Response:
         return found is not None and view.membership.tenant in {one.tenant for one in found.memberships}
 
     ask_state = partial(_state, view)
-    return stream(live_counts(hub, view.membership.tenant_id, ask_state=ask_state, count=count, is_valid=is_valid))
+    tenant_id, user_id = view.membership.tenant_id, view.person.user_id
+    return stream(live_counts(hub, tenant_id, user_id, ask_state=ask_state, count=count, is_valid=is_valid))
 
 
 async def _state(view: TenantView) -> int:

@@ -25,6 +25,7 @@ async def write(view: TenantView) -> Content:
     """Lets a provider sum up the story, for the price that the button showed."""
     full = await story_around(view.post_id(), stores=view.stores, language=view.language.value)
     patience_seconds = PATIENCE * view.app.settings.api.timeout_seconds
+    view.leave_queue()
     writing = await write_summary(full.material, writer=_writer(view), stores=view.stores, patience_seconds=patience_seconds)
     return await _shown(view, replace(full, written=writing.written), fallback=writing.fallback)
 

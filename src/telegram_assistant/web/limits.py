@@ -1,0 +1,121 @@
+"""Limits of pages, pictures and feeds: per person, per tenant and, without a login, per network."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.errors import Throttled
+from telegram_assistant.fair_queue import WorkKind
+from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import WebSettings
+from telegram_assistant.stores.redis.limiter import Limiter, network_of
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
+
+MEDIA_PER_PAGE = 3
+"""So many times as many pictures as pages: a page shows dozens of them at once."""
+EXPENSIVE_COST = 5
+"""An expensive page counts as so many others."""
+BURST_SHARE = 5
+"""A fifth of the requests of a minute may come at once."""
+FEED_PER_MINUTE, FEED_AT_ONCE = 30, 30
+TENANT_FEEDS_PER_MINUTE, TENANT_FEEDS_AT_ONCE = 300, 300
+"""Feed readers ask every few minutes; a tenant has at most 200 feeds."""
+
+
+class RouteKind(StrEnum):
+    """The kinds of requests that are counted differently, or wait in different queues."""
+
+    PAGE = "page"
+    EXPENSIVE = "expensive"
+    MEDIA = "media"
+    FEED = "feed"
+
+    @property
+    def work(self) -> WorkKind:
+        """The queue of the kind."""
+        return {RouteKind.EXPENSIVE: WorkKind.EXPENSIVE, RouteKind.MEDIA: WorkKind.MEDIA}.get(self, WorkKind.ORDINARY)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestShare:
+    """Whose share of the installation a request takes: the buckets that count it, and who waits for a place in a queue."""
+
+    buckets: Sequence[Bucket]
+    tenant_id: TenantId | None = None
+    """None for what belongs to no tenant: it waits in no queue."""
+    caller: str = ""
+
+    async def count(self, limiter: Limiter) -> None:
+        """Raises Throttled if one of the buckets is empty."""
+        decision = await limiter.take(*self.buckets)
+        if not decision.allowed:
+            raise Throttled(_reason(decision.bucket.counted_by, math.ceil(decision.seconds)), retry_after_seconds=decision.seconds)
+
+
+def person_share(settings: WebSettings, kind: RouteKind, *, user_id: UserId, tenant_id: TenantId | None) -> RequestShare:
+    """The share of a person who is logged in, and of their tenant where the page belongs to one."""
+    own = _page_bucket(kind, BucketOwner.PERSON, BucketOwner.PERSON_MEDIA, str(user_id), settings.per_minute)
+    if tenant_id is None:
+        return RequestShare((own,))
+    ours = _page_bucket(kind, BucketOwner.TENANT_PAGES, BucketOwner.TENANT_MEDIA, str(tenant_id), settings.tenant_per_minute)
+    return RequestShare((own, ours), tenant_id, f"person {user_id}")
+
+
+def visitor_share(settings: WebSettings, address: str) -> RequestShare:
+    """The share of a network, for pages without a login."""
+    return RequestShare((_bucket(BucketOwner.VISITOR, network_of(address), settings.per_minute),))
+
+
+def feed_share(token: str, tenant_id: TenantId) -> RequestShare:
+    """The share of a feed's secret address, and of all feeds of its tenant."""
+    hashed = hashlib.sha256(token.encode()).hexdigest()[:32]
+    buckets = (
+        Bucket(BucketOwner.FEED, hashed, FEED_PER_MINUTE, FEED_AT_ONCE),
+        Bucket(BucketOwner.TENANT_FEEDS, str(tenant_id), TENANT_FEEDS_PER_MINUTE, TENANT_FEEDS_AT_ONCE),
+    )
+    return RequestShare(buckets, tenant_id, caller=f"feed {hashed}")
+
+
+def _page_bucket(kind: RouteKind, of_pages: BucketOwner, of_media: BucketOwner, name: str, per_minute: int) -> Bucket:
+    if kind is RouteKind.MEDIA:
+        return _bucket(of_media, name, per_minute * MEDIA_PER_PAGE)
+    return _bucket(of_pages, name, per_minute, cost=EXPENSIVE_COST if kind is RouteKind.EXPENSIVE else 1)
+
+
+def _bucket(owner: BucketOwner, name: str, per_minute: int, *, cost: int = 1) -> Bucket:
+    return Bucket(owner, name, per_minute, max(per_minute // BURST_SHARE, cost), cost)
+
+
+def _reason(owner: BucketOwner, seconds: int) -> Reason:
+    match owner:
+        case BucketOwner.PERSON | BucketOwner.PERSON_MEDIA:
+            return Reason(
+                "person_too_many_pages",
+                "you have opened too many pages in a short time; try again in {count} second",
+                "you have opened too many pages in a short time; try again in {count} seconds",
+                count=seconds,
+            )
+        case BucketOwner.TENANT_PAGES | BucketOwner.TENANT_MEDIA:
+            return Reason(
+                "tenant_too_many_pages",
+                "the people of your tenant together have opened too many pages in a short time; try again in {count} second",
+                "the people of your tenant together have opened too many pages in a short time; try again in {count} seconds",
+                count=seconds,
+            )
+        case BucketOwner.VISITOR:
+            return Reason(
+                "network_too_many_pages",
+                "too many pages were opened from your network in a short time; try again in {count} second",
+                "too many pages were opened from your network in a short time; try again in {count} seconds",
+                count=seconds,
+            )
+        case _:
+            return Reason(
+                "feed_too_often",
+                "this feed, or all feeds of its tenant together, are read too often; try again in {count} second",
+                "this feed, or all feeds of its tenant together, are read too often; try again in {count} seconds",
+                count=seconds,
+            )

@@ -53,7 +53,7 @@ def copied(answer: httpx.Response) -> str:
 
 async def remove(owner: Browser, member: UUID, **kept: str) -> httpx.Response:
     await owner.open(f"./members/{member}")
-    return await owner.submit(f"./members/{member}/remove", **kept)
+    return await owner.submit(f"./members/{member}/remove", kept)
 
 
 async def set_role(owner: Browser, member: UUID, role: str) -> httpx.Response:

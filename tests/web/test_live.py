@@ -16,7 +16,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
 from testkit.factories import make_page, make_post
-from testkit.web_clients import Browser, browser_of, member_browser, served_web
+from testkit.web_clients import Browser, begin_session, browser_of, member_browser, served_web
 from tests.conftest import Admin
 from tests.web.test_feed import followed, read
 
@@ -68,12 +68,12 @@ async def test_a_post_that_is_landed_elsewhere_is_counted(
 async def test_a_session_that_is_ended_elsewhere_closes_its_stream(app: App, other_app: App, owner: Browser) -> None:
     async with served_web(other_app) as address, listening(address, owner) as lines:
         await heard(lines, ": hello")
-        await app.api.people.end_other_sessions(owner.user_id, token=None)
+        await app.api.people.end_other_sessions((await begin_session(app, owner.user_id)).token)
         assert await heard(lines, "event:") == "event: over"
 
 
 async def test_a_page_whose_session_ended_before_it_listened_is_told_so(app: App, owner: Browser) -> None:
-    await app.api.people.end_other_sessions(owner.user_id, token=None)
+    await app.api.people.end_other_sessions((await begin_session(app, owner.user_id)).token)
     async with served_web(app) as address, listening(address, owner) as lines:
         assert await heard(lines, "event:") == "event: over"
 
@@ -103,6 +103,7 @@ async def test_a_member_who_was_removed_hears_nothing_more(other_app: App, app: 
         members = await app.tenant(tenant_id).members.all()
         mine = await app.api.people.session(guest.client.cookies[SESSION])
         assert mine is not None
-        await app.tenant(tenant_id).members.remove(next(one.public_id for one in members if one.public_id == mine.person.public_id))
+        target = next(one.public_id for one in members if one.public_id == mine.person.public_id)
+        assert await app.tenant(tenant_id).members.remove(target, session=owner.client.cookies[SESSION])
         assert await heard(lines, "event:") == "event: over"
     assert (await owner.open("./feed")).status_code == 200

@@ -1,7 +1,7 @@
 """What the owner of a tenant manages: accounts in several states, a bill, and keys."""
 
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.login import INTERRUPTED
@@ -14,16 +14,14 @@ async def build_managed(admin: Admin, tenant_id: TenantId) -> None:
     await _accounts(admin, tenant_id)
     await _bill(admin, tenant_id)
     await _keys(admin, tenant_id)
-    await _member(admin, tenant_id)
     await watch_everything(admin, tenant_id)
 
 
-EVE = "SELECT public_id FROM users JOIN memberships USING (user_id) WHERE tenant_id = $1 AND name LIKE 'Ева %'"
-"""The member of a tenant who has made one of everything."""
-
-
-async def _member(admin: Admin, tenant_id: TenantId) -> None:
-    eve = await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", f"Ева из отдела новостей {tenant_id}")
+async def build_member(admin: Admin, tenant_id: TenantId) -> UUID:
+    """An owner who has made one of everything. Returns their public id."""
+    row = await admin.fetchrow("INSERT INTO users (name) VALUES ($1) RETURNING user_id, public_id", f"Ева из отдела новостей {tenant_id}")
+    assert row is not None
+    eve, public_id = row
     await admin.execute("INSERT INTO memberships (tenant_id, user_id, role) VALUES ($1, $2, 'owner')", tenant_id, eve)
     await admin.execute(
         """
@@ -57,6 +55,7 @@ async def _member(admin: Admin, tenant_id: TenantId) -> None:
         tenant_id,
         eve,
     )
+    return UUID(str(public_id))
 
 
 async def watch_everything(admin: Admin, tenant_id: TenantId) -> None:

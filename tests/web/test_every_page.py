@@ -12,7 +12,7 @@ from telegram_assistant.domain.tenants.access import MemberRole
 from testkit.chromium import ALL_DEVICES, DEVICES, Device, accessibility_violations, layout_troubles, open_tab
 from tests.conftest import Admin
 from tests.web.browsing import log_in
-from tests.web.managing_world import EVE
+from tests.web.managing_world import build_member
 from tests.web.operations_world import build_operations
 from tests.web.reading_world import ReadingWorld
 
@@ -76,7 +76,7 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "requests": "/channels/requests",
             "requests-none": "/channels/requests?fate=already_followed",
             "members": "/members",
-            "member": f"/members/{await admin.fetchval(EVE, reader_tenant)}",
+            "member": f"/members/{await build_member(admin, reader_tenant)}",
             "setup": "/setup",
             "accounts": "/accounts",
             "ai": "/ai?days=7",

@@ -42,6 +42,16 @@ class OwnServers:
 @contextmanager
 def own_servers(*names: str) -> Iterator[OwnServers]:
     folder = Path(tempfile.mkdtemp(prefix="tga-servers-"))
+    try:
+        with servers_in(folder, *names) as servers:
+            yield servers
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def servers_in(folder: Path, *names: str) -> Iterator[OwnServers]:
+    """Servers whose data are in this folder, on whatever disk it is."""
     folder.chmod(0o755)  # PostgreSQL runs as a user of its own
     servers = OwnServers(folder)
     try:
@@ -49,4 +59,3 @@ def own_servers(*names: str) -> Iterator[OwnServers]:
         yield servers
     finally:
         servers.run("down", *names)
-        shutil.rmtree(folder)

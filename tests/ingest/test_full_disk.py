@@ -133,3 +133,25 @@ async def test_the_disk_of_postgresql_is_watched_where_the_operator_says_it_is(i
     findings = {finding.subject: finding for finding in await disks.examine(installation.model_copy(update={"database": database}))}
     assert findings["disk postgres"].verdict is Severity.BAD
     assert "disk postgres" not in {finding.subject for finding in await disks.examine(installation)}
+
+
+FULL = """
+CREATE FUNCTION refuse_posts_of_{channel}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER refuse_posts_of_{channel} BEFORE INSERT ON posts FOR EACH ROW
+    WHEN (NEW.channel_id = {channel}) EXECUTE FUNCTION refuse_posts_of_{channel}();
+"""
+
+
+async def test_a_full_postgresql_is_no_failure_of_the_channel_and_the_channel_is_read_when_there_is_room(library: Library) -> None:
+    channel_id = await library.channel()
+    library.control.post(channel_id, "Пока база полна.")
+    admin = library.office.admin
+    await admin.execute(FULL.format(channel=channel_id))
+    with pytest.raises(NoRoom, match="the disk of PostgreSQL is full"):
+        await library.office.poll(channel_id)
+    schedule = await library.office.schedule_of(channel_id)
+    assert (schedule["fail_count"], schedule["parked_until"], schedule["claimed"]) == (0, None, False)
+    await admin.execute(f"DROP FUNCTION refuse_posts_of_{channel_id} CASCADE")
+    await library.office.poll(channel_id)
+    assert "Пока база полна." in (await library.office.stored(channel_id)).values()

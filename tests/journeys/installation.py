@@ -121,7 +121,7 @@ async def installed(servers: OwnServers, telegram: ControlClient, folder: Path, 
     """The programs end before what they use. `tga` is migrated when a server starts, and nobody uses it."""
     common = {"TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key(), "INGEST_PORT": "0"}
     async with scratch_database(servers.environ(), f"ingest_{number}", template="tga") as environ:
-        environ |= {"REDIS_URL": redis_url(environ, number), "PARSER_SCHEDULER_INTERVAL_SEC": "5", **common, **more}
+        environ |= {"REDIS_URL": more.get("REDIS_URL") or redis_url(environ, number), "PARSER_SCHEDULER_INTERVAL_SEC": "5", **common, **more}
         settings = read_settings(environ)
         admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
         async with assemble(settings, with_accounts=True) as app:

@@ -12,7 +12,7 @@ from telegram_assistant.domain.accounts.account import AccountRefused, Lease
 from telegram_assistant.domain.channels.rhythm import LOOK_AHEAD_SECONDS
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost
+from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, NoRoom
 from telegram_assistant.ingest.reading.backfill import Backfiller
 from telegram_assistant.ingest.reading.poll import Poller, PollRun, RunStatus
 from telegram_assistant.ingest.reading.poll_pacing import PollPacing
@@ -157,8 +157,8 @@ class AccountLoop:
                     raw += run.raw
                     seen += run.seen
                 self._credit = min(MAX_CREDIT, self._credit + PAST_PER_POLL)
-        except Flooded as flood:
-            read, rest_at = read - 1, deps.clock() + timedelta(seconds=flood.retry_after_seconds)
+        except (Flooded, NoRoom) as busy:
+            read, rest_at = read - 1, deps.clock() + timedelta(seconds=busy.retry_after_seconds)
             raise
         finally:
             if empties:
@@ -181,13 +181,16 @@ class AccountLoop:
         return self._starter.begin(channel, mark, now)
 
     async def _follow(self, run: PollRun) -> bool:
-        """Run one poll with its retries. Returns False if it failed. Flooded, AccountRefused and a lost account end all polls."""
+        """Run one poll with its retries. Returns False if it failed. Flooded, NoRoom, AccountRefused and a lost account end all polls."""
         deps, channel = self._deps, run.channel
         try:
             with collect_waits() as waits:
                 await attempt_run(run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping)
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)
+            raise
+        except NoRoom:  # nothing that the channel could do about
+            self._record_run(run, RunStatus.SKIPPED, waits)
             raise
         except AccountRefused:
             self._record_run(run, RunStatus.SKIPPED, waits)

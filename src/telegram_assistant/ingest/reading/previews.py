@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.channels.channel_requests import PREVIEW_SECONDS, RequestState
 from telegram_assistant.domain.channels.parsing import PARKED_AFTER_FAILURES
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Rejected, UnknownMarkup
+from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, NoRoom, Rejected, UnknownMarkup
 from telegram_assistant.ingest.reading.poll import Poller, PollRun, RunStatus
 from telegram_assistant.ingest.reading.poll_pacing import PollPacing
 from telegram_assistant.ingest.reading.runs import RunStarter, attempt_run
@@ -204,6 +204,9 @@ class PreviewLoop:
                 await attempt_run(run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping)
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)
+            raise
+        except NoRoom:
+            self._record_run(run, RunStatus.SKIPPED, waits)
             raise
         except LeaseLost:
             self._record_run(run, RunStatus.SKIPPED, waits)

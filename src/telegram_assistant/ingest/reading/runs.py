@@ -6,7 +6,7 @@ from datetime import datetime
 
 from telegram_assistant.domain.channels.parsing import choose_mode
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.errors import Busy, Flooded, Unanswered
+from telegram_assistant.errors import Busy, Flooded, NoRoom, Unanswered
 from telegram_assistant.ingest.reading.poll import Poller, PollRun
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.postgres.channels.schedule import DueChannel
@@ -39,11 +39,14 @@ class RunStarter:
 
 
 async def attempt_run(run: PollRun, *, poller: Poller, attempts: int, stopping: asyncio.Event) -> None:
-    """Run a poll, with retries and growing pauses after transient errors, but not after a flood. Only Telegram's errors count as retries."""
+    """Run a poll, with retries and growing pauses after transient errors. Only Telegram's errors count as retries.
+
+    A flood and a full disk outlast all retries, so there are none.
+    """
     for attempt in range(1, attempts + 1):
         try:
             await poller.run(run)
-        except Flooded:
+        except (Flooded, NoRoom):
             raise
         except Busy as busy:
             if attempt == attempts or stopping.is_set():

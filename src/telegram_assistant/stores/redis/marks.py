@@ -23,6 +23,8 @@ from telegram_assistant.telemetry.outages import OutageLog
 log = get_logger()
 
 MAX_AT_ONCE = 1000
+LOOKED_THROUGH_AT_ONCE = 10_000
+"""Keys that one SCAN looks at, for some milliseconds; a million channels have more than a million."""
 
 STATISTICS_SECONDS = 3600
 DAY_SECONDS = 86_400
@@ -120,7 +122,7 @@ class Marks:
         """Looks through all keys once, whatever the number of channels: their numbers are known to the keys only."""
         deleted = 0
         for kind in KINDS_OF_MANY:
-            async for key in self._redis.scan_iter(f"{kind}:*", count=MAX_AT_ONCE):
+            async for key in self._redis.scan_iter(f"{kind}:*", count=LOOKED_THROUGH_AT_ONCE):
                 if text_of(key).split(":")[1] in channel_ids:
                     deleted += await self._redis.delete(key)
         return deleted

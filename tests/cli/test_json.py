@@ -109,6 +109,7 @@ PRINT_NO_DATA = {
     "migrate",
     "models pull",
     "people link",
+    "people remove",
     "prepare",
     "rebuild graph",
     "rebuild text",

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
-from telegram_assistant.web.forgery import FIELD
+from telegram_assistant.web.access.forgery import FIELD
 from telegram_assistant.web.page import Action, PageInTenant
 from telegram_assistant.web.views import Content, TenantView
 

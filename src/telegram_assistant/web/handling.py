@@ -28,10 +28,10 @@ from telegram_assistant.settings import known_zone
 from telegram_assistant.stores.postgres.people.people import FoundSession
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.translation import accepted_language, say
+from telegram_assistant.web.access.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
 from telegram_assistant.web.audited_actions import perform_once
 from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, read_cookie, set_cookie
-from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
 from telegram_assistant.web.limits import RequestShare, RouteKind, feed_share, person_share, visitor_share
 from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, Page, PageInTenant

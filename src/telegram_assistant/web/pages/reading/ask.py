@@ -10,7 +10,7 @@ from telegram_assistant.errors import Forbidden, Rejected
 from telegram_assistant.features.ask.answers import Answer
 from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, answer_question, final_answer
 from telegram_assistant.features.ask.writing import offered
-from telegram_assistant.web.forgery import is_same_site
+from telegram_assistant.web.access.forgery import is_same_site
 from telegram_assistant.web.handling import FOREIGN
 from telegram_assistant.web.live import stream as stream_events
 from telegram_assistant.web.rendering import Reader, render

@@ -115,15 +115,19 @@ RETURNING d.delivery_id, d.attempts, d.alert_id, d.digest_id, d.user_id, d.due_a
 
 DELIVERED = "UPDATE deliveries SET delivered_at = $3 WHERE tenant_id = $1 AND delivery_id = ANY ($2::uuid[])"
 
+# Somebody may have paused the receiver during the attempt: the pause and its reason stay.
 WORKS = """
-UPDATE receivers SET failures = 0, failing_since = NULL, retry_at = NULL, trouble = NULL, delivered_at = $3 WHERE tenant_id = $1 AND receiver_id = $2
+UPDATE receivers SET failures = 0, failing_since = NULL, retry_at = NULL, delivered_at = $3,
+    trouble = CASE WHEN paused_at IS NOT NULL THEN trouble END
+WHERE tenant_id = $1 AND receiver_id = $2
 """
 
 FAILURES = "SELECT failures FROM receivers WHERE tenant_id = $1 AND receiver_id = $2"
 
 FAILED = """
-UPDATE receivers SET failures = failures + 1, failing_since = coalesce(failing_since, $3), retry_at = $4, trouble = $5,
-    paused_at = CASE WHEN coalesce(failing_since, $3) <= $3 - $6::interval THEN $3 END
+UPDATE receivers SET failures = failures + 1, failing_since = coalesce(failing_since, $3), retry_at = $4,
+    trouble = CASE WHEN paused_at IS NULL THEN $5 ELSE trouble END,
+    paused_at = coalesce(paused_at, CASE WHEN coalesce(failing_since, $3) <= $3 - $6::interval THEN $3 END)
 WHERE tenant_id = $1 AND receiver_id = $2 RETURNING paused_at
 """
 

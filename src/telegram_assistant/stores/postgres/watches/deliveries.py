@@ -213,8 +213,11 @@ RETURNING d.delivery_id, d.attempts, d.created_at, d.alert_id, d.digest_id, d.us
 
 DELIVERED = "UPDATE deliveries SET delivered_at = $3 WHERE tenant_id = $1 AND delivery_id = ANY ($2::uuid[])"
 
+# Somebody may have paused the receiver during the attempt: the pause and its reason stay.
 WORKS = """
-UPDATE receivers SET failures = 0, failing_since = NULL, retry_at = NULL, trouble = NULL, delivered_at = $3 WHERE tenant_id = $1 AND receiver_id = $2
+UPDATE receivers SET failures = 0, failing_since = NULL, retry_at = NULL, delivered_at = $3,
+    trouble = CASE WHEN paused_at IS NOT NULL THEN trouble END
+WHERE tenant_id = $1 AND receiver_id = $2
 """
 
 CONFIRMED = """
@@ -224,8 +227,9 @@ UPDATE receivers SET confirmed_at = $4 WHERE tenant_id = $1 AND receiver_id = $2
 FAILURES = "SELECT failures FROM receivers WHERE tenant_id = $1 AND receiver_id = $2"
 
 FAILED = """
-UPDATE receivers SET failures = failures + 1, failing_since = coalesce(failing_since, $3), retry_at = $4, trouble = $5,
-    paused_at = CASE WHEN $7 OR coalesce(failing_since, $3) <= $3 - $6::interval THEN $3 END
+UPDATE receivers SET failures = failures + 1, failing_since = coalesce(failing_since, $3), retry_at = $4,
+    trouble = CASE WHEN paused_at IS NULL THEN $5 ELSE trouble END,
+    paused_at = coalesce(paused_at, CASE WHEN $7 OR coalesce(failing_since, $3) <= $3 - $6::interval THEN $3 END)
 WHERE tenant_id = $1 AND receiver_id = $2 RETURNING paused_at
 """
 

@@ -19,10 +19,11 @@ from telegram_assistant.domain.media.showing import MediaUnavailable, NoThumbnai
 from telegram_assistant.errors import Busy, Missing
 from telegram_assistant.features.media import NO_FILE, OpenedMedia, open_media, open_thumbnail
 from telegram_assistant.features.thumbnails import Thumbnails
-from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.settings import FilesSettings, Settings, read_settings
 from telegram_assistant.stores.files import open_files
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import make_tenant
+from testkit.shortages import small_disk
 from tests.ai.test_pictures import GPS, huge_png, written
 from tests.conftest import Admin
 from tests.features.shelf import Shelf, drawn, open_requests_app
@@ -232,3 +233,19 @@ async def test_who_waits_too_long_is_told_to_come_back_and_then_finds_it_made(sh
     assert await hurried.get(key) == await shelf.files.thumbnail(key)
     await hurried.close()
     await readers.close()
+
+
+async def test_a_thumbnail_is_shown_although_the_disk_has_no_room_for_it(shelf: Shelf, tmp_path: Path) -> None:
+    data = drawn()
+    post_id = await shelf.post(data)
+    with small_disk(tmp_path / "disk", megabytes=8) as disk:
+        full, readers = open_files(FilesSettings(folder=disk.path)), PictureReaders()
+        assert full is not None
+        file = tmp_path / "picture"
+        file.write_bytes(data)
+        await full.put(sha256(data).digest(), file)
+        disk.fill()
+        crowded = replace(shelf, app=replace(shelf.app, files=full, thumbnails=Thumbnails(full, readers)))
+        assert (await picture(await thumbnail(crowded, post_id))).format == "JPEG"
+        assert await full.thumbnail(ThumbnailKey(sha256(data).digest(), SMALL)) is None
+        await readers.close()

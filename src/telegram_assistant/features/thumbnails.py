@@ -1,6 +1,7 @@
 """Thumbnails of stored pictures: made when somebody first looks, in a sandboxed process, and kept in the store."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -76,7 +77,8 @@ class Thumbnails:
                 raise NoThumbnail("it is too large")
             original = b"".join([piece async for piece in self._files.read_range(key.sha256, 0, size_bytes - 1)])
             thumbnail = await self._picture_readers.shrink(original, max_side=key.size.max_side)
-            await self._files.put_thumbnail(key, thumbnail)
+            with suppress(Busy):  # on a full disk it is shown all the same, and made again for the next one
+                await self._files.put_thumbnail(key, thumbnail)
         return thumbnail
 
     def _end(self, key: ThumbnailKey, task: asyncio.Task[bytes]) -> None:

@@ -1,5 +1,6 @@
 """A Redis without memory: what must go on goes on, everything else waits, and says why."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,17 +8,21 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
+from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.album_states import AlbumStates
 from telegram_assistant.stores.redis.client import answered
+from telegram_assistant.stores.redis.examination import examine
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
 from telegram_assistant.stores.redis.scheduler import SchedulerLock, TickFacts
 from testkit.engines import running_engine
+from testkit.shortages import small_disk
 
 
 @pytest.fixture(params=["redis", pytest.param("valkey", marks=pytest.mark.valkey)])
@@ -60,3 +65,26 @@ async def test_what_has_to_wait_says_that_redis_is_full(full_redis: Redis) -> No
     with pytest.raises(Busy, match="its memory is full"):
         await AlbumStates(full_redis).note(ChannelId(1), 2, items=[3])
     await Marks(full_redis).raise_high_water(ChannelId(1), datetime.now(UTC), now=datetime.now(UTC))  # reading goes on without marks
+
+
+async def test_a_redis_whose_disk_is_full_says_so_and_goes_on_when_there_is_room(environ: dict[str, str], tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", megabytes=8) as disk, running_engine("redis", disk.path / "redis") as engine:
+        settings = read_settings({**environ, "REDIS_URL": engine.url}).redis
+        async with Redis.from_url(engine.url) as redis:
+            disk.fill()
+            with pytest.raises(Busy, match="it cannot save them to its disk"):
+                for _ in range(100):
+                    await answered(redis.set("key", "x" * 10_000))
+            said = {finding.subject: finding.verdict for finding in await examine(settings, {})}
+            assert said["redis persistence"] is Severity.BAD
+            disk.empty()
+            async with asyncio.timeout(30):
+                while not await is_written(redis):
+                    await asyncio.sleep(0.1)
+
+
+async def is_written(redis: Redis) -> bool:
+    try:
+        return bool(await answered(redis.set("key", "value")))
+    except Busy:
+        return False

@@ -12,7 +12,7 @@ from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 
-__all__ = ["EVEN_IF_FULL", "FREE", "Redis", "answered", "connect_to", "open_redis", "text_of"]
+__all__ = ["EVEN_IF_FULL", "FREE", "Redis", "answered", "connect_to", "open_redis", "takes_no_writes", "text_of"]
 
 
 FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
@@ -44,9 +44,14 @@ async def answered[T](reply: Awaitable[T]) -> T:
     except OutOfMemoryError as error:
         raise Busy(Reason("redis_full", "Redis takes no writes: its memory is full"), retry_after_seconds=5) from error
     except (RedisError, OSError) as error:
-        if str(error).startswith("MISCONF"):
+        if takes_no_writes(error):
             raise Busy(Reason("redis_cannot_save", "Redis takes no writes: it cannot save them to its disk"), retry_after_seconds=5) from error
         raise Busy(Reason("redis_silent", "Redis does not answer ({error})", error=type(error).__name__), retry_after_seconds=5) from error
+
+
+def takes_no_writes(error: Exception) -> bool:
+    """Whether Redis refuses to write because it cannot save anything to its disk."""
+    return str(error).startswith("MISCONF")
 
 
 @asynccontextmanager

@@ -9,13 +9,19 @@ from telegram_assistant.domain.diagnosis import Finding, bad, clock_skew, ok, wa
 from telegram_assistant.domain.fullness import fullness_finding, size_in_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
-from telegram_assistant.stores.redis.client import connect_to
+from telegram_assistant.stores.redis.client import connect_to, takes_no_writes
 from telegram_assistant.streams.groups import Readers, find_unknown_groups
 from telegram_assistant.streams.redis_memory import RedisMemory, is_on_this_machine, redis_memory_of
 from telegram_assistant.streams.room import PAUSE_SHARE
 
 OLDEST_VERSION = (7, 0)
 SUBJECT = "redis"
+CANNOT_SAVE = bad(
+    f"{SUBJECT} persistence",
+    Reason("redis_saves_nothing", "Redis cannot write to its disk, so it takes no events"),
+    remedy=Reason("free_redis_disk", "free space on the disk of Redis; its log says more"),
+)
+"""A Redis in this state refuses even a PING."""
 
 
 async def examine(settings: RedisSettings, readers: Readers) -> list[Finding]:
@@ -32,6 +38,8 @@ async def examine(settings: RedisSettings, readers: Readers) -> list[Finding]:
         what = Reason("redis_user_is_weak", "the user in REDIS_URL may not do everything: {error}", error=str(error))
         return [bad(SUBJECT, what, remedy=Reason("strengthen_redis_user", "give that user +@all on ~*"))]
     except (RedisError, OSError) as error:
+        if takes_no_writes(error):
+            return [CANNOT_SAVE]
         what = Reason("redis_at_silent", "Redis at {where} does not answer ({error})", where=where, error=type(error).__name__)
         return [bad(SUBJECT, what, remedy=Reason("start_redis", "start Redis, or correct REDIS_URL"))]
 
@@ -53,8 +61,7 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
         remedy = Reason("turn_on_appendonly", "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes")
         findings.append(bad(f"{SUBJECT} persistence", what, remedy=remedy))
     if persistence.get("aof_last_write_status", "ok") != "ok":
-        what = Reason("redis_saves_nothing", "Redis cannot write to its disk, so it takes no events")
-        findings.append(bad(f"{SUBJECT} persistence", what, remedy=Reason("free_redis_disk", "free space on the disk of Redis; its log says more")))
+        findings.append(CANNOT_SAVE)
     findings.append(_examine_memory(redis_memory_of(memory, is_here=is_on_this_machine(redis))))
     if memory["maxmemory_policy"] != "noeviction":
         policy = str(memory["maxmemory_policy"])

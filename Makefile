@@ -137,6 +137,7 @@ bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite chaos-jobs $(BIN)/python -m bench.chaos_jobs --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-deliveries $(BIN)/python -m bench.deliveries --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-web $(BIN)/python -m bench.web --quick --json
+	$(SERVERS_ENV) && scripts/suite bench-fair-pages $(BIN)/python -m bench.fair_pages --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-hostile $(BIN)/python -m bench.hostile --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json

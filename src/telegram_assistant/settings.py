@@ -681,7 +681,7 @@ class WebSettings(SettingsGroup):
         "WEB_REQUESTS_PER_MINUTE",
         600,
         help="Maximum number of pages and forms per minute for one person, or one network without a login, across all processes; "
-        "a fifth of them at once. An expensive page counts as five; of pictures and files there may be three times as many.",
+        "a fifth of them at once. An expensive page counts as ten; of pictures and files there may be three times as many.",
         ge=5,
         le=10**6,
     )

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from playwright.async_api import Browser as Chromium
+from playwright.async_api import expect
 from pydantic import SecretStr
 
 from telegram_assistant.assembly import App, assemble
@@ -24,8 +26,12 @@ from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_assistant.web.limits import EXPENSIVE_COST, MEDIA_PER_PAGE, RouteKind, feed_share
 from telegram_assistant.web.site import OF_TENANT, name_of
 from testkit.api_clients import fresh_address, key_of, problem_of
+from testkit.chromium import ENGLISH_DESKTOP, open_tab
 from testkit.factories import make_tenant
-from testkit.web_clients import Browser, browser_of, member_browser
+from testkit.web_clients import Browser, browser_of, member_browser, served_web
+from tests.conftest import Admin
+from tests.web.browsing import log_in
+from tests.web.test_feed import followed
 
 FEW = 3
 """Pages at once; another one becomes free after four seconds."""
@@ -102,7 +108,25 @@ async def test_a_form_that_is_refused_changes_nothing_and_its_page_stays(install
         assert (await app.person(tenant_id, owner.user_id).choices.mutes()).words == ("first",)
 
 
-async def test_an_expensive_page_counts_as_five(installation: Settings, tenant_id: TenantId) -> None:
+async def test_a_press_too_many_leaves_the_post_and_the_next_one_works(
+    installation: Settings, chromium: Chromium, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    channel_id = await followed(system, admin, tenant_id, "the first")
+    async with limited(installation, person=12) as app, served_web(app) as address, open_tab(chromium, ENGLISH_DESKTOP, address) as page:
+        await log_in(page, app, tenant_id)
+        post, note = page.locator(f"#p-{channel_id}-1"), page.locator("#notes .notice")
+        async with asyncio.timeout(60):
+            while not await note.count():
+                async with page.expect_response(re.compile("/read$")):
+                    await post.locator("[data-act=read]").click()
+        await expect(note).to_have_text(re.compile("You have opened too many pages in a short time; try again in [0-9]+ seconds?."))
+        await expect(post).to_have_count(1)
+        await asyncio.sleep(1.1)  # one page a second
+        await post.locator("[data-act=read]").click()
+        await expect(note).to_have_count(0)
+
+
+async def test_an_expensive_page_counts_as_ten(installation: Settings, tenant_id: TenantId) -> None:
     async with limited(installation, person=EXPENSIVE_COST + 1) as app, member_browser(app, tenant_id) as owner:
         assert await statuses(owner, "./search?q=bridge", 2) == [200, 429]
         assert await statuses(owner, "./feed", 2) == [200, 429]

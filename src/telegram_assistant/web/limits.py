@@ -16,7 +16,7 @@ from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
 
 MEDIA_PER_PAGE = 3
 """So many times as many pictures as pages: a page shows dozens of them at once."""
-EXPENSIVE_COST = 5
+EXPENSIVE_COST = 10
 """An expensive page counts as so many others."""
 BURST_SHARE = 5
 """A fifth of the requests of a minute may come at once."""

@@ -93,6 +93,9 @@ document.addEventListener("htmx:after:swap", () => {
   card?.focus({ preventScroll: true });
 });
 
+// A note about a request that could not be answered goes with the next request.
+document.addEventListener("htmx:before:request", () => document.getElementById("notes")?.replaceChildren());
+
 // The search box offers what could come next.
 const box = document.getElementById("q");
 const offers = document.getElementById("suggestions");

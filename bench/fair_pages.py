@@ -27,14 +27,13 @@ from bench.web_world import CHANNELS, FOLLOWED, WATCHED_WORDS, WORDS, build_worl
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people import begin_session
 from telegram_assistant.web.cookies import SESSION
 from testkit.api_clients import key_of
 from testkit.engines import free_port, running_engine
 from testkit.harness import Versions, arguments, at_least, at_most, cpu_seconds, finish, median, own_database, percentile, postgres_cpu, postmaster_of
 from testkit.processes import last_words
 from testkit.programs import program
-from testkit.web_clients import public_id_of
+from testkit.web_clients import begin_session, public_id_of
 
 PARALLEL = 60
 STARTING_SECONDS = 60
@@ -155,7 +154,7 @@ async def furnish(app: App, admin: "asyncpg.Connection[asyncpg.Record]", posts: 
 async def log_in(app: App, tenant_id: TenantId, role: MemberRole) -> tuple[str, dict[str, str]]:
     """A new person of the tenant: the path of the tenant, and the cookie of a session."""
     member = await app.system.users.join(tenant_id, f"somebody of {tenant_id} {secrets.token_hex(4)}", role=role)
-    begun = await begin_session(member.user_id, people=app.api.people, agent="bench")
+    begun = await begin_session(app, member.user_id, agent="bench")
     return f"/t/{await public_id_of(app, begun.token, tenant_id)}", {"Cookie": f"{SESSION}={begun.token}", "Accept-Language": "ru"}
 
 

@@ -1,8 +1,11 @@
 """Pages answer under the names of this installation only: a foreign name leads here by DNS rebinding."""
 
+import secrets
+
 import pytest
 
 from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings, read_settings
 from testkit.web_clients import Browser, browser_of
 from tests.web.test_languages import english_in
@@ -67,3 +70,11 @@ async def test_a_web_page_cannot_make_itself_the_first_owner(migrated_database: 
         made = await page.submit("/start", name="Ева", password=PASSWORD, headers=headers)
         assert made.status_code == 421
         assert (await page.open("/login")).headers["location"] == "/start"
+
+
+@pytest.mark.parametrize(("host", "is_told"), [("news.example", False), ("192.168.1.7:8000", True)])
+async def test_who_would_log_in_over_plain_http_is_told_where_to_do_it(installation: Settings, tenant_id: TenantId, host: str, is_told: bool) -> None:
+    async with assemble(named(installation)) as app, browser_of(app) as browser:
+        await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}")
+        page = (await browser.open("/login", Host=host)).text
+    assert ('Log in at <a class="link" href="https://news.example/login">' in page) is is_told

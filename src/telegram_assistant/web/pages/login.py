@@ -6,6 +6,7 @@ import hmac
 from starlette.responses import Response
 
 from telegram_assistant.assembly import ApiApp
+from telegram_assistant.domain.hosts import host_in
 from telegram_assistant.domain.people.person import MIN_PASSWORD_LETTERS
 from telegram_assistant.errors import Busy, Forbidden, Rejected
 from telegram_assistant.features.people import (
@@ -64,7 +65,7 @@ def log_first_owner_code(settings: Settings, *, why: str) -> None:
 async def show(view: View) -> Content | Response:
     if not await view.app.api.people.exist():
         return go("/start")
-    return {"next": own_path(view.query("next"), "/"), "name": ""}
+    return {"next": own_path(view.query("next"), "/"), "name": "", "home": _other_home(view)}
 
 
 async def log_in(view: View) -> Content | Response:
@@ -81,7 +82,7 @@ async def log_in(view: View) -> Content | Response:
             queue=queue,
         )
     except (Rejected, Busy) as error:
-        return with_error({"next": target, "name": name}, error)
+        return with_error({"next": target, "name": name, "home": _other_home(view)}, error)
     return _let_in(view, begun, target, name)
 
 
@@ -138,6 +139,12 @@ async def log_out(view: PersonView) -> Content | Response:
     response = go("/login")
     delete_cookie(response, SESSION, view.client)
     return response
+
+
+def _other_home(view: View) -> str:
+    """BASE_URL, if a login must fail here: over plain HTTP under another name no browser keeps the cookies of https."""
+    web = view.app.settings.web
+    return web.base_url if web.is_https and host_in(view.request.headers.getlist("host")) != web.host else ""
 
 
 def _visit(view: View) -> Visit:

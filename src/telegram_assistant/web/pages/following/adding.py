@@ -51,7 +51,7 @@ async def add(view: TenantView) -> Response:
 
 
 async def add_folder(view: TenantView) -> Response:
-    title = view.text("title").replace("\0", "").strip()
+    title = view.text("title").strip()
     if not title or len(title) > MAX_TITLE:
         raise Rejected(Reason("folder_title_needed", "write the folder's title as it is in Telegram"))
     numbers = {str(one.account_id): one.account_id for one in await view.stores.joined.accounts()}

@@ -1,7 +1,6 @@
 """Answers every page and form: session, tenant, forged requests, errors, language and zone."""
 
 import asyncio
-import math
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from telegram_assistant.web.access.forgery import FIELD, HEADER, is_own_token, i
 from telegram_assistant.web.audited_actions import perform_once
 from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, read_cookie, set_cookie
-from telegram_assistant.web.limits import RequestShare, RouteKind, feed_share, person_share, visitor_share
+from telegram_assistant.web.limits import RequestShare, RouteKind, find_share, named_tenant, retry_after
 from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
@@ -42,8 +41,6 @@ log = get_logger()
 
 STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Throttled: 429, Busy: 503}
 BESIDE_PAGE = {"HX-Retarget": "#notes", "HX-Reswap": "innerHTML"}
-BUSY_SECONDS = 5
-"""A server that is away has at least so long to come back."""
 FOREIGN = Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat")
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
 MAX_SHOWN_HOST = 100
@@ -87,7 +84,7 @@ class PageHandler:
         )
         asked = await self._ask(request)
         try:
-            await (await self._share(asked, None)).count(self._app.limiter)
+            await (await find_share(request, RouteKind.PAGE, asked.found, app=self._app)).count(self._app.limiter)
         except Throttled as refusal:
             return self._refuse(refusal, None, asked)
         return self._render("error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status)
@@ -110,7 +107,7 @@ class PageHandler:
         try:
             async with asyncio.timeout(self._app.settings.api.timeout_seconds):
                 asked = await self._ask(request, route.kind)
-                share = await self._share(asked, _named_tenant(request))
+                share = await find_share(request, route.kind, asked.found, app=self._app, tenant=named_tenant(request))
                 await share.count(self._app.limiter)
                 if kind is not View and asked.found is None:
                     return _to_login(request)
@@ -133,18 +130,6 @@ class PageHandler:
         token = read_cookie(request, SESSION, client)
         found = await self._app.api.people.session(token) if token else None
         return _PageRequest(request, client, token if found else "", read_cookie(request, VISITOR, client), found, kind)
-
-    async def _share(self, asked: _PageRequest, tenant: UUID | None) -> RequestShare:
-        """Whose share this request takes: of the feed, of the person and the tenant, or of a network without a login."""
-        settings = self._app.settings.web
-        if asked.kind is RouteKind.FEED:
-            token = asked.request.path_params["file"].rpartition(".")[0]
-            feed = await self._app.api.feed_directory.find(token)
-            return visitor_share(settings, asked.client.address) if feed is None else feed_share(token, feed.tenant_id)
-        if asked.found is None:
-            return visitor_share(settings, asked.client.address)
-        tenant_id = next((membership.tenant_id for membership in asked.found.memberships if membership.tenant == tenant), None)
-        return person_share(settings, asked.kind, user_id=asked.found.person.user_id, tenant_id=tenant_id)
 
     async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None) -> View:
         form = FormData()
@@ -206,7 +191,7 @@ class PageHandler:
         else:
             answer = await route.perform(view)
         if isinstance(answer, PageInTenant):
-            share = await self._share(asked, answer.tenant)
+            share = await find_share(asked.request, answer.page.kind, asked.found, app=self._app, tenant=answer.tenant)
             await replace(share, buckets=share.buckets[1:]).count(self._app.limiter)  # the person's has counted it
             return await self._respond(answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked, share)
         if isinstance(answer, Response):
@@ -216,7 +201,7 @@ class PageHandler:
 
     def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
-        headers = _retry_after(error) if isinstance(error, Busy) else {}
+        headers = retry_after(error) if isinstance(error, Busy) else {}
         if status == HTTPStatus.TOO_MANY_REQUESTS and asked.kind is RouteKind.FEED:
             return PlainTextResponse(say(error.reason, _language(asked)), status, headers=headers)
         is_fragment = "hx-request" in asked.request.headers
@@ -296,18 +281,6 @@ def _to_login(request: Request) -> Response:
 def _here(request: Request) -> str:
     """The page that is shown, to come back to."""
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
-
-
-def _named_tenant(request: Request) -> UUID | None:
-    try:
-        return UUID(request.path_params.get("tenant", ""))
-    except ValueError:
-        return None
-
-
-def _retry_after(error: Busy) -> dict[str, str]:
-    seconds = math.ceil(error.retry_after_seconds)
-    return {"Retry-After": str(max(1, seconds) if isinstance(error, Throttled) else max(BUSY_SECONDS, seconds))}
 
 
 def _back(request: Request) -> str:

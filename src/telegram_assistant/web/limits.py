@@ -5,12 +5,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID
 
+from starlette.requests import Request
+
+from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.errors import Throttled
+from telegram_assistant.errors import Busy, Throttled
 from telegram_assistant.fair_queue import WorkKind
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import WebSettings
+from telegram_assistant.stores.postgres.people.people import FoundSession
 from telegram_assistant.stores.redis.limiter import Limiter, network_of
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
 
@@ -20,6 +25,8 @@ EXPENSIVE_COST = 10
 """An expensive page counts as so many others."""
 BURST_SHARE = 5
 """A fifth of the requests of a minute may come at once."""
+MIN_AWAY_SECONDS = 5
+"""A server that is away gets so much time to come back."""
 FEED_PER_MINUTE, FEED_AT_ONCE = 30, 30
 TENANT_FEEDS_PER_MINUTE, TENANT_FEEDS_AT_ONCE = 300, 300
 """Feed readers ask every few minutes; a tenant has at most 200 feeds."""
@@ -53,6 +60,33 @@ class RequestShare:
         decision = await limiter.take(*self.buckets)
         if not decision.allowed:
             raise Throttled(_reason(decision.bucket.counted_by, math.ceil(decision.seconds)), retry_after_seconds=decision.seconds)
+
+
+async def find_share(request: Request, kind: RouteKind, found: FoundSession | None, *, app: ApiApp, tenant: UUID | None = None) -> RequestShare:
+    """Whose share a request takes: of a feed, of a person and the tenant, or of a network without a login."""
+    settings, address = app.settings.web, request.scope["tga.client"].address
+    if kind is RouteKind.FEED:
+        token = request.path_params["file"].rpartition(".")[0]
+        feed = await app.api.feed_directory.find(token)
+        return visitor_share(settings, address) if feed is None else feed_share(token, feed.tenant_id)
+    if found is None:
+        return visitor_share(settings, address)
+    tenant_id = next((membership.tenant_id for membership in found.memberships if membership.tenant == tenant), None)
+    return person_share(settings, kind, user_id=found.person.user_id, tenant_id=tenant_id)
+
+
+def named_tenant(request: Request) -> UUID | None:
+    """The tenant in the address, however its id is spelt."""
+    try:
+        return UUID(request.path_params.get("tenant", ""))
+    except ValueError:
+        return None
+
+
+def retry_after(error: Busy) -> dict[str, str]:
+    """The header that says when to try again."""
+    seconds = max(1 if isinstance(error, Throttled) else MIN_AWAY_SECONDS, math.ceil(error.retry_after_seconds))
+    return {"Retry-After": str(seconds)}
 
 
 def person_share(settings: WebSettings, kind: RouteKind, *, user_id: UserId, tenant_id: TenantId | None) -> RequestShare:

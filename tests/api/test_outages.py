@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from telegram_assistant.assembly import App
 from telegram_assistant.settings import read_settings
@@ -111,6 +112,15 @@ async def test_a_redis_that_says_nothing_costs_one_short_wait(site: Site) -> Non
     assert time.monotonic() - began < 3 * REDIS_SECONDS
     await site.redis.mend()
     await site.until_answered("/feed")
+
+
+async def test_requests_that_all_take_too_long_are_one_line_of_the_log(site: Site) -> None:
+    await site.postgres.spoil("timeout", timeout=0)
+    with capture_logs() as lines:
+        answers = await asyncio.gather(*(site.get("/feed") for _ in range(10)))
+    assert {answer.status_code for answer in answers} == {503}
+    assert [line["part"] for line in lines if line["event"] == "request_took_too_long"] == ["requests"]
+    await site.postgres.mend()
 
 
 async def test_passwords_cannot_be_guessed_faster_while_redis_is_away(site: Site, system: SystemStores) -> None:

@@ -53,9 +53,7 @@ from telegram_assistant.domain.understanding.policy import (
     VisionModel,
 )
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 WAIT_SECONDS = {Urgency.QUESTION: 60.0, Urgency.DIGEST: 120.0, Urgency.LIVE: 8.0, Urgency.RETAGGING: 30.0, Urgency.BACKFILL: 60.0}
 PICTURE_TOKENS = 1000
@@ -88,6 +86,7 @@ class Gate:
         self._results = results
         self._later = later
         self._copies = copies
+        self._picture_outage = OutageLog("local reading of pictures")
         self._flights = SingleFlight(caller)
         self._asker = ProviderChain(self.sources, caller=caller, flights=self._flights, results=results, wait_seconds=wait_seconds)
         self._vectors = VectorMaker(
@@ -167,8 +166,9 @@ class Gate:
         if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
             try:
                 found = Understood(await self._local.picture(picture), Tier.LOCAL, "local", OCR, "")
+                self._picture_outage.recovered()
             except ProviderFailed as error:
-                log.info("not_understood_locally", purpose="text_in", why=str(error))
+                self._picture_outage.failed(error, is_routine=True)
                 found = replace(found, reason=FallbackReason.NO_PROVIDER if error.failure == Failure.REFUSED else FallbackReason.FAILED)
         return count_result("text_in", found)
 

@@ -27,9 +27,7 @@ from telegram_assistant.domain.understanding.policy import (
 )
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.errors import Rejected
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.telemetry.outages import OutageLog
 
 type Made = Understood[tuple[Vector, ...]]
 
@@ -55,6 +53,7 @@ class VectorMaker:
         self._flights = flights
         self._results = results
         self._wait_seconds = wait_seconds
+        self._outage = OutageLog("local vectors")
 
     @property
     def needs_provider(self) -> bool:
@@ -82,8 +81,9 @@ class VectorMaker:
         try:
             embedded = await self._local.embed(texts, kind, model=model, timeout_seconds=0)
         except Rejected as error:
-            log.warning("no_vectors", why=str(error))
+            self._outage.failed(error)
             return _none(FallbackReason.NO_PROVIDER)
+        self._outage.recovered()
         return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
 
     async def _there(self, texts: Sequence[str], kind: TextKind, source: ConfiguredProvider, allowed: Allowed, urgency: Urgency) -> Made:

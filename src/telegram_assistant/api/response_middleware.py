@@ -14,6 +14,7 @@ from telegram_assistant.errors import AssistantError
 from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.trace_ids import logged_with_trace, trace_id_of
 from telegram_assistant.telemetry.tracing import span, traceparent
 
@@ -40,6 +41,7 @@ class ResponseMiddleware:
     def __init__(self, site: ASGIApp, *, timeout_seconds: float) -> None:
         self._site, self._timeout_seconds = site, timeout_seconds
         self._cut_off: set[asyncio.Task[None]] = set()
+        self._late = OutageLog("requests", began="request_took_too_long")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,8 +67,10 @@ class ResponseMiddleware:
             if not work.done():
                 self._cut(work)
         if not answer.status:
-            log.warning("request_took_too_long")
+            self._late.failed(f"no answer within {self._timeout_seconds:g} s")
             await problem(503, TOOK_TOO_LONG, headers=retry_after(1), trace_id=scope["trace_id"])(scope, receive, answer.last)
+        else:
+            self._late.recovered()
         answer.is_over = True
         operation = getattr(scope.get("route"), "operation_id", None) or "none"
         HTTP_ANSWERS.labels(operation, str(answer.status)).inc()

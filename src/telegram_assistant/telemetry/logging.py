@@ -20,7 +20,7 @@ from telegram_assistant.telemetry.trace_ids import add_trace_id
 
 get_logger = structlog.stdlib.get_logger
 
-CHATTY = ("apscheduler", "uvicorn", "telethon", "neo4j", "alembic.runtime.plugins", "pymorphy3")
+CHATTY = ("apscheduler", "uvicorn", "telethon", "neo4j", "alembic.runtime.plugins", "pymorphy3", "httpx")
 """Libraries whose info messages are noise for an operator; their warnings are kept."""
 SILENT = ("telethon.network",)
 """Silenced because `telegram.account_client` logs the fate of its connections itself."""

@@ -8,7 +8,9 @@ from telegram_assistant.ai.tenant_questions import TenantQuestions
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.understanding.embedding_text import facts_of, text_of
 from telegram_assistant.domain.understanding.policy import FallbackReason, Urgency
+from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.posts.post_states import PostState, PostStates, StateVersion
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.vectors.protocol import Hit, Point, Searchable, Space, VectorQuery, Vectors
 
 
@@ -18,6 +20,7 @@ class MeaningSearch:
     def __init__(self, searchable: Searchable, *, questions: TenantQuestions) -> None:
         self._searchable = searchable
         self._questions = questions
+        self._outage = OutageLog("search by meaning")
 
     async def nearest(self, question: str, query: VectorQuery, *, tenant_id: TenantId) -> tuple[Hit, ...] | FallbackReason:
         """The posts nearest to a tenant's question, at the tenant's cost; or why the question has no vector.
@@ -28,7 +31,13 @@ class MeaningSearch:
         if made.value is None:
             return made.reason or FallbackReason.FAILED
         vector = made.value[0]
-        return await self._searchable.search(Space(made.model, len(vector)), replace(query, vector=vector))
+        try:
+            hits = await self._searchable.search(Space(made.model, len(vector)), replace(query, vector=vector))
+        except Busy as busy:
+            self._outage.failed(busy)
+            raise
+        self._outage.recovered()
+        return hits
 
 
 class VectorIndex:

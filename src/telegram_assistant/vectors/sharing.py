@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from telegram_assistant.errors import AssistantError, Busy
 from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.vectors.protocol import Hit, Searchable, Space, VectorQuery
 
 log = get_logger()
@@ -39,6 +40,7 @@ HITS = TypeAdapter(tuple[Hit, ...])
 @asynccontextmanager
 async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
     """Answers searches of other processes until the block ends. The caller holds the folder's lock, so an existing socket is stale."""
+    outage = OutageLog("searches of other processes")
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -46,8 +48,9 @@ async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
                 request = REQUEST.validate_json(await reader.readline())
                 writer.write(HITS.dump_json(await store.search(request.space, request.sought)) + b"\n")
                 await writer.drain()
+            outage.recovered()
         except (AssistantError, OSError, TimeoutError, ValueError) as error:
-            log.warning("shared_search_failed", why=type(error).__name__)
+            outage.failed(type(error).__name__)
         finally:
             writer.close()
 

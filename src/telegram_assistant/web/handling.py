@@ -26,6 +26,7 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
 from telegram_assistant.stores.postgres.people.people import FoundSession
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.translation import accepted_language, say
 from telegram_assistant.web.access.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
 from telegram_assistant.web.audited_actions import perform_once
@@ -71,6 +72,7 @@ class PageHandler:
     def __init__(self, app: ApiApp) -> None:
         self._app = app
         self._passwords = Passwords()
+        self._late = OutageLog("pages", began="page_took_too_long")
         self.clients = Clients(app.settings.web.trusted_proxies, is_https=app.settings.web.is_https)
 
     def endpoint(self, route: AnyRoute, view: type[View]) -> Endpoint:
@@ -112,9 +114,10 @@ class PageHandler:
                 if kind is not View and asked.found is None:
                     return _to_login(request)
                 view = await self._view(asked, kind, route)
-                return await self._respond(route, view, asked, share)
+                response = await self._respond(route, view, asked, share)
+            self._late.recovered()
         except TimeoutError:
-            log.warning("page_took_too_long")
+            self._late.failed(f"no answer within {self._app.settings.api.timeout_seconds:g} s")
             return self._refuse(Busy(Reason("page_slow", "this took too long")), view, asked)
         except (Rejected, Busy) as error:
             return self._refuse(error, view, asked)
@@ -122,6 +125,8 @@ class PageHandler:
             log.exception("page_failed")
             content = {"error": None, "status": 500, "trace_id": request.scope["trace_id"]}
             return self._render("error.html", content, asked=asked, view=view, status=500)
+        else:
+            return response
         finally:
             await request.close()
 

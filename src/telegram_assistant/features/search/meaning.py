@@ -125,8 +125,7 @@ async def find_nearest(
             near = await index.nearest(meaning, sought, tenant_id=tenant_id)
     except TimeoutError:
         return WordsOnly.SLOW
-    except Busy as error:
-        log.warning("search_without_meaning", why=str(error))
+    except Busy:
         return WordsOnly.AWAY
     if isinstance(near, FallbackReason):
         return _BECAUSE.get(near, WordsOnly.NO_MODEL)

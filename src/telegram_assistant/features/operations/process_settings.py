@@ -30,8 +30,9 @@ DEFAULTS = {
     "FILES_DIR": "-/data/files",
     "MEDIA_SPOOL_DIR": "-/data/spool",
     "MODELS_DIR": "-/data/models",
+    "DATABASE_DATA_DIR": ":-/data/files",
 }
-"""How compose.yaml fills in what .env leaves out. After a hyphen without a colon, an empty value stays empty."""
+"""How compose.yaml fills in what .env leaves out. After a hyphen without a colon, an empty value stays empty. Volumes are on one disk."""
 BEGIN, END = "# --- Settings by group, from .env: made from settings.py by `make generate` ---\n", "# --- End of the settings ---\n"
 
 

@@ -1,5 +1,7 @@
 """Memory and disks, as processes measure them and the operator sees them."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from telegram_assistant.features.operations.resources import measure_resources
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.disks import DiskUse, WatchedFolder, folders_of, measure_folder
 from testkit.shortages import MB, SmallDisk, small_disk
+
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -36,6 +40,18 @@ def test_nothing_is_never_full() -> None:
 def test_a_folder_that_does_not_exist_yet_is_on_the_disk_of_its_parent(disk: SmallDisk) -> None:
     disk.fill(leave_bytes=2 * MB)
     assert measure_folder(disk.path / "files" / "of" / "posts") == Fullness(6 * MB, 8 * MB)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may look as another user does")
+def test_a_folder_that_another_user_hides_is_on_the_disk_of_its_parent() -> None:
+    with tempfile.TemporaryDirectory() as hidden:
+        os.seteuid(NOBODY)
+        try:
+            seen = measure_folder(Path(hidden) / "data")
+        finally:
+            os.seteuid(0)
+        assert seen is not None
+        assert seen.size_bytes > 0
 
 
 async def test_what_is_measured_is_a_metric_and_goes_with_every_heartbeat(installation: Settings, disk: SmallDisk) -> None:

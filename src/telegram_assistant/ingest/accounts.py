@@ -11,7 +11,7 @@ from telegram_assistant.errors import Busy, CannotStart, LeaseLost
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions, HeldAccount
 from telegram_assistant.stores.postgres.tenants.tenants import Tenants
-from telegram_assistant.supervision import cancel_and_wait, sleep_unless
+from telegram_assistant.supervision import HEALTHY_AFTER_SECONDS, cancel_and_wait, sleep_unless
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
@@ -86,6 +86,7 @@ class Holder:
         self._unreleased: set[AccountId] = set()
         self._outage = OutageLog(PART)
         self._account_outages: dict[AccountId, OutageLog] = {}
+        """An account that ends at once is taken again at once, so its outages outlast its task."""
 
     async def run(self, stopping: asyncio.Event) -> None:
         renewed_at = time.monotonic()
@@ -150,6 +151,8 @@ class Holder:
 
     async def _work(self, held: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
         account_id = held.account_id
+        outage = self._account_outages.setdefault(account_id, OutageLog(f"account {account_id}", account_id=account_id))
+        recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, outage.recovered)
         try:
             session = await self._open_session(held)
             if held.state is AccountState.LOGGING_OUT:
@@ -165,15 +168,11 @@ class Holder:
         except LeaseLost:
             log.warning("lease_lost", account_id=account_id)
         except Busy as busy:
-            self._outage_of(account_id).failed(busy)
+            outage.failed(busy)
         except Exception as error:  # noqa: BLE001 -- its traceback is logged, and the account is taken again
-            self._outage_of(account_id).failed(f"{type(error).__name__}: {error}", error=error)
-        else:
-            self._outage_of(account_id).recovered()
-
-    def _outage_of(self, account_id: AccountId) -> OutageLog:
-        """An account that ends at once is taken again at once, so its outages outlast its task."""
-        return self._account_outages.setdefault(account_id, OutageLog(f"account {account_id}", account_id=account_id))
+            outage.failed(f"{type(error).__name__}: {error}", error=error)
+        finally:
+            recovery.cancel()
 
     async def _open_session(self, held: HeldAccount) -> str:
         sealed = Sealed(held.key_id, held.session)

@@ -81,6 +81,12 @@ class MediaFetcher:
     async def run(self) -> None:
         """Run until `stopping` is set. AccountRefused and LeaseLost end the loop: both concern the whole account."""
         self._spool.tidy()
+        try:
+            await self._run()
+        finally:
+            self._report_room(None)  # another process downloads now, or nobody
+
+    async def _run(self) -> None:
         failures = 0
         while not self._stopping.is_set():
             try:

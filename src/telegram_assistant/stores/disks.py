@@ -1,6 +1,7 @@
 """The disks that the program writes to: how full they are, and whether downloads have room on them."""
 
 import asyncio
+import errno
 import os
 import tempfile
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import FilesSettings, Settings
 
 SUBJECT = "disk"
+BEHIND = {errno.ENOENT, errno.ENOTDIR, errno.EACCES}
+"""Errors after which the parent of a folder may tell: any other one is the disk's own."""
 FREE_DISK = Reason(
     "free_disk", "free space or enlarge the disk; `tga media status` shows who stores how much, `tga tenants quota` limits a tenant's files"
 )
@@ -60,14 +63,25 @@ def measure_folder(path: Path) -> Fullness | None:
 
     Returns None if the disk does not tell. Blocks while a network file system does not answer, so call it in a thread.
     """
-    existing = next((folder for folder in (path, *path.parents) if folder.exists()), None)
     try:
-        disk = os.statvfs(existing or "/")
+        disk = next((found for folder in (path, *path.parents) if (found := _statistics_of(folder)) is not None), None)
     except OSError:
+        return None
+    if disk is None:
         return None
     used = disk.f_blocks - disk.f_bfree
     # Space that is reserved for root is nobody's: neither free nor in use.
     return Fullness(used * disk.f_frsize, (used + disk.f_bavail) * disk.f_frsize)
+
+
+def _statistics_of(folder: Path) -> os.statvfs_result | None:
+    """Returns None of a folder that does not exist yet, or that is hidden in one of another user."""
+    try:
+        return os.statvfs(folder)
+    except OSError as error:
+        if error.errno in BEHIND:
+            return None
+        raise
 
 
 async def measure_folders(folders: Sequence[WatchedFolder]) -> dict[DiskUse, Fullness]:

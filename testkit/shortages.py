@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+from telegram_assistant.streams.redis_memory import read_redis_memory
+
 MB = 1024 * 1024
 
 
@@ -55,8 +57,8 @@ async def without_memory(url: str, *, used_share: float = 2.0) -> AsyncIterator[
     """Redis uses this share of the memory that it may use: above 1 it takes no more. What it may use is changed back at the end."""
     async with Redis.from_url(url) as redis:
         before = str((await redis.config_get("maxmemory"))["maxmemory"])
-        used = int((await redis.info("memory"))["used_memory"])
-        await redis.config_set("maxmemory", int(used / used_share))
+        memory = await read_redis_memory(redis)
+        await redis.config_set("maxmemory", int(memory.used_bytes / used_share))
         try:
             yield redis
         finally:

@@ -32,7 +32,8 @@ async def opened(installation: Settings, hosts: str) -> AsyncIterator[App]:
 
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
-    async with served(Webhook()) as server:
+    """It answers with the code of the first message, and so confirms itself."""
+    async with served(Webhook(answer=lambda request: str(request.data["data"].get("code", "")).encode())) as server:
         yield server
 
 
@@ -58,6 +59,7 @@ async def test_alerts_arrive_at_a_host_that_the_operator_opened_and_stop_when_he
         async with client_of(app) as client:
             answer = await client.post("/api/v1/webhooks", headers=await key_of(app, tenant_id), json={"name": "n8n", "url": url})
         assert answer.status_code == 201
+        await send_to_one(app.sender, clock=lambda: datetime.now(UTC))
         stores, (receiver,) = app.tenant(tenant_id), await app.tenant(tenant_id).receivers.all()
         target, options = WatchTarget(kind=WatchKind.WORDS, query="снег"), WatchOptions(receivers=(receiver.receiver_id,))
         await create_watch("Снег", target, options, stores=stores, created_by="anna", now=now, zone=UTC)
@@ -65,13 +67,13 @@ async def test_alerts_arrive_at_a_host_that_the_operator_opened_and_stop_when_he
         await post(app, channel_id, 1, "Снег номер 1", now + timedelta(minutes=1))
         while await send_to_one(app.sender, clock=lambda: now + timedelta(minutes=2)):
             pass
-        assert len(webhook.taken) == 1
+        assert len(webhook.taken) == 2  # the code and the alert
         await post(app, channel_id, 2, "Снег номер 2", now + timedelta(minutes=1))
     async with opened(installation, "") as app:
         while await send_to_one(app.sender, clock=lambda: now + timedelta(minutes=2)):
             pass
         (receiver,) = await app.tenant(tenant_id).receivers.all()
-    assert len(webhook.taken) == 1
+    assert len(webhook.taken) == 2
     assert str(receiver.trouble).endswith(NAMED)
 
 

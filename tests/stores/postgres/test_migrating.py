@@ -53,7 +53,7 @@ async def test_a_schema_of_a_newer_release_is_named_and_left_as_it_is(empty_data
     assert [finding.verdict for subject, finding in found.items() if subject != "postgres schema"] == [Severity.OK] * (len(found) - 1)
     assert {"postgres", "postgres api", "postgres system", "postgres ingest"} <= found.keys()
     one_login = installation.model_copy(update={"url": installation.url, "system_url": None, "ingest_url": None})
-    assert [finding.subject for finding in await examine(one_login)] == ["postgres", "postgres schema", "postgres login"]
+    assert [finding.subject for finding in await examine(one_login)] == ["postgres", "postgres size", "postgres schema", "postgres login"]
 
 
 async def test_tga_migrate_says_that_the_schema_is_newer(empty_database: dict[str, str]) -> None:

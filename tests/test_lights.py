@@ -27,6 +27,7 @@ from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.engines import free_port, running_engine
 from testkit.programs import add_account, program, simulator
+from testkit.shortages import small_disk, without_memory
 from testkit.toxiproxy import ToxiProxy, through
 from tests.conftest import Admin, scratch_database
 
@@ -76,6 +77,12 @@ LIGHTS = (
     Light("s3", "ingest", 200, 200, "failing", BAD, "/health says failing"),
     Light("s3", "worker", 200, 200, "failing", BAD, "/health says failing"),
     Light("s3", "api", 200, 200, "failing", BAD, "/health says failing"),
+    Light("room in redis", "ingest", 200, 200, "ok", OK, "alive and ready"),
+    Light("room in redis", "worker", 200, 200, "failing", BAD, "/health says failing"),
+    Light("room in redis", "api", 200, 200, "ok", OK, "alive and ready"),
+    Light("room on the disk", "ingest", 200, 200, "failing", BAD, "/health says failing"),
+    Light("room on the disk", "worker", 200, 200, "failing", BAD, "/health says failing"),
+    Light("room on the disk", "api", 200, 200, "failing", BAD, "/health says failing"),
     Light("telegram for five hours", "ingest", 200, 200, "stale", BAD, "/health says stale"),
     Light("telegram for five hours", "worker", 200, 200, "ok", OK, "alive and ready"),
     Light("telegram for five hours", "api", 200, 200, "ok", OK, "alive and ready"),
@@ -92,6 +99,7 @@ class Installation:
     admin: Admin
     log: Path
     client: httpx.AsyncClient
+    redis_url: str
     running: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> subprocess.Popen[str]:
@@ -165,12 +173,22 @@ async def flooded(installation: Installation) -> AsyncIterator[None]:
     installation.start()
 
 
-TROUBLES: dict[str, Callable[[Installation], AbstractAsyncContextManager[None]]] = {
+@asynccontextmanager
+async def full_disk(installation: Installation) -> AsyncIterator[None]:
+    """Only where DATABASE_DATA_DIR looks. `tests/journeys/test_shortages.py` fills the disk of PostgreSQL itself."""
+    with small_disk(Path(installation.environ["DATABASE_DATA_DIR"]), megabytes=16) as disk:
+        disk.fill()
+        yield
+
+
+TROUBLES: dict[str, Callable[[Installation], AbstractAsyncContextManager[object]]] = {
     "nothing": nothing,
     "postgres": lambda installation: cut(installation.roads["DATABASE_URL"]),
     "answers of postgres": lambda installation: silent(installation.roads["DATABASE_URL"]),
     "redis": lambda installation: cut(installation.roads["REDIS_URL"]),
     "s3": lambda installation: cut(installation.roads["S3_ENDPOINT"]),
+    "room in redis": lambda installation: without_memory(installation.redis_url),
+    "room on the disk": full_disk,
     "telegram for five hours": flooded,
 }
 
@@ -183,7 +201,12 @@ async def installation(environ: dict[str, str], worker: str, template: str, tmp_
         redis = stack.enter_context(running_engine("redis", folder / "redis"))
         telegram = stack.enter_context(simulator("load", "--channels", str(CHANNELS), "--posts", "3"))
         own |= {"REDIS_URL": redis.url, "TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key()}
-        own |= {"HTTP_HOST": "127.0.0.1", "OPERATOR_KEY": "", "PARSER_SCHEDULER_INTERVAL_SEC": str(INTERVAL_SECONDS)}
+        own |= {
+            "HTTP_HOST": "127.0.0.1",
+            "OPERATOR_KEY": "",
+            "DATABASE_DATA_DIR": str(folder / "postgres"),
+            "PARSER_SCHEDULER_INTERVAL_SEC": str(INTERVAL_SECONDS),
+        }
         own |= {f"{role.upper()}_PORT": str(free_port()) for role in RoleName}
         session = telegram.session(PHONE, joined=[FIRST_CHANNEL + number for number in range(CHANNELS)])
         async with assemble(read_settings(own), with_accounts=True) as app:
@@ -199,7 +222,7 @@ async def installation(environ: dict[str, str], worker: str, template: str, tmp_
         stack.push_async_callback(admin.close)
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=20))
         through_roads = {**own, **{name: through(own[name], port) for name, port in ports.items()}}
-        made = Installation(through_roads, roads, telegram, admin, folder / "log", client)
+        made = Installation(through_roads, roads, telegram, admin, folder / "log", client, redis.url)
         stack.callback(made.running.close)
         made.start()
         async with asyncio.timeout(CHANGE_SECONDS):

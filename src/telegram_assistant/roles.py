@@ -210,7 +210,7 @@ async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyn
     """Measure memory and disks, and send heartbeats, until the roles have drained."""
     roles = {one.name.value: one.health for one in plans}
     heartbeats = Loop("heartbeats", partial(send_heartbeats, processes=app.api.processes, instance=app.instance, roles=roles))
-    loops = (resources_loop(app.redis, folders_of(app.settings), plans[0].health), heartbeats)
+    loops = (resources_loop(app.redis, folders_of(app.settings), [plan.health for plan in plans]), heartbeats)
     await asyncio.gather(*(keep_running(loop, stopping=stopped, health=plans[0].health) for loop in loops))
 
 

@@ -39,15 +39,16 @@ class ResourcesOverview:
     """Whether a process downloads no files, because a disk has too little room."""
 
 
-def resources_loop(redis: Redis, folders: Sequence[WatchedFolder], health: Health) -> Loop:
-    """Build the loop that measures for metrics and heartbeats, and reports the disk without which nothing can be stored."""
+def resources_loop(redis: Redis, folders: Sequence[WatchedFolder], healths: Sequence[Health]) -> Loop:
+    """Build the loop that measures for metrics and heartbeats, and reports to every role the disk without which nothing can be stored."""
 
     async def run(stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             measured = await measure_resources(redis, folders)
             if (postgres := measured.get(DiskUse.POSTGRES)) is not None:
                 detail = f"{postgres.free_bytes // MEGABYTE} of {postgres.size_bytes // MEGABYTE} MB are free"
-                health.report(POSTGRES_PART, State.FAILING if postgres.severity is Severity.BAD else State.OK, detail)
+                for health in healths:
+                    health.report(POSTGRES_PART, State.FAILING if postgres.severity is Severity.BAD else State.OK, detail)
             await sleep_unless(stopping, WATCH_EVERY_SECONDS)
 
     return Loop(PART, run)

@@ -49,7 +49,7 @@ WORKDIR /tmp
 ENV HOME=/tmp
 EXPOSE 8013
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["python", "-m", "telegram_assistant.pages.crawler"]
+ENTRYPOINT ["python", "-m", "telegram_assistant.crawling.crawler"]
 
 FROM base AS program
 ARG DEBIAN_FRONTEND=noninteractive

@@ -38,7 +38,7 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.keys import KeyMaker, make_key
+from telegram_assistant.features.tenants.keys import KeyMaker, make_key
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from testkit.graphs import land

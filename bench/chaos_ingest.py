@@ -27,7 +27,7 @@ from bench.chaos.judging import MISTAKES, Result, judge
 from bench.chaos.watches import add_watches
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.features.operations.media import sweep
+from telegram_assistant.features.media.upkeep import sweep
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
 from telegram_assistant.stores.postgres.migrating import migrate

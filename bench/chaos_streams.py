@@ -33,7 +33,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.post import Post, fingerprint
 from telegram_assistant.features.operations.dead_letters import discard
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.monitoring import measure_stages

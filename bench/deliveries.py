@@ -21,10 +21,10 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
-from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty
-from telegram_assistant.domain.watches.delivery import ReceiverKind
-from telegram_assistant.features.watches.sending import SENDERS, keep_sending
+from telegram_assistant.domain.receivers.delivery import ReceiverKind
+from telegram_assistant.features.receivers.sending import SENDERS, keep_sending
 from telegram_assistant.settings import Settings
 from testkit.factories import make_tenant
 from testkit.harness import Versions, arguments, at_most, finish, median, own_cpu_seconds, own_database, percentile

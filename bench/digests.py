@@ -19,10 +19,10 @@ from bench.stories import BATCH, connected
 from bench.story_world import ToldPost, land, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.documents.writing import write_plain
+from telegram_assistant.domain.digests.digest import Digest, DigestStory, Novelty
+from telegram_assistant.domain.digests.interests import MAX_WEIGHT, Interest, InterestSource
+from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.people.digest import Digest, DigestStory, Novelty
-from telegram_assistant.domain.people.digest_plan import DigestLength
-from telegram_assistant.domain.people.interests import MAX_WEIGHT, Interest, InterestSource
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.document import digest_document
 from telegram_assistant.features.digests.interests import touched

@@ -17,7 +17,7 @@ from telegram_assistant.domain.channels.rhythm import after_posts, new_rhythm
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Empty
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim, RunEnds
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from testkit.harness import (

@@ -17,7 +17,7 @@ from rich.progress import Progress
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.posts.feed import FIRST_PAGE, LATER_PAGE, Cursor
+from telegram_assistant.stores.postgres.feed.tenant_feed import FIRST_PAGE, LATER_PAGE, Cursor
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.stores import tenant_stores
 from testkit.harness import Versions, arguments, at_most, finish, median, own_database, percentile

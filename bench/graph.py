@@ -34,8 +34,8 @@ from telegram_assistant.settings import GraphSettings, read_group
 from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind

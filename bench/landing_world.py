@@ -14,7 +14,7 @@ from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from testkit.rows import make_writer, page_of, posts_of

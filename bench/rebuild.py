@@ -33,7 +33,7 @@ from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.search import search
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection
 from telegram_assistant.vectors.index import MeaningSearch
 from testkit.engines import running_engine
 from testkit.harness import Versions, arguments, at_least, at_most, finish, own_database, percentile

@@ -28,7 +28,7 @@ from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.search.search import search
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.vectors.embedded import EmbeddedVectors
 from telegram_assistant.vectors.index import MeaningSearch

@@ -23,7 +23,7 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.watches.watch import WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.features.watches.watches import create_watch, read_conditions
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores, tenant_stores

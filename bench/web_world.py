@@ -14,28 +14,28 @@ from PIL import Image
 
 from bench.web_stories import store_stories, tell_stories
 from telegram_assistant.assembly import App
+from telegram_assistant.domain.digests.digest import Digest
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
-from telegram_assistant.domain.people.digest import Digest
 from telegram_assistant.domain.posts.differences import difference
 from telegram_assistant.domain.posts.meaning import weight_of
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from telegram_assistant.domain.watches.watch import AlertSeverity, WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.interests import write_down
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
+from telegram_assistant.features.receivers.rss_feeds import ALL_STORIES, create_feed
 from telegram_assistant.features.stories.keyword_trends import keep_day
-from telegram_assistant.features.watches.feeds import ALL_STORIES, create_feed
 from telegram_assistant.features.watches.watches import create_watch
 from telegram_assistant.language.meaning_changes import meaning_changes
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.posts.versions import dump_meaning
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
+from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
-from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
-from telegram_assistant.web.pages.reading.feed_file import picture_path
+from telegram_assistant.web.pages.receivers.feed_file import picture_path
 from testkit.receiving import make_receiver
 from testkit.rows import heavy_tailed_counts, make_writer, posts_of
 

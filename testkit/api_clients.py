@@ -18,7 +18,7 @@ from telegram_assistant.api.site import build_site, endpoints
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.keys import KeyMaker, make_key
+from telegram_assistant.features.tenants.keys import KeyMaker, make_key
 from telegram_assistant.settings import Settings
 
 OPERATOR_KEY = "the-operators-own-key"

@@ -52,6 +52,36 @@ NAMED_BY_OTHERS = {"connection_made"}
 """A callback of asyncio."""
 
 
+SUBJECTS = (
+    "accounts",
+    "ask",
+    "channels",
+    "digests",
+    "feed",
+    "graph",
+    "media",
+    "operations",
+    "people",
+    "posts",
+    "receivers",
+    "search",
+    "stories",
+    "tenants",
+    "understanding",
+    "watches",
+)
+"""The words that name a subject in every layer. docs/architecture.md says what each is about."""
+LAYERS = {
+    f"{PROGRAM}/domain": {"branch", "days", "hosts", "ids", "lane", "timestamps"},
+    f"{PROGRAM}/stores/postgres": {"pipeline", "migrations", "database", "database_logins", "migrating", "own_database", "schema", "stores"},
+    f"{PROGRAM}/features": set[str](),
+    f"{PROGRAM}/api/endpoints": set[str](),
+    f"{PROGRAM}/cli/commands": set[str](),
+    f"{PROGRAM}/web/pages": set[str](),
+}
+"""The layers, and the modules beside their subjects."""
+
+
 def files_of(checkout: Path) -> list[Path]:
     return sorted((checkout / PROGRAM).rglob("*.py"))
 
@@ -72,6 +102,29 @@ def avoided_names(checkout: Path) -> list[str]:
         if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS) and name not in NAMED_BY_OTHERS
     ]
     return sorted({*classes, *functions})
+
+
+def modules_of(folder: Path) -> dict[str, int]:
+    """The modules and packages of a folder, and how many files each has."""
+    modules = {file.stem: 1 for file in folder.glob("*.py") if file.stem != "__init__"}
+    packages = {inner.name: len(list(inner.rglob("*.py"))) - 1 for inner in folder.iterdir() if (inner / "__init__.py").exists()}
+    return modules | packages
+
+
+def outside_subjects(checkout: Path) -> list[str]:
+    """Modules of a layer that bear no subject's name, and packages without a module."""
+    return sorted(
+        f"{layer}/{name}"
+        for layer, beside in LAYERS.items()
+        for name, files in modules_of(checkout / layer).items()
+        if (name not in SUBJECTS and name not in beside) or not files
+    )
+
+
+def subject_table(checkout: Path) -> dict[str, dict[str, int]]:
+    """How many files each subject has in each layer."""
+    layers = {layer.removeprefix(f"{PROGRAM}/"): modules_of(checkout / layer) for layer in LAYERS}
+    return {subject: {layer: modules[subject] for layer, modules in layers.items() if subject in modules} for subject in SUBJECTS}
 
 
 def package_sizes(checkout: Path) -> dict[str, int]:
@@ -96,6 +149,7 @@ def counts(checkout: Path) -> dict[str, object]:
         "classes_defined_twice": len(repeated_classes(checkout)),
         "names_with_avoided_words": len(avoided_names(checkout)),
         "largest_package": {largest: files},
+        "modules_outside_subjects": len(outside_subjects(checkout)),
     }
 
 

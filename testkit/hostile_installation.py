@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from ipaddress import ip_network
 
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.roles import ROLES, RoleName, run_roles
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telemetry.logging import configure_logging

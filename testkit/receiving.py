@@ -14,10 +14,10 @@ from ipaddress import ip_network
 from typing import Any
 from uuid import UUID
 
-from telegram_assistant.domain.watches.delivery import ReceiverKind
-from telegram_assistant.features.watches.receiver_links import code_of
-from telegram_assistant.features.watches.receivers import confirm_receiver, create_receiver
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.domain.receivers.delivery import ReceiverKind
+from telegram_assistant.features.receivers.receiver_links import code_of
+from telegram_assistant.features.receivers.receivers import confirm_receiver, create_receiver
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.stores.postgres.stores import TenantStores
 

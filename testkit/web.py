@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
-from telegram_assistant.pages.addresses import Network
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.outbound.addresses import Network
+from telegram_assistant.outbound.guard import Guard
 
 OUTSIDE = "127.0.0.2"
 INSIDE = ("127.0.0.1", "::1")

@@ -15,7 +15,7 @@ from telegram_assistant.api.site import build_site
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people import NewSession, Visit, make_login_link, sign_in_by_link
+from telegram_assistant.features.people.people import NewSession, Visit, make_login_link, sign_in_by_link
 from telegram_assistant.settings import Settings
 from telegram_assistant.web.cookies import HOST_ONLY, SESSION
 from telegram_assistant.web.site import build_web

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, settings
 
 from telegram_assistant.settings import DatabaseLogin, Settings, TelemetrySettings, read_settings
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
 from telegram_assistant.telemetry.logging import configure_logging
 from testkit.factories import World, make_world

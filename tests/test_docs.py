@@ -17,7 +17,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostTagged
 from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.streams.entries import PAYLOAD

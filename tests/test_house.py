@@ -80,12 +80,17 @@ def test_a_package_has_room_for_more() -> None:
     assert {package: size for package, size in code_counts.package_sizes(CHECKOUT).items() if size > MAX_FILES} == {}
 
 
-def test_values_and_stores_know_the_same_subjects() -> None:
-    """The subjects are the packages of the stores; `domain` has those of them that have values of their own."""
-    subjects = {folder.name for folder in (CHECKOUT / "src/telegram_assistant/stores/postgres").iterdir() if (folder / "__init__.py").exists()}
-    values = {folder.name for folder in (CHECKOUT / "src/telegram_assistant/domain").iterdir() if (folder / "__init__.py").exists()}
-    assert values - subjects == {"graph"}
-    assert subjects - values == {"delivery", "migrations"}
+def test_every_layer_names_its_subjects_alike() -> None:
+    """A new subject is a word in SUBJECTS and a row in docs/architecture.md."""
+    assert code_counts.outside_subjects(CHECKOUT) == []
+    used = {subject for subject, layers in code_counts.subject_table(CHECKOUT).items() if layers}
+    assert used == set(code_counts.SUBJECTS)
+
+
+def test_the_docs_explain_every_subject() -> None:
+    text = (CHECKOUT / "docs/architecture.md").read_text(encoding="utf-8")
+    rows = text.partition("### Subjects")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) == list(code_counts.SUBJECTS)
 
 
 def test_the_limits_of_all_steps_fit_into_an_hour() -> None:

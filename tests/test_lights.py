@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from telegram_assistant.assembly import assemble
-from telegram_assistant.domain.diagnosis import Finding, Severity
+from telegram_assistant.domain.operations.diagnosis import Finding, Severity
 from telegram_assistant.features.operations.doctor import examine_running
 from telegram_assistant.roles import RoleName
 from telegram_assistant.settings import read_settings

@@ -152,7 +152,7 @@ NEW_LINES = [
     (f"{PACKAGE}/api/site.py", "    posts,", "    notes,\n"),
     (f"{PACKAGE}/api/site.py", "    posts.area,", "    notes.area,\n"),
     # a page
-    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.reading import notes\n"),
+    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.stories import notes\n"),
     (f"{PACKAGE}/web/site.py", '    Page("/members"', '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n'),
     # a periodic job
     (f"{PACKAGE}/jobs.py", "PERIODIC = (", 'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n'),

@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
-from telegram_assistant.web.pages.login import first_owner_link
+from telegram_assistant.web.pages.people.login import first_owner_link
 from testkit.engines import Engine, running_engine
 from testkit.running_program import Program, program
 

@@ -10,14 +10,14 @@ from uuid import UUID
 
 import asyncpg
 
+from telegram_assistant.domain.digests.plan import DigestPlan
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.people.digest_plan import DigestPlan
+from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from telegram_assistant.domain.stories.story import LinkKind
-from telegram_assistant.domain.watches.delivery import ReceiverKind
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import DatabaseLogin, Settings
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, person_stores, system_stores, tenant_stores
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant

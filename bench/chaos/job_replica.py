@@ -10,9 +10,9 @@ from ipaddress import ip_network
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.clock import clock_loop, period_start
 from telegram_assistant.features.digests.digests import make_digest
-from telegram_assistant.features.watches.sending import keep_sending
+from telegram_assistant.features.receivers.sending import keep_sending
 from telegram_assistant.jobs import Job
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import configure_logging

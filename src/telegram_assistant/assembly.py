@@ -18,34 +18,34 @@ from telegram_assistant.ai.providers import ConfiguredProvider, open_sources
 from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.tenant_questions import RecentResults, TenantQuestions
 from telegram_assistant.ai.vectors import VectorMaker
+from telegram_assistant.crawling.fetching import PageFetcher
+from telegram_assistant.crawling.page_reader import PageReader
+from telegram_assistant.crawling.readers import Readers
+from telegram_assistant.crawling.rendering import Renderer
+from telegram_assistant.crawling.robots import Robots
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.fair_queue import WorkQueues, make_queues
-from telegram_assistant.features.recent import Recent
+from telegram_assistant.features.media.thumbnails import Thumbnails
+from telegram_assistant.features.receivers.sending import Sender
 from telegram_assistant.features.stories.keyword_trends import ExplainedTrend
-from telegram_assistant.features.thumbnails import Thumbnails
-from telegram_assistant.features.watches.mail import Mailer
-from telegram_assistant.features.watches.sending import Sender
+from telegram_assistant.features.understanding.recent import Recent
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
 from telegram_assistant.graph.store import Graph
-from telegram_assistant.pages.fetching import PageFetcher
-from telegram_assistant.pages.guard import Guard, outbound_guard
-from telegram_assistant.pages.page_reader import PageReader
-from telegram_assistant.pages.readers import Readers
-from telegram_assistant.pages.rendering import Renderer
-from telegram_assistant.pages.robots import Robots
-from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.outbound.guard import Guard, outbound_guard
+from telegram_assistant.outbound.mail import Mailer
+from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.reasons import Reason
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import CrawlSettings, DatabaseLogin, DatabaseSettings, EmbeddingSource, FilesSettings, Settings
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.database_logins import ROLES_OF, TENANT
-from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.schema import require_schema
 from telegram_assistant.stores.postgres.stores import (
     ApiStores,

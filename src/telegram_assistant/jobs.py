@@ -9,7 +9,7 @@ from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests.digests import due_moment, make_digest
 from telegram_assistant.features.digests.interests import learn_from_saved
-from telegram_assistant.features.operations import media
+from telegram_assistant.features.media import upkeep as media
 from telegram_assistant.features.stories.keyword_trends import keep_day
 from telegram_assistant.features.stories.writing import SummaryWriter
 from telegram_assistant.features.watches.meaning import raise_meanings

@@ -28,7 +28,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.heartbeats import send_heartbeats
 from telegram_assistant.features.operations.resources import resources_loop
 from telegram_assistant.interpreter import collect_seldom, return_freed_memory, switch_threads_often
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
 from telegram_assistant.stores.disks import folders_of
@@ -147,7 +147,7 @@ async def run_roles(
             group.create_task(_report_process(app, plans, stopped))
             log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
             if any(role.name is RoleName.API for role in roles):
-                from telegram_assistant.web.pages.login import announce_first_owner_code  # noqa: PLC0415 -- as in api_role_endpoints
+                from telegram_assistant.web.pages.people.login import announce_first_owner_code  # noqa: PLC0415 -- as in api_role_endpoints
 
                 await announce_first_owner_code(app)
             await (wait_for_stop or _wait_for_signal)()

@@ -9,8 +9,8 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
+from telegram_assistant.features.receivers.sending import keep_sending
 from telegram_assistant.features.watches.held_posts import HELD_SECONDS, LOOK_SECONDS, HeldBranches, keep_releasing
-from telegram_assistant.features.watches.sending import keep_sending
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource

@@ -12,8 +12,8 @@ from telegram_assistant.ai.local.understanding import LocalModels, examine
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.outputs import EntityKind, NamedEntity, Tags
 from telegram_assistant.ai.protocols import TextKind
-from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.domain.understanding.policy import PostSort
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, tag_in
 from telegram_assistant.errors import Rejected

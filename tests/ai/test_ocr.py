@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from telegram_assistant.ai.local.ocr import MAX_CPU_SECONDS, MAX_MEMORY_BYTES, confident_text, read_text
 from telegram_assistant.ai.local.understanding import LocalModels, examine_ocr
 from telegram_assistant.ai.protocols import Picture
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.domain.understanding.policy import ProviderFailed
 
 RUSSIAN_FONT = str(Path(__file__).parents[2] / "src/telegram_simulator/world/fonts/DejaVuSans.ttf")

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.protocols import Fetch, Instruction, Picture, TextKind
 from telegram_assistant.ai.providers import ConfiguredProvider, examine, open_sources
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.domain.understanding.policy import Failure, ModelTask, ProviderFailed
 from telegram_assistant.domain.understanding.spending import Price, Tokens
 from telegram_assistant.errors import CannotStart, SettingsError

@@ -15,9 +15,9 @@ import pytest
 
 from telegram_assistant.ai.prompting import addresses_model, harmless
 from telegram_assistant.assembly import App
+from telegram_assistant.domain.digests.digest import Digest, Novelty
+from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.people.digest import Digest, Novelty
-from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features.digests.composing import compose

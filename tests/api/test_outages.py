@@ -16,7 +16,7 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.limiter import REDIS_SECONDS
 from telegram_assistant.web.access.login_limits import ATTEMPTS_AT_ONCE
-from telegram_assistant.web.pages.login import announce_first_owner_code
+from telegram_assistant.web.pages.people.login import announce_first_owner_code
 from testkit.api_clients import asked, key_of, problem_of
 from testkit.factories import make_tenant
 from testkit.toxiproxy import ToxiProxy, through

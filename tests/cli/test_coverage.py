@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from rich.console import Console
 
-from telegram_assistant.cli.commands.coverage import draw_coverage
+from telegram_assistant.cli.commands.channels.coverage import draw_coverage
 from telegram_assistant.domain.channels.coverage import CoverageState, CoverageStatus
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.reasons import quote

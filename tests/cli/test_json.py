@@ -71,7 +71,7 @@ WITHOUT_ENDPOINT = {
     "scheduler status",
     "streams",
 }
-"""Their shapes are in cli/answers.py."""
+"""Their shapes are in cli/response_models.py."""
 PRINT_NO_DATA = {
     "accounts key",
     "accounts login",

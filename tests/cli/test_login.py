@@ -9,7 +9,7 @@ import segno
 from typer.testing import CliRunner, Result
 
 from telegram_assistant.cli import app
-from telegram_assistant.cli.commands import login
+from telegram_assistant.cli.commands.accounts import logins as login
 from telegram_assistant.cli.drawing import BORDER
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_simulator.control.operations import Control

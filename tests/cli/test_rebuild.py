@@ -13,7 +13,7 @@ from telegram_assistant.cli import app
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors
 from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from testkit.models import MINILM
 from tests.ai.conftest import minilm

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.people.digest_plan import DigestPlan, latest_moment
+from telegram_assistant.domain.digests.plan import DigestPlan, latest_moment
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 MORNING = DigestPlan((time(8),))

@@ -6,7 +6,7 @@ import time
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from telegram_assistant.domain.watches.delivery import new_secret, sign, signatures
+from telegram_assistant.domain.receivers.delivery import new_secret, sign, signatures
 
 ROUNDS = 1000
 JSON_LETTERS = 'abcЁжé€😀 \\"{}[]:,0123456789\n\t'

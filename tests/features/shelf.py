@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from telegram_assistant.assembly import ApiApp, assemble_api
 from telegram_assistant.domain.ids import MessageId, PostId, TenantId
 from telegram_assistant.domain.media.files import MediaState
-from telegram_assistant.features.thumbnails import Thumbnails
+from telegram_assistant.features.media.thumbnails import Thumbnails
 from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.posts.landing import Claim

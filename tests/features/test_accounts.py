@@ -10,7 +10,14 @@ from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.accounts import account_health, log_out_account, one_account, pause_account, reset_account, resume_account
+from telegram_assistant.features.accounts.accounts import (
+    account_health,
+    log_out_account,
+    one_account,
+    pause_account,
+    reset_account,
+    resume_account,
+)
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from testkit.factories import World

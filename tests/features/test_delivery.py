@@ -10,14 +10,14 @@ from uuid import UUID
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.watches.delivery import PAUSED_AFTER, ReceiverKind, new_secret, sign
+from telegram_assistant.domain.receivers.delivery import PAUSED_AFTER, ReceiverKind, new_secret, sign
 from telegram_assistant.domain.watches.watch import AlertSeverity, QuietHours, WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.watches.mail import Mailer
-from telegram_assistant.features.watches.sending import LEASE, Sender, send_to_one
+from telegram_assistant.features.receivers.sending import LEASE, Sender, send_to_one
 from telegram_assistant.features.watches.watches import create_watch
-from telegram_assistant.pages.guard import Guard
-from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.outbound.guard import Guard
+from telegram_assistant.outbound.mail import Mailer
+from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool

@@ -8,21 +8,21 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty
+from telegram_assistant.domain.digests.plan import DigestPlan
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId, UserId
-from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty
-from telegram_assistant.domain.people.digest_plan import DigestPlan
-from telegram_assistant.domain.watches.delivery import ReceiverKind, new_secret
+from telegram_assistant.domain.receivers.delivery import ReceiverKind, new_secret
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests.digests import set_plan
-from telegram_assistant.features.watches.feeds import OWN_DIGESTS, create_feed, find_feed, read_feed
-from telegram_assistant.features.watches.mail import Mailer
-from telegram_assistant.features.watches.sending import LEASE, Sender, send_to_one
-from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.features.receivers.rss_feeds import OWN_DIGESTS, create_feed, find_feed, read_feed
+from telegram_assistant.features.receivers.sending import LEASE, Sender, send_to_one
+from telegram_assistant.outbound.mail import Mailer
+from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.stores import ApiStores, PersonStores, SystemStores, TenantStores, person_stores, tenant_stores
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from testkit.factories import fresh_number, make_tenant
 from testkit.receiving import OPEN_GUARD, MailServer, Webhook, make_receiver, served
 from tests.conftest import Admin

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Finding, Severity
+from telegram_assistant.domain.operations.diagnosis import Finding, Severity
 from telegram_assistant.domain.tenants.access import new_operator_key
 from telegram_assistant.features.operations.doctor import examine, examine_operator_key, examine_pages, examine_settings
 from telegram_assistant.pipeline import WITH_GRAPH

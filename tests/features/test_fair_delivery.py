@@ -12,9 +12,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.watches.delivery import ReceiverKind
-from telegram_assistant.features.watches.mail import Letter, Mailer
-from telegram_assistant.features.watches.sending import (
+from telegram_assistant.domain.receivers.delivery import ReceiverKind
+from telegram_assistant.features.receivers.sending import (
     ATTEMPT_SECONDS,
     LEASE,
     MAX_DELIVERIES_PER_TURN,
@@ -25,7 +24,8 @@ from telegram_assistant.features.watches.sending import (
     keep_sending,
     send_to_one,
 )
-from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.outbound.mail import Letter, Mailer
+from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, Settings, read_group, read_settings
 from telegram_assistant.stores.postgres.database import Pool

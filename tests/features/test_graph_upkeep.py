@@ -14,8 +14,8 @@ from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
 from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuild
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.telemetry.health import Health

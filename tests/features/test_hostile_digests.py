@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from telegram_assistant.documents.writing import write_html
+from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.document import digest_document

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from telegram_assistant.domain.people.interests import OWN_WEIGHT, Interest, InterestSource
+from telegram_assistant.domain.digests.interests import OWN_WEIGHT, Interest, InterestSource
 from telegram_assistant.features.digests.interests import touched
 
 BRIDGES = Interest("мосты", OWN_WEIGHT, InterestSource.OWN, "", datetime(2026, 11, 15, tzinfo=UTC))

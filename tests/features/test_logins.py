@@ -7,7 +7,13 @@ import pytest
 from telegram_assistant.domain.accounts.login import INTERRUPTED, LoginState, LoginWay
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Conflicting, Missing, Rejected
-from telegram_assistant.features.logins import answer_login, begin_login, get_login, give_up_login, newest_login
+from telegram_assistant.features.accounts.logins import (
+    answer_login,
+    begin_login,
+    get_login,
+    give_up_login,
+    newest_login,
+)
 from telegram_assistant.stores.postgres.accounts.own_logins import OwnLogins
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores, tenant_stores

@@ -8,7 +8,7 @@ import pytest
 
 from telegram_assistant.domain.media.showing import ThumbnailKey, ThumbnailSize
 from telegram_assistant.errors import Busy, Rejected
-from telegram_assistant.features.operations.media import SweepResult, sweep
+from telegram_assistant.features.media.upkeep import SweepResult, sweep
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.settings import Settings
 from telegram_simulator.simulator import Simulator

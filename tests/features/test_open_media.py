@@ -17,8 +17,8 @@ from telegram_assistant.domain.media.content_types import ContentType
 from telegram_assistant.domain.media.files import MediaState, SkipReason
 from telegram_assistant.domain.media.showing import MediaUnavailable, NoThumbnail, ThumbnailKey, ThumbnailSize, Unavailability
 from telegram_assistant.errors import Busy, Missing
-from telegram_assistant.features.media import NO_FILE, OpenedMedia, open_media, open_thumbnail
-from telegram_assistant.features.thumbnails import Thumbnails
+from telegram_assistant.features.media.media import NO_FILE, OpenedMedia, open_media, open_thumbnail
+from telegram_assistant.features.media.thumbnails import Thumbnails
 from telegram_assistant.settings import FilesSettings, Settings, read_settings
 from telegram_assistant.stores.files import open_files
 from telegram_assistant.stores.postgres.stores import SystemStores

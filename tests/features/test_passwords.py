@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from telegram_assistant.errors import Busy
-from telegram_assistant.features.passwords import MAX_QUEUED, PasswordQueue, Passwords
+from telegram_assistant.features.people.passwords import MAX_QUEUED, PasswordQueue, Passwords
 
 PASSWORD = "correct horse battery"
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from testkit.receiving import Webhook
 from tests.conftest import Admin
 from tests.features.test_delivery import Desk, desk, webhook

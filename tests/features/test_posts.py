@@ -8,8 +8,8 @@ from telegram_assistant.domain.posts.differences import PieceChange
 from telegram_assistant.domain.posts.post import Origin, TextEntity
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.changes import quiet_changes
-from telegram_assistant.features.posts import post_in_full, versions_of
+from telegram_assistant.features.posts.changes import quiet_changes
+from telegram_assistant.features.posts.posts import post_in_full, versions_of
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from telegram_assistant.api.server import HttpServer
-from telegram_assistant.domain.diagnosis import Finding, Severity
+from telegram_assistant.domain.operations.diagnosis import Finding, Severity
 from telegram_assistant.features.operations.readiness import ALERT_SERIES, PANEL_SERIES, CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.settings import HttpSettings, read_group
 from telegram_assistant.telemetry.scraping import RoleAddress

@@ -14,7 +14,7 @@ from telegram_assistant.events import PostParsed
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuild
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
 from telegram_assistant.vectors.protocol import Space

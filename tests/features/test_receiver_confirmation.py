@@ -10,12 +10,11 @@ import pytest
 from standardwebhooks.webhooks import Webhook as StandardWebhook
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from telegram_assistant.errors import Conflicting, Missing, Rejected
-from telegram_assistant.features.watches import subscriptions
-from telegram_assistant.features.watches.mail import Mailer
-from telegram_assistant.features.watches.receiver_links import echoes_code, read_confirm_token, read_unsubscribe_token
-from telegram_assistant.features.watches.receivers import (
+from telegram_assistant.features.receivers import subscriptions
+from telegram_assistant.features.receivers.receiver_links import echoes_code, read_confirm_token, read_unsubscribe_token
+from telegram_assistant.features.receivers.receivers import (
     CreatedReceiver,
     confirm_receiver,
     create_receiver,
@@ -23,8 +22,9 @@ from telegram_assistant.features.watches.receivers import (
     resume_receiver,
     send_code_again,
 )
-from telegram_assistant.features.watches.sending import MAX_CODES_PER_DAY, Sender, send_to_one
-from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.features.receivers.sending import MAX_CODES_PER_DAY, Sender, send_to_one
+from telegram_assistant.outbound.mail import Mailer
+from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool

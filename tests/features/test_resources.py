@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.diagnosis import Severity
-from telegram_assistant.domain.fullness import Fullness
+from telegram_assistant.domain.operations.diagnosis import Severity
+from telegram_assistant.domain.operations.fullness import Fullness
 from telegram_assistant.features.operations.heartbeats import reported_metrics
 from telegram_assistant.features.operations.resources import measure_resources
 from telegram_assistant.settings import Settings

@@ -24,7 +24,7 @@ from telegram_assistant.features.search.search import search
 from telegram_assistant.features.search.words import Relaxed
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice

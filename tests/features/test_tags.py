@@ -6,8 +6,14 @@ from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.recent import Recent
-from telegram_assistant.features.tags import choose_tag, most_used, posts_by_tag, recently_used, vocabulary
+from telegram_assistant.features.understanding.recent import Recent
+from telegram_assistant.features.understanding.tags import (
+    choose_tag,
+    most_used,
+    posts_by_tag,
+    recently_used,
+    vocabulary,
+)
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores

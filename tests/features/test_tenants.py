@@ -8,7 +8,7 @@ import pytest
 from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Conflicting, Missing, Rejected
-from telegram_assistant.features import tenants
+from telegram_assistant.features.tenants import tenants
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import ApiStores, SystemStores, tenant_stores

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.features.operations.heartbeats import AWAY_AFTER_SECONDS, HEARTBEAT_SECONDS, send_heartbeats
 from telegram_assistant.features.operations.overview import ProcessState, installation_overview, known_processes
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput, measure_backlog
-from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute
+from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
 from telegram_assistant.stores.postgres.stores import ApiStores, SystemStores
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.metrics import REGISTRY, STAGE_FAILED, STAGE_LAG, STAGE_PROCESSED

@@ -8,7 +8,7 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.vectors.index import VectorIndex
 from testkit.models import MINILM

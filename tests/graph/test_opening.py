@@ -1,6 +1,6 @@
 import pytest
 
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.graph.opening import examine
 from telegram_assistant.settings import read_settings
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.errors import NoRoom
 from telegram_assistant.ingest.media import MediaFetcher
 from telegram_assistant.ingest.spool import Spool

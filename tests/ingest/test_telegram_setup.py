@@ -4,7 +4,7 @@ import pytest
 
 from telegram_assistant.domain.accounts.setup import TelegramSecret
 from telegram_assistant.errors import CannotStart, Conflicting, Forbidden, Rejected
-from telegram_assistant.features.setup.telegram_setup import enter_application, enter_proxy
+from telegram_assistant.features.accounts.telegram_setup import enter_application, enter_proxy
 from telegram_assistant.ingest.telegram_setup import TelegramConnectionSettings
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.accounts.telegram_setup import OwnTelegramSetup

@@ -16,7 +16,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import DatabaseLogin, Settings, read_settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient

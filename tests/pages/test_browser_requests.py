@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from telegram_assistant.crawling.browser import running_browser
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.pages.browser import running_browser
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.settings import CrawlSettings, read_group
 from testkit.web import EVERYTHING, Web, answer, small_web
 from tests.pages.tricks import NAMES, TRICKS

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from telegram_assistant.crawling.extraction import extract
+from telegram_assistant.crawling.fetching import FetchedResponse
+from telegram_assistant.crawling.readers import Readers
 from telegram_assistant.domain.understanding.pages import Extracted, Unreadable
-from telegram_assistant.pages.extraction import extract
-from telegram_assistant.pages.fetching import FetchedResponse
-from telegram_assistant.pages.guard import Target
-from telegram_assistant.pages.readers import Readers
+from telegram_assistant.outbound.guard import Target
 
 PARAGRAPH = "Городские службы закрыли мост через реку на ремонт до конца недели, объезд организован по набережной. " * 3
 NEWS = f"""<!DOCTYPE html><html lang="ru"><head><title>Мост закрыт - Новости</title>

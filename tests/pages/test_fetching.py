@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from telegram_assistant.crawling.fetching import USER_AGENT, PageFetcher
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
-from telegram_assistant.pages.fetching import USER_AGENT, PageFetcher
-from telegram_assistant.pages.guard import Target
+from telegram_assistant.outbound.guard import Target
 from testkit.web import OUTSIDE, Web, answer, hang, redirect, small_web
 from tests.pages.test_guard import at_once, get, refused
 

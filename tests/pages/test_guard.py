@@ -5,10 +5,10 @@ from ipaddress import ip_address
 
 import pytest
 
+from telegram_assistant.crawling.fetching import FetchedResponse, PageFetcher
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
-from telegram_assistant.pages.addresses import is_public
-from telegram_assistant.pages.fetching import FetchedResponse, PageFetcher
-from telegram_assistant.pages.guard import Guard, Target
+from telegram_assistant.outbound.addresses import is_public
+from telegram_assistant.outbound.guard import Guard, Target
 from testkit.web import EVERYTHING, OUTSIDE, Web, answer, redirect
 from tests.pages.tricks import TRICKS
 

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import pytest
 
+from telegram_assistant.domain.receivers.delivery import new_secret
 from telegram_assistant.domain.understanding.pages import Unreadable
-from telegram_assistant.domain.watches.delivery import new_secret
 from telegram_assistant.errors import SettingsError
-from telegram_assistant.pages.addresses import Address
-from telegram_assistant.pages.guard import Guard, outbound_guard
-from telegram_assistant.pages.openings import Openings
-from telegram_assistant.pages.webhooks import WebhookClient
+from telegram_assistant.outbound.addresses import Address
+from telegram_assistant.outbound.guard import Guard, outbound_guard
+from telegram_assistant.outbound.openings import Openings
+from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.translation import say

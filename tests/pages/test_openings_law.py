@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telegram_assistant.domain.understanding.pages import Unreadable
-from telegram_assistant.pages.addresses import Address, Network, is_public
-from telegram_assistant.pages.guard import Guard
-from telegram_assistant.pages.openings import Openings, Server
+from telegram_assistant.outbound.addresses import Address, Network, is_public
+from telegram_assistant.outbound.guard import Guard
+from telegram_assistant.outbound.openings import Openings, Server
 from tests.pages.test_openings import METADATA
 
 METADATA_NETWORKS = [

@@ -4,8 +4,8 @@ from ipaddress import IPv4Address, ip_address
 
 import pytest
 
-from telegram_assistant.pages.addresses import is_of_this_machine
-from telegram_assistant.pages.openings import own_servers
+from telegram_assistant.outbound.addresses import is_of_this_machine
+from telegram_assistant.outbound.openings import own_servers
 from tests.pages.test_openings import PUBLIC, guard_of, reach, refusal, settings_of
 
 EVERY_INTERFACE = str(IPv4Address(0))

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from telegram_assistant.pages.guard import Guard
-from telegram_assistant.pages.proxy import FilteringProxy, filtering_proxy
+from telegram_assistant.crawling.proxy import FilteringProxy, filtering_proxy
+from telegram_assistant.outbound.guard import Guard
 from testkit.web import EVERYTHING, OUTSIDE, Web, answer
 from tests.pages.tricks import TRICKS
 

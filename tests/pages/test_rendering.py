@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from telegram_assistant.crawling.readers import Readers
+from telegram_assistant.crawling.rendering import Load, Renderer, serving
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
-from telegram_assistant.pages.readers import Readers
-from telegram_assistant.pages.rendering import Load, Renderer, serving
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.engines import free_port

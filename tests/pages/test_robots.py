@@ -6,9 +6,15 @@ from dataclasses import dataclass
 
 import pytest
 
+from telegram_assistant.crawling.fetching import PageFetcher
+from telegram_assistant.crawling.robots import (
+    MAX_FILE_BYTES,
+    SITE_BYTES,
+    TTL_AFTER_FAILURE_SECONDS,
+    TTL_SECONDS,
+    Robots,
+)
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
-from telegram_assistant.pages.fetching import PageFetcher
-from telegram_assistant.pages.robots import MAX_FILE_BYTES, SITE_BYTES, TTL_AFTER_FAILURE_SECONDS, TTL_SECONDS, Robots
 from testkit.cpu_time import cpu_limit
 from testkit.web import OUTSIDE, Web, answer, redirect
 

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.crawling.rendering import serving
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.features.operations.sandbox_check import examine
-from telegram_assistant.pages.guard import Guard
-from telegram_assistant.pages.rendering import serving
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.sandbox.launching import probe, start
 from telegram_assistant.sandbox.parsers import parser_rules
 from telegram_assistant.settings import CrawlSettings, read_group

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from telegram_assistant.ai.local.ocr import ocr_rules
+from telegram_assistant.crawling.browser import browser_rules
 from telegram_assistant.isolation import IsolatedProcesses
-from telegram_assistant.pages.browser import browser_rules
 from telegram_assistant.sandbox.launching import start
 from telegram_assistant.sandbox.parsers import parser_rules, python_folders
 from telegram_assistant.sandbox.rules import Rules

@@ -9,11 +9,11 @@ from typing import Any
 from redis.asyncio import Redis
 
 from telegram_assistant.assembly import open_page_reader
+from telegram_assistant.crawling.page_reader import PageReader
+from telegram_assistant.crawling.readers import Readers
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.events import PostCrawlRequested, PostEnriched, PostTagged, Trigger
-from telegram_assistant.pages.page_reader import PageReader
-from telegram_assistant.pages.readers import Readers
 from telegram_assistant.settings import CrawlSettings, read_group
 from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stores.postgres.posts.landing import Claim

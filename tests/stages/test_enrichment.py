@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from telegram_assistant.crawling.page_reader import PageReader
+from telegram_assistant.crawling.readers import Readers
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import Trigger
-from telegram_assistant.pages.page_reader import PageReader
-from telegram_assistant.pages.readers import Readers
 from telegram_assistant.reasons import quote
 from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stores.postgres.database import Pool, TenantTransactions

@@ -15,7 +15,7 @@ from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.graph_indexing import PATIENCE_SECONDS, graph_indexing
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.keys import stream_key

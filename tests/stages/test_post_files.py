@@ -9,7 +9,7 @@ from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.post import fingerprint
 from telegram_assistant.events import PostVisionUploaded
-from telegram_assistant.features.operations.media import reconsider
+from telegram_assistant.features.media.upkeep import reconsider
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.channels.channels import Subscription

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.domain.media.showing import ThumbnailKey, ThumbnailSize
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.settings import FilesSettings, read_settings
 from telegram_assistant.stores.files import PIECE_BYTES, Files, examine, open_files

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import AnyStage, stage

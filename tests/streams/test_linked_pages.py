@@ -4,10 +4,10 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from telegram_assistant.crawling.readers import Readers
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.events import PostEnriched, Trigger
-from telegram_assistant.pages.readers import Readers
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
 from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stores.postgres.stores import SystemStores

@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions
-from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
+from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, write_notices
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key

@@ -2,7 +2,7 @@
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.settings import TelegramSettings, read_group
 from telegram_assistant.telegram.diagnostics import examine
 from telegram_assistant.telegram.vault import make_key

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.errors import Busy, SettingsError
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.opening import examine, open_vectors

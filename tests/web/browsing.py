@@ -9,7 +9,7 @@ from playwright.async_api import Page
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people import make_login_link
+from telegram_assistant.features.people.people import make_login_link
 from testkit.chromium import ALL_DEVICES, DEVICES, Device, Hands
 
 JOURNEYS = (

@@ -10,8 +10,8 @@ from playwright.async_api import Browser as Chromium
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import FilesSettings, Settings
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from testkit.chromium import open_chromium
 from testkit.factories import make_tenant
 from testkit.web_clients import Browser, browser_of, member_browser, served_web, without_page_limits

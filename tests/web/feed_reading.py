@@ -4,8 +4,8 @@ import httpx
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.features.watches.feeds import create_feed
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from telegram_assistant.features.receivers.rss_feeds import create_feed
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 
 BASE = "http://127.0.0.1:8000"
 

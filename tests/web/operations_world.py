@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.pipeline import PIPELINE
-from telegram_assistant.stores.postgres.delivery.processes import ProcessReport
-from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute
+from telegram_assistant.stores.postgres.operations.processes import ProcessReport
+from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
 from telegram_assistant.telemetry.scraping import Metrics, Sample
 from testkit.factories import fresh_number
 from tests.conftest import Admin

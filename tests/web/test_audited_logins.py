@@ -8,8 +8,8 @@ from uuid import UUID
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.people.person import new_token
-from telegram_assistant.features.people import hash_name
-from telegram_assistant.features.setup.process_secret import secret_of
+from telegram_assistant.features.operations.process_secret import secret_of
+from telegram_assistant.features.people.people import hash_name
 from telegram_assistant.stores.postgres.people.people import SessionStart
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from testkit.web_clients import ADDRESS, Browser, begin_session, member_browser

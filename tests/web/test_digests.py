@@ -4,9 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.assembly import App
+from telegram_assistant.domain.digests.interests import MAX_WEIGHT, Interest, InterestSource
+from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.people.digest_plan import DigestLength
-from telegram_assistant.domain.people.interests import MAX_WEIGHT, Interest, InterestSource
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.jobs import find_trends, make_digests, sync_interests

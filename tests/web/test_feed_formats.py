@@ -14,8 +14,8 @@ from markupsafe import Markup
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.domain.posts.text import storable
-from telegram_assistant.features.watches.feeds import FeedContent, SyndicatedEntry
-from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
+from telegram_assistant.features.receivers.rss_feeds import FeedContent, SyndicatedEntry
+from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture
 from telegram_assistant.web.feeds import FORMATS
 from tests.web import hostile
 from tests.web.markup import read_markup

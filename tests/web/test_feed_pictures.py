@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import MessageId, PostId, TenantId
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from testkit.web_clients import browser_of
 from tests.conftest import Admin
 from tests.web.feed_reading import BASE, address_of, pictures_of

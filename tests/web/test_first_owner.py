@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.web.cookies import SESSION
-from telegram_assistant.web.pages.login import first_owner_code, first_owner_link
+from telegram_assistant.web.pages.people.login import first_owner_code, first_owner_link
 from testkit.web_clients import browser_of
 from tests.web.test_people import PASSWORD, person_with_password, with_web
 

@@ -16,10 +16,10 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.fair_queue import FairQueue, QueueLimits, WorkKind, make_queues
-from telegram_assistant.features.watches.feeds import ALL_STORIES, create_feed
+from telegram_assistant.features.receivers.rss_feeds import ALL_STORIES, create_feed
 from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import Bucket, RateLimits
 from telegram_assistant.telemetry.metrics import REGISTRY

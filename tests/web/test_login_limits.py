@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.features.people import hash_name
-from telegram_assistant.features.setup.process_secret import secret_of
+from telegram_assistant.features.operations.process_secret import secret_of
+from telegram_assistant.features.people.people import hash_name
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.tenants.audit import AuditEntry
 from telegram_assistant.stores.redis.limiter import Limiter

@@ -26,7 +26,7 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.media.content_types import ContentType
 from telegram_assistant.domain.media.showing import MediaUnavailable
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.media import OpenedMedia
+from telegram_assistant.features.media.media import OpenedMedia
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.files import PIECE_BYTES
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores

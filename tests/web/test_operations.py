@@ -11,8 +11,8 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.operations.heartbeats import AWAY_AFTER_SECONDS
 from telegram_assistant.pipeline import PIPELINE
-from telegram_assistant.stores.postgres.delivery.processes import Parts, ProcessReport
-from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute
+from telegram_assistant.stores.postgres.operations.processes import Parts, ProcessReport
+from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telemetry.scraping import Metrics, Sample
 from telegram_assistant.web.page import Page

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.assembly import App, assemble
+from telegram_assistant.crawling.page_reader import PageReader
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.domain.watches.watch import WatchKind, WatchOptions, WatchTarget
-from telegram_assistant.features.watches.sending import send_to_one
+from telegram_assistant.features.receivers.sending import send_to_one
 from telegram_assistant.features.watches.watches import create_watch
-from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.settings import OutboundSettings, Settings, read_group
 from testkit.api_clients import client_of, key_of, problem_of
 from testkit.receiving import Webhook, served

@@ -8,8 +8,8 @@ import pytest
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.passwords import Passwords
-from telegram_assistant.features.people import make_login_link
+from telegram_assistant.features.people.passwords import Passwords
+from telegram_assistant.features.people.people import make_login_link
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.people.members import MAX_OPEN_INVITATIONS
 from telegram_assistant.stores.postgres.stores import SystemStores

@@ -8,8 +8,8 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.watches.delivery import AlertReceiver
-from telegram_assistant.features.watches.receiver_links import LinkedReceiver, code_of, confirm_token, unsubscribe_token
+from telegram_assistant.domain.receivers.delivery import AlertReceiver
+from telegram_assistant.features.receivers.receiver_links import LinkedReceiver, code_of, confirm_token, unsubscribe_token
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, Settings
 from testkit.web_clients import Browser, browser_of, member_browser

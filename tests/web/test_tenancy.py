@@ -18,11 +18,11 @@ from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.tenants.access import KeyScope, MemberRole, hash_of
 from telegram_assistant.settings import FilesSettings
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
-from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
+from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture
 from telegram_assistant.web.feeds import FORMATS
 from telegram_assistant.web.page import Page
-from telegram_assistant.web.pages.reading.feed_file import picture_path
+from telegram_assistant.web.pages.receivers.feed_file import picture_path
 from telegram_assistant.web.site import OF_TENANT, name_of
 from testkit.web_clients import Browser, begin_session, browser_of, member_browser, without_page_limits
 from tests.api.test_tenancy import everything_of_b, marks_of_b

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from telegram_assistant.ai.protocols import Embedded, Hear, Instruction, Picture, Provider, Reply, SharedToken, TextKind
-from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.reasons import Reason

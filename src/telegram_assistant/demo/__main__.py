@@ -12,7 +12,7 @@ from ipaddress import IPv4Network
 
 from telegram_assistant.demo.servers import LOOPBACK
 from telegram_assistant.demo.stopping import stopped_by_signals
-from telegram_assistant.pages.guard import Guard
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.roles import ROLES, RoleName, run_roles
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.telemetry.logging import configure_logging

@@ -9,17 +9,17 @@ from datetime import UTC, datetime, time, timedelta
 from telegram_assistant.assembly import App
 from telegram_assistant.demo.stopping import DemoStopped
 from telegram_assistant.demo.tenant import LOOK_SECONDS, OWNER_NAME, demo_owner, demo_tenant
-from telegram_assistant.domain.people.digest_plan import DigestPlan
-from telegram_assistant.domain.people.interests import OWN_WEIGHT, Feedback
+from telegram_assistant.domain.digests.interests import OWN_WEIGHT, Feedback
+from telegram_assistant.domain.digests.plan import DigestPlan
 from telegram_assistant.domain.watches.watch import AlertSeverity, WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.features.digests import interests
 from telegram_assistant.features.digests.digests import make_digest
+from telegram_assistant.features.receivers.rss_feeds import create_feed
 from telegram_assistant.features.search.saved import save_search
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
-from telegram_assistant.features.watches.feeds import create_feed
 from telegram_assistant.features.watches.watches import create_watch
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.translation import terminal_language
 

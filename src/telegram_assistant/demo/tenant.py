@@ -15,8 +15,8 @@ from telegram_assistant.domain.channels.channel_requests import RequestKind
 from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole
 from telegram_assistant.features.channels.folders import follow_folder
-from telegram_assistant.features.keys import KeyMaker, list_keys, make_key, revoke_key
-from telegram_assistant.features.people import make_login_link
+from telegram_assistant.features.people.people import make_login_link
+from telegram_assistant.features.tenants.keys import KeyMaker, list_keys, make_key, revoke_key
 from telegram_assistant.ingest.accounts import FIRST_TENANT, add_account
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 
-from telegram_assistant.domain.diagnosis import Finding, off
+from telegram_assistant.domain.operations.diagnosis import Finding, off
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import GraphSettings

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from neo4j import READ_ACCESS, AsyncGraphDatabase, AsyncManagedTransaction, NotificationMinimumSeverity
 from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverError, Neo4jError
 
-from telegram_assistant.domain.diagnosis import Finding, bad, ok
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, ok
 from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.graph.protocol import Row, RunStatement
 from telegram_assistant.reasons import Reason

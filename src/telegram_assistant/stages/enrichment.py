@@ -5,10 +5,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from telegram_assistant.crawling.page_reader import PageReader
 from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostCrawlRequested, PostEnriched, Trigger
-from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.understanding.pages import LinkedPages, PageClaim
 from telegram_assistant.streams.stage import stage

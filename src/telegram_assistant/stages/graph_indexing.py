@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostIndexed
 from telegram_assistant.graph.index import GraphIndex
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuilds
 from telegram_assistant.streams.stage import stage
 
 PATIENCE_SECONDS = 1800.0

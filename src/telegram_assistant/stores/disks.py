@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from telegram_assistant.domain.diagnosis import Finding, bad
-from telegram_assistant.domain.fullness import Fullness, fullness_finding, size_in_words
+from telegram_assistant.domain.operations.diagnosis import Finding, bad
+from telegram_assistant.domain.operations.fullness import Fullness, fullness_finding, size_in_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import FilesSettings, Settings
 

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
 
-from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.media.showing import ThumbnailKey, ThumbnailSize
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import FilesSettings

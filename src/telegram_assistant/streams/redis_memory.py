@@ -7,7 +7,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.fullness import Fullness
+from telegram_assistant.domain.operations.fullness import Fullness
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 MEMORY_OF_MACHINE = Path("/proc/meminfo")

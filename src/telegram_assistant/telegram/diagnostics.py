@@ -2,7 +2,7 @@
 
 import re
 
-from telegram_assistant.domain.diagnosis import Finding, bad, off, ok, warning
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok, warning
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import TelegramSettings, session_keys
 

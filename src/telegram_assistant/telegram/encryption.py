@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from telethon.crypto import aes
 
-from telegram_assistant.domain.diagnosis import Finding, bad, ok
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, ok
 from telegram_assistant.reasons import Reason
 
 SUBJECT = "cryptg"

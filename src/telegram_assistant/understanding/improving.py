@@ -8,7 +8,7 @@ from telegram_assistant.domain.lane import Lane, lane_of
 from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, FallbackReason, PendingImprovement, Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.events.envelope import trace_of
-from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice
+from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
 from telegram_assistant.supervision import Loop, sleep_unless

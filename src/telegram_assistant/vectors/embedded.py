@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from telegram_assistant.domain.fullness import MEGABYTE, size_in_words
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.operations.fullness import MEGABYTE, size_in_words
 from telegram_assistant.errors import CannotStart, InUse, NoRoom
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.disks import measure_folder

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from telegram_assistant.domain.diagnosis import Finding, bad, off, ok, warning
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok, warning
 from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import VectorSettings

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Missing
-from telegram_assistant.stores.postgres.posts.feed import Cursor
+from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor
 from telegram_assistant.web.views import NOTHING_HERE, uuid_of
 
 

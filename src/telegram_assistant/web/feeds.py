@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape, quoteattr
 from pydantic_core import to_json
 
 from telegram_assistant.domain.posts.post import TextEntity
-from telegram_assistant.features.watches.feeds import FeedContent, SyndicatedEntry
+from telegram_assistant.features.receivers.rss_feeds import FeedContent, SyndicatedEntry
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.watches.feed_posts import FeedPicture
+from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture
 from telegram_assistant.translation import say
 from telegram_assistant.web.formatting import render_for_feed
 from telegram_assistant.web.links import safe_link

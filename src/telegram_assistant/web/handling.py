@@ -21,7 +21,7 @@ from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.people.person import Language, Membership, Theme
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected, Throttled
-from telegram_assistant.features.passwords import Passwords
+from telegram_assistant.features.people.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
 from telegram_assistant.stores.postgres.people.people import FoundSession

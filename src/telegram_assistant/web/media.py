@@ -13,7 +13,7 @@ from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.showing import ThumbnailSize
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.media import NO_FILE, OpenedMedia, open_media, open_thumbnail
+from telegram_assistant.features.media.media import NO_FILE, OpenedMedia, open_media, open_thumbnail
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 ORIGINAL_PATH = "/media/{channel_id}/{message_id}/{ordinal}"

@@ -23,31 +23,22 @@ from telegram_assistant.web.limits import RouteKind
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
-from telegram_assistant.web.pages import login, person
-from telegram_assistant.web.pages.following import adding, channel, channels, watches
-from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, receivers, setup
-from telegram_assistant.web.pages.operating import checks, dead_letters, overview
-from telegram_assistant.web.pages.operating import tenants as operated_tenants
-from telegram_assistant.web.pages.reading import (
-    alerts,
-    ask,
-    changes,
-    destinations,
-    digests,
-    feed,
-    feed_file,
-    interests,
-    live,
-    media,
-    post,
-    search,
-    spread,
-    story,
-    subscriptions,
-    tags,
-    today,
-    trends,
-)
+from telegram_assistant.web.pages import ask, media
+from telegram_assistant.web.pages import graph as spread
+from telegram_assistant.web.pages.accounts import accounts, setup
+from telegram_assistant.web.pages.channels import adding, channel, channels
+from telegram_assistant.web.pages.digests import digests, interests
+from telegram_assistant.web.pages.feed import feed, live
+from telegram_assistant.web.pages.operations import checks, dead_letters, overview
+from telegram_assistant.web.pages.people import login, members, person
+from telegram_assistant.web.pages.posts import changes, post
+from telegram_assistant.web.pages.receivers import feed_file, receivers, subscriptions
+from telegram_assistant.web.pages.search import destinations, search
+from telegram_assistant.web.pages.stories import story, today, trends
+from telegram_assistant.web.pages.tenants import audit, keys
+from telegram_assistant.web.pages.tenants import tenants as operated_tenants
+from telegram_assistant.web.pages.understanding import ai, tags
+from telegram_assistant.web.pages.watches import alerts, watches
 from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.views import PersonView, TenantView, View
 

@@ -18,7 +18,7 @@ from telegram_assistant.domain.posts.post import Facts, Json
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.fair_queue import Place
-from telegram_assistant.features.passwords import Passwords
+from telegram_assistant.features.people.passwords import Passwords
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.stores.redis.limiter import Limiter

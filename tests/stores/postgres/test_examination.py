@@ -3,9 +3,9 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from telegram_assistant.domain.diagnosis import Severity, clock_skew
+from telegram_assistant.domain.operations.diagnosis import Severity, clock_skew
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.diagnostics import examine
+from telegram_assistant.stores.postgres.operations.diagnostics import examine
 
 
 async def bad_subjects(environ: dict[str, str]) -> dict[str, str]:

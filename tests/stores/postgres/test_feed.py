@@ -5,7 +5,7 @@ import pytest
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.posts.feed import Feed, cursor_of
+from telegram_assistant.stores.postgres.feed.tenant_feed import Feed, cursor_of
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from testkit.factories import World, make_channel, make_page, make_post, make_subscription, make_tenant

@@ -13,7 +13,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.ingest.reading.recounting import recount
 from telegram_assistant.settings import DatabaseLogin, Settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim, Landing
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.supervision import cancel_and_wait

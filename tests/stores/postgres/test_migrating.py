@@ -13,13 +13,13 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.diagnostics import examine
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.migrations.indexes import add_index
+from telegram_assistant.stores.postgres.operations.diagnostics import examine
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, require_schema, revisions
 
 

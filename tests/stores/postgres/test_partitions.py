@@ -5,7 +5,7 @@ import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.stores.postgres.partitions import BY_MONTH, months_from, slices_of
+from telegram_assistant.stores.postgres.operations.partitions import BY_MONTH, months_from, slices_of
 from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import fresh_number

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from telegram_assistant.stores.postgres.delivery.backlog import Queue
-from telegram_assistant.stores.postgres.delivery.processes import KnownProcess, ProcessReport
-from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute
+from telegram_assistant.stores.postgres.operations.processes import KnownProcess, ProcessReport
+from telegram_assistant.stores.postgres.pipeline.backlog import Queue
+from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
 from telegram_assistant.stores.postgres.stores import ApiStores, SystemStores
 from telegram_assistant.telemetry.scraping import Metrics, Sample
 from testkit.factories import fresh_number

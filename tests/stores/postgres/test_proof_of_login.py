@@ -14,7 +14,7 @@ from argon2 import PasswordHasher
 
 from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.people.person import PasswordVerifier
-from telegram_assistant.features.passwords import PasswordQueue, Passwords
+from telegram_assistant.features.people.passwords import PasswordQueue, Passwords
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.database import ApiTransactions, Pool, TenantTransactions, open_pool
 from telegram_assistant.stores.postgres.migrating import ROLES, migrate

@@ -11,7 +11,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.posts.feed import cursor_of
+from telegram_assistant.stores.postgres.feed.tenant_feed import cursor_of
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores

@@ -7,14 +7,14 @@ from uuid import uuid4
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.people.person import new_token
+from telegram_assistant.domain.receivers.delivery import AlertReceiver, ReceiverKind
 from telegram_assistant.domain.search.query import Query, Term
-from telegram_assistant.domain.watches.delivery import AlertReceiver, ReceiverKind
 from telegram_assistant.domain.watches.watch import AlertKind, WatchConditions, WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.reasons import quote
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
+from telegram_assistant.stores.postgres.receivers.receivers import NewReceiver
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.watches.previews import PreviewedAlert
-from telegram_assistant.stores.postgres.watches.receivers import NewReceiver
 from testkit.factories import World
 from tests.conftest import Admin
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import read_settings

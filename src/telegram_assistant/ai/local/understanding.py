@@ -17,7 +17,7 @@ from telegram_assistant.ai.local.tagging import LocalTagger
 from telegram_assistant.ai.local.words import plain_forms
 from telegram_assistant.ai.outputs import PictureFacts, Tags
 from telegram_assistant.ai.protocols import Embedded, Picture, TextKind, Vector
-from telegram_assistant.domain.diagnosis import Finding, off, ok, warning
+from telegram_assistant.domain.operations.diagnosis import Finding, off, ok, warning
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed, Tier
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import MethodUse, Risk
 from telegram_assistant.domain.accounts.method_words import purpose_of
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.accounts import (
+from telegram_assistant.features.accounts.accounts import (
     AccountHealth,
     account_health,
     log_out_account,

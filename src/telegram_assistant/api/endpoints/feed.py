@@ -11,8 +11,8 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import PostKind
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
-from telegram_assistant.features.feed import FeedPage, newest_posts
-from telegram_assistant.stores.postgres.posts.feed import Cursor
+from telegram_assistant.features.feed.tenant_feed import FeedPage, newest_posts
+from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
 area = Area("Feed", "The newest posts of all followed channels.")

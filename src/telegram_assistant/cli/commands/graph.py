@@ -21,11 +21,11 @@ from telegram_assistant.api.endpoints.graph import (
 )
 from telegram_assistant.api.request_context import RequestContext as Request
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.answers import FirstSeenResponse
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.response_models import FirstSeenResponse
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId

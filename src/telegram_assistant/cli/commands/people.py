@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.members import list_members
+from telegram_assistant.api.endpoints.people.members import list_members
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import ACTOR, record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
@@ -14,9 +14,9 @@ from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.keys import announce_changed_keys
-from telegram_assistant.features.members import remove_by_name
-from telegram_assistant.features.people import LOGIN_LINK_LASTS, check_name, make_login_link
+from telegram_assistant.features.people.members import remove_by_name
+from telegram_assistant.features.people.people import LOGIN_LINK_LASTS, check_name, make_login_link
+from telegram_assistant.features.tenants.keys import announce_changed_keys
 from telegram_assistant.stores.postgres.people.members import ListedMember
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 

@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.watching.alerts import list_alerts
-from telegram_assistant.api.endpoints.watching.watches import list_watches
-from telegram_assistant.api.endpoints.watching.watches import preview_watch as preview_endpoint
+from telegram_assistant.api.endpoints.watches.alerts import list_alerts
+from telegram_assistant.api.endpoints.watches.watches import list_watches
+from telegram_assistant.api.endpoints.watches.watches import preview_watch as preview_endpoint
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import ACTOR, record_change
 from telegram_assistant.cli.connected import tenant_named, with_app

@@ -1,1 +1,1 @@
-"""People who read: who they are, and what they have read."""
+"""People who log in to the pages."""

@@ -1,1 +1,1 @@
-"""Digests: what changed since the last one."""
+"""Digests: what changed since the last one, and the interests that rank it."""

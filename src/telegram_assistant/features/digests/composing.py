@@ -5,9 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty, covered_before
-from telegram_assistant.domain.people.digest_plan import DigestLength
-from telegram_assistant.domain.people.interests import Interest, Touched
+from telegram_assistant.domain.digests.digest import (
+    Digest,
+    DigestSentence,
+    DigestStory,
+    Novelty,
+    covered_before,
+)
+from telegram_assistant.domain.digests.interests import Interest, Touched
+from telegram_assistant.domain.digests.plan import DigestLength
 from telegram_assistant.domain.stories.ranking import MIN_CHANNELS, weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import touched
@@ -18,7 +24,7 @@ from telegram_assistant.language.evidence import shared_words
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import numbers_in
 from telegram_assistant.language.parsed_text import parse_text
-from telegram_assistant.stores.postgres.people.choices import Mutes
+from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.summaries.values import CitedSentence, StorySummary, WrittenSummary
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from telegram_assistant.domain.people.digest import Digest, DigestStory, Novelty
+from telegram_assistant.domain.digests.digest import Digest, DigestStory, Novelty
 from telegram_assistant.reasons import Reason
 
 

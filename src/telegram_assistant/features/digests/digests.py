@@ -5,15 +5,21 @@ from datetime import datetime, time, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from telegram_assistant.domain.digests.digest import StoredDigest, digest_id_of
+from telegram_assistant.domain.digests.plan import (
+    EVERY_DAY,
+    MAX_TIMES,
+    DigestLength,
+    DigestPlan,
+    latest_moment,
+)
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.people.digest import StoredDigest, digest_id_of
-from telegram_assistant.domain.people.digest_plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan, latest_moment
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.stories.writing import SummaryWriter
 from telegram_assistant.features.watches.watches import NO_RECEIVER
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.people.digests import PersonDigests, PlannedPerson
+from telegram_assistant.stores.postgres.digests.digests import PersonDigests, PlannedPerson
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 
 REMEMBERED = timedelta(days=7)

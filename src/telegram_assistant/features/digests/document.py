@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from datetime import tzinfo
 
 from telegram_assistant.documents.document import Block, BlockKind, Document, Span, block
+from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.translation import say
 

@@ -5,8 +5,7 @@ from functools import cache
 
 from telegram_assistant.ai.local.morphology import dictionary
 from telegram_assistant.ai.local.names import NO_DICTIONARY, NameDictionary, names_in
-from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.people.interests import (
+from telegram_assistant.domain.digests.interests import (
     MAX_INTERESTS,
     MAX_TOPIC_LETTERS,
     OWN_WEIGHT,
@@ -17,6 +16,7 @@ from telegram_assistant.domain.people.interests import (
     clamped,
     touched_by,
 )
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.stories.stories import visible_story
@@ -26,7 +26,7 @@ from telegram_assistant.language.parsed_text import is_cyrillic
 from telegram_assistant.language.russian import analyser
 from telegram_assistant.language.topics import touches
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.people.interests import PersonInterests
+from telegram_assistant.stores.postgres.digests.interests import PersonInterests
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_LEARNT = 3

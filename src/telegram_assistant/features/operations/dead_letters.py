@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from telegram_assistant.errors import Missing
 from telegram_assistant.events import Event
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter, DeadLetters
+from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetter, DeadLetters
 from telegram_assistant.stores.redis.client import Redis, answered
 from telegram_assistant.streams.dead_letters import delete_letter, replay_entry
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
-from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.features.operations import outbound_check, sandbox_check
 from telegram_assistant.features.operations.readiness import CheckedRole, Expectations, addresses_of, examine_installation
@@ -15,7 +15,7 @@ from telegram_assistant.graph import opening as graph
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource, Settings
 from telegram_assistant.stores import disks, files
-from telegram_assistant.stores.postgres import diagnostics as postgres
+from telegram_assistant.stores.postgres.operations import diagnostics as postgres
 from telegram_assistant.stores.redis import examination as redis
 from telegram_assistant.streams.groups import readers_of
 from telegram_assistant.streams.stage import AnyStage

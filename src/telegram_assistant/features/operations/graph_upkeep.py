@@ -11,8 +11,8 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.features.operations.rebuilding import rebuild
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
-from telegram_assistant.stores.postgres.delivery.outbox import Outbox
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.pipeline.outbox import Outbox
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuilds
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State

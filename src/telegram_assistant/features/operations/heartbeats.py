@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from telegram_assistant import __version__
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.delivery.processes import Processes, ProcessReport
+from telegram_assistant.stores.postgres.operations.processes import Processes, ProcessReport
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.metrics import (

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from telegram_assistant.domain.diagnosis import Finding, off, ok, warning
-from telegram_assistant.pages.addresses import as_address
-from telegram_assistant.pages.openings import Openings, opened_host, opened_network, read_openings
+from telegram_assistant.domain.operations.diagnosis import Finding, off, ok, warning
+from telegram_assistant.outbound.addresses import as_address
+from telegram_assistant.outbound.openings import Openings, opened_host, opened_network, read_openings
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
 

@@ -8,10 +8,10 @@ from enum import StrEnum
 from telegram_assistant.features.operations.heartbeats import AWAY_AFTER_SECONDS
 from telegram_assistant.features.operations.resources import ResourcesOverview, resources_of
 from telegram_assistant.stores.postgres.channels.schedule import Parked
-from telegram_assistant.stores.postgres.delivery.backlog import BacklogEntry, Queue
-from telegram_assistant.stores.postgres.delivery.job_runs import JobRun
-from telegram_assistant.stores.postgres.delivery.processes import KnownProcess, Processes
-from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute
+from telegram_assistant.stores.postgres.operations.job_runs import JobRun
+from telegram_assistant.stores.postgres.operations.processes import KnownProcess, Processes
+from telegram_assistant.stores.postgres.pipeline.backlog import BacklogEntry, Queue
+from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
 from telegram_assistant.stores.postgres.stores import ApiStores
 from telegram_assistant.telemetry.health import State, state_named, worst
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, ok, warning
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.settings import HttpSettings
 from telegram_assistant.telemetry.health import State, state_named

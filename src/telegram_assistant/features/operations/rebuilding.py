@@ -7,7 +7,7 @@ from typing import Protocol
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import AssistantError
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuilds
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.telemetry.logging import get_logger
 

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.domain.diagnosis import Severity
-from telegram_assistant.domain.fullness import MEGABYTE, Fullness
+from telegram_assistant.domain.operations.diagnosis import Severity
+from telegram_assistant.domain.operations.fullness import MEGABYTE, Fullness
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.disks import DiskUse, WatchedFolder, measure_folders
-from telegram_assistant.stores.postgres.delivery.processes import KnownProcess
+from telegram_assistant.stores.postgres.operations.processes import KnownProcess
 from telegram_assistant.stores.redis.client import Redis, answered
 from telegram_assistant.streams.redis_memory import RedisMemory, read_redis_memory
 from telegram_assistant.supervision import Loop, sleep_unless

@@ -1,9 +1,9 @@
 """Checks of `tga doctor` for the sandbox: how well this kernel isolates the processes that open untrusted content."""
 
-from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
+from telegram_assistant.crawling.rendering import Renderer
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, ok, warning
 from telegram_assistant.domain.understanding.pages import Unreadable
-from telegram_assistant.pages.guard import Guard
-from telegram_assistant.pages.rendering import Renderer
+from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.sandbox.launching import probe
 from telegram_assistant.sandbox.parsers import parser_rules
@@ -48,7 +48,7 @@ async def _examine_browser(crawl: CrawlSettings) -> list[Finding]:
     try:
         protection = await renderer.ask_protection()
     except Unreadable as error:
-        command = "python -m telegram_assistant.pages.crawler"
+        command = "python -m telegram_assistant.crawling.crawler"
         return [warning(BROWSER, error.reason, remedy=Reason("start_program", "start it: {command}", command=command))]
     if protection.startswith("without"):
         remedy = Reason("allow_namespaces", "allow user namespaces, or keep it in a container of its own")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.features.operations.rebuilding import rebuild
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuilds
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.understanding.stories import StoryBuilder
 

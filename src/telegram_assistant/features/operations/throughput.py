@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.delivery.backlog import Backlog
-from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute, StageMinutes
+from telegram_assistant.stores.postgres.pipeline.backlog import Backlog
+from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute, StageMinutes
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.metrics import BACKLOG, STAGE_FAILED, STAGE_LAG, STAGE_PROCESSED
 from telegram_assistant.telemetry.outages import OutageLog

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.features.operations.rebuilding import rebuild
-from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuilds
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State

@@ -17,7 +17,7 @@ from telegram_assistant.features.stories.telling import StoryTelling, summary_of
 from telegram_assistant.features.stories.writing import SummaryMaterial, known_summaries, materials_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
-from telegram_assistant.stores.postgres.people.choices import Mutes
+from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.stories.own_stories import MAX_CANDIDATES
 from telegram_assistant.summaries.values import StorySummary, WrittenSummary

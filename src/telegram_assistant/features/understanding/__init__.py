@@ -1,1 +1,1 @@
-"""What may be understood by whom, what it costs, and texts that a provider writes."""
+"""Understanding of posts: AI policies, tags, history, cost, and texts that a provider writes."""

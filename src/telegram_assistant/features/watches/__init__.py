@@ -1,1 +1,1 @@
-"""Watches: saving and previewing them, reading alerts, delivering them."""
+"""Watches: saving and previewing them, and their alerts."""

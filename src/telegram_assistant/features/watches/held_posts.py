@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.branch import Branch
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.delivery.outbox import Outbox
+from telegram_assistant.stores.postgres.pipeline.outbox import Outbox
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger

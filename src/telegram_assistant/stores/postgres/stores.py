@@ -35,32 +35,32 @@ from telegram_assistant.stores.postgres.database import (
     SystemTransactions,
     TenantTransactions,
 )
-from telegram_assistant.stores.postgres.delivery.backlog import Backlog, OperatorBacklog
-from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetters, DeadLetterWriter
-from telegram_assistant.stores.postgres.delivery.job_runs import JobRuns
-from telegram_assistant.stores.postgres.delivery.notices import Notices
-from telegram_assistant.stores.postgres.delivery.outbox import Outbox
-from telegram_assistant.stores.postgres.delivery.processes import Processes
-from telegram_assistant.stores.postgres.delivery.rebuilds import Rebuilds
-from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinutes, Throughput
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.digests.digests import DigestPlans, PersonDigests
+from telegram_assistant.stores.postgres.digests.interests import InterestUpkeep, PersonInterests
+from telegram_assistant.stores.postgres.feed.choices import PersonChoices
+from telegram_assistant.stores.postgres.feed.person_feed import Reading
+from telegram_assistant.stores.postgres.feed.read_ledger import ReadLedger
+from telegram_assistant.stores.postgres.feed.tenant_feed import Feed
 from telegram_assistant.stores.postgres.media.files import MediaQueue
 from telegram_assistant.stores.postgres.media.post_files import PostMedia
 from telegram_assistant.stores.postgres.media.upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.media.vision_results import MediaResults
-from telegram_assistant.stores.postgres.partitions import Partitions
-from telegram_assistant.stores.postgres.people.choices import PersonChoices
-from telegram_assistant.stores.postgres.people.digests import DigestPlans, PersonDigests
-from telegram_assistant.stores.postgres.people.interests import InterestUpkeep, PersonInterests
+from telegram_assistant.stores.postgres.operations.job_runs import JobRuns
+from telegram_assistant.stores.postgres.operations.partitions import Partitions
+from telegram_assistant.stores.postgres.operations.processes import Processes
 from telegram_assistant.stores.postgres.people.members import Members
 from telegram_assistant.stores.postgres.people.people import People
-from telegram_assistant.stores.postgres.people.read_ledger import ReadLedger
-from telegram_assistant.stores.postgres.people.reading import Reading
+from telegram_assistant.stores.postgres.pipeline.backlog import Backlog, OperatorBacklog
+from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetters, DeadLetterWriter
+from telegram_assistant.stores.postgres.pipeline.notices import Notices
+from telegram_assistant.stores.postgres.pipeline.outbox import Outbox
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Rebuilds
+from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinutes, Throughput
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.album_summaries import AlbumSummaries
 from telegram_assistant.stores.postgres.posts.albums import Albums
 from telegram_assistant.stores.postgres.posts.changes import QuietChanges
 from telegram_assistant.stores.postgres.posts.counts import Counts
-from telegram_assistant.stores.postgres.posts.feed import Feed
 from telegram_assistant.stores.postgres.posts.forwards import Forwards
 from telegram_assistant.stores.postgres.posts.landing import Landing
 from telegram_assistant.stores.postgres.posts.post_details import PostDetails
@@ -69,6 +69,10 @@ from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive
 from telegram_assistant.stores.postgres.posts.replays import Replays
 from telegram_assistant.stores.postgres.posts.versions import Versions
+from telegram_assistant.stores.postgres.receivers.deliveries import Deliveries
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddresses, FeedDirectory
+from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPosts
+from telegram_assistant.stores.postgres.receivers.receivers import Receivers
 from telegram_assistant.stores.postgres.search.saved_searches import SavedSearches
 from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
@@ -99,12 +103,8 @@ from telegram_assistant.stores.postgres.understanding.tag_use import TagUse
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabularies
 from telegram_assistant.stores.postgres.watches.alerts import Alerts
-from telegram_assistant.stores.postgres.watches.deliveries import Deliveries
-from telegram_assistant.stores.postgres.watches.feed_addresses import FeedAddresses, FeedDirectory
-from telegram_assistant.stores.postgres.watches.feed_posts import FeedPosts
 from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.stores.postgres.watches.previews import WatchPreviews
-from telegram_assistant.stores.postgres.watches.receivers import Receivers
 from telegram_assistant.stores.postgres.watches.watches import Watches
 
 

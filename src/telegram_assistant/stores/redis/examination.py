@@ -5,8 +5,8 @@ import time
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
-from telegram_assistant.domain.diagnosis import Finding, bad, clock_skew, ok, warning
-from telegram_assistant.domain.fullness import fullness_finding, size_in_words
+from telegram_assistant.domain.operations.diagnosis import Finding, bad, clock_skew, ok, warning
+from telegram_assistant.domain.operations.fullness import fullness_finding, size_in_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 from telegram_assistant.stores.redis.client import connect_to, takes_no_writes

@@ -7,8 +7,8 @@ import time
 
 from starlette.responses import Response
 
-from telegram_assistant.features.people import hash_name
-from telegram_assistant.features.setup.process_secret import secret_of
+from telegram_assistant.features.operations.process_secret import secret_of
+from telegram_assistant.features.people.people import hash_name
 from telegram_assistant.web.cookies import read_cookie, set_cookie
 from telegram_assistant.web.views import View
 

@@ -8,9 +8,9 @@ import hashlib
 import math
 
 from telegram_assistant.errors import Busy, Rejected, Throttled
-from telegram_assistant.features.passwords import PasswordQueue
-from telegram_assistant.features.people import hash_name
-from telegram_assistant.features.setup.process_secret import secret_of
+from telegram_assistant.features.operations.process_secret import secret_of
+from telegram_assistant.features.people.passwords import PasswordQueue
+from telegram_assistant.features.people.people import hash_name
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.redis.limiter import network_of
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner

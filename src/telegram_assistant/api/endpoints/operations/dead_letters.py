@@ -11,7 +11,7 @@ from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, PageResponse, ResponseModel, Storable, read_cursor, write_cursor
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.operations.dead_letters import discard, inspect, list_letters, replay
-from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter
+from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetter
 
 area = Area("Dead letters", "Events that a stage could not process. For the operator only.")
 

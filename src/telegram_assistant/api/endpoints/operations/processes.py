@@ -8,7 +8,7 @@ from fastapi import Query
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
-from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.operations.diagnosis import Severity
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.operations.overview import (
     ProcessOverview,

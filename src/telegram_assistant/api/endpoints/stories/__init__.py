@@ -1,1 +1,1 @@
-"""Stories, digests and trends over HTTP."""
+"""Endpoints about stories, their summaries and trends."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import ConfigDict, Field
 
-from telegram_assistant.api.endpoints.posts import TextPieceResponse
+from telegram_assistant.api.endpoints.posts.posts import TextPieceResponse
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, Limit, MessageNumber, Moment, RequestModel, ResponseModel, Storable

@@ -1,1 +1,1 @@
-"""Commands about stories, digests and trends."""
+"""Commands about stories and trends."""

@@ -12,7 +12,7 @@ from telegram_assistant.domain.media.files import MediaKind, MediaState
 from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import Connection, TenantTransactions
-from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
+from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, write_notices
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""People: logins and members, and what each person has read, saved and muted."""
+"""People: logins, sessions and members of tenants."""

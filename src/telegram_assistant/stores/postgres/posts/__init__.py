@@ -1,1 +1,1 @@
-"""Posts: landing, versions, deletions, counts, albums, the feed and quiet changes."""
+"""Posts: landing, versions, deletions, counts, albums and quiet changes."""

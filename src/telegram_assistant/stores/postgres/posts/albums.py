@@ -14,7 +14,7 @@ from telegram_assistant.domain.lane import lane_of
 from telegram_assistant.events import AlbumParsed
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
-from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
+from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, write_notices
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
 SETTLED = timedelta(seconds=60)

@@ -12,7 +12,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
-from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.deletions import Burial, ObservedPage, bury_absent, bury_deleted, differs
 from telegram_assistant.stores.postgres.posts.landing_sql import FENCE, FENCE_BACKFILL, FENCE_PUSH, LAND, LAND_PREVIEW, STORED_AT
 from telegram_assistant.stores.postgres.posts.rows import as_columns

@@ -9,7 +9,7 @@ from asyncpg import DeadlockDetectedError, LockNotAvailableError
 
 from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
-from telegram_assistant.stores.postgres.partitions import slices_of
+from telegram_assistant.stores.postgres.operations.partitions import slices_of
 from telegram_assistant.stores.postgres.posts.posts import LEARN_WORDS, derived_of, marked_names
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 

@@ -7,7 +7,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import NEWS
 from telegram_assistant.domain.understanding.policy import PendingImprovement
 from telegram_assistant.stores.postgres.database import SystemTransactions
-from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
+from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice, write_notices
 
 MAX_ATTEMPTS = 7
 HOLDS_UP = 5

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from telegram_assistant.stores.postgres.database import TenantTransactions
-from telegram_assistant.stores.postgres.posts.feed import Cursor
+from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Watches: their index, matching and previews; alerts, receivers, deliveries and feed addresses."""
+"""Watches: their index, matching, previews and alerts."""

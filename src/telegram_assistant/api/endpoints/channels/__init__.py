@@ -1,0 +1,1 @@
+"""Endpoints about channels: following, requests, health and coverage."""

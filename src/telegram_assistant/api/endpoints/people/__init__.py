@@ -1,0 +1,1 @@
+"""Endpoints about the caller and the members of a tenant."""

@@ -1,0 +1,1 @@
+"""Endpoints about posts and their changes."""

@@ -1,0 +1,1 @@
+"""Endpoints about tenants, API keys and the audit log."""

@@ -1,0 +1,1 @@
+"""Endpoints about AI policies, tags and spending."""

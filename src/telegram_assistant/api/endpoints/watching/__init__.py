@@ -1,1 +1,0 @@
-"""Endpoints about watches: alerts, and where they go."""

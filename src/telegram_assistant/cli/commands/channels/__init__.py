@@ -1,0 +1,1 @@
+"""Commands about channels: following, requests, folders, coverage and activity."""

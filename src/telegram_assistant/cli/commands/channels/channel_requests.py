@@ -1,0 +1,235 @@
+"""Requests to follow channels: creates them, waits for them, and prints their outcome."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.channels.channel_requests import list_channel_requests
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_change
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import words_of
+from telegram_assistant.domain.channels.channel_requests import FASTER, LOOK_UPS_PER_DAY, RequestKind, RequestState
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.features.channels.channel_lists import ListedChannel
+from telegram_assistant.features.channels.channel_requests import (
+    RequestPage,
+    RequestStatus,
+    WaitingKind,
+    list_requests,
+    some_requests,
+    try_again,
+    try_all_again,
+    waiting_requests,
+)
+from telegram_assistant.features.channels.channels import RequestedChannel
+from telegram_assistant.features.channels.imports import import_channels
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+
+BATCH = 500
+MAX_LINES = 20
+"""More references than this are summarised."""
+MAX_REASONS = 3
+COLOURS = {RequestState.OPEN: "yellow", RequestState.DONE: "green", RequestState.FAILED: "red"}
+THINGS = {
+    RequestKind.USERNAME: ("name", "names"),
+    RequestKind.INVITE: ("invitation", "invitations"),
+    RequestKind.DIALOGS: ("list of joined channels", "lists of joined channels"),
+    RequestKind.LIST: ("shared folder", "shared folders"),
+    RequestKind.FOLDER: ("folder", "folders"),
+    RequestKind.LISTING: ("list to pick from", "lists to pick from"),
+    RequestKind.PICK: ("picked channel", "picked channels"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReport:
+    """The outcome of the references of one command, and all waiting requests."""
+
+    requested: Sequence[RequestedChannel]
+    statuses: Mapping[UUID, RequestStatus]
+    waiting: Sequence[WaitingKind]
+    zone: ZoneInfo
+
+    def status(self, one: RequestedChannel) -> RequestStatus | None:
+        return None if one.request_id is None else self.statuses.get(one.request_id)
+
+    def failure(self, one: RequestedChannel) -> Reason | None:
+        """Returns why a reference was refused or its request failed; None otherwise."""
+        status = self.status(one)
+        return status.reason if status and status.request.state is RequestState.FAILED else one.refused
+
+
+async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], wanted: Subscription) -> list[RequestedChannel]:
+    """Requests channels in batches, with a progress bar."""
+    stores = assembled.tenant(tenant_id)
+    requested: list[RequestedChannel] = []
+    with _bar("requesting channels", len(listed), hidden=len(listed) <= BATCH) as progress:
+        for start in range(0, len(listed), BATCH):
+            requested += await import_channels(listed[start : start + BATCH], wanted, stores=stores)
+            progress.update(progress.task_ids[0], completed=len(requested))
+    return requested
+
+
+async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[RequestedChannel], seconds: int) -> RequestReport:
+    """Waits until the requests are answered, or until this time has passed, and returns their outcome."""
+    requests = assembled.tenant(tenant_id).requests
+    waiting = {one.request_id for one in requested if one.request_id is not None}
+    statuses: dict[UUID, RequestStatus] = {}
+    deadline = asyncio.get_running_loop().time() + seconds
+    with _bar("looking for channels", len(waiting), hidden=not waiting) as progress:
+        while True:
+            found = await some_requests(waiting, requests=requests, now=datetime.now(UTC))
+            statuses |= {one.request.request_id: one for one in found}
+            waiting = {number for number in waiting if statuses[number].request.state is RequestState.OPEN}
+            progress.update(progress.task_ids[0], completed=len(statuses) - len(waiting))
+            if not waiting or asyncio.get_running_loop().time() >= deadline:
+                break
+            await asyncio.sleep(0.2 if len(waiting) <= MAX_LINES else 2.0)
+    zone = ZoneInfo(assembled.settings.telemetry.time_zone)
+    return RequestReport(requested, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone)
+
+
+def print_report(report: RequestReport) -> None:
+    """Prints the outcome of each request, or a summary of many. Exits with 1 if one was refused or failed."""
+    if len(report.requested) <= MAX_LINES:
+        for one in report.requested:
+            _print_outcome(one, report)
+        if any(status.expected for status in report.statuses.values()):
+            console.print("`tga channels requests` shows which requests wait, why, and until when.")
+    else:
+        _print_summary(report)
+    if any(report.failure(one) for one in report.requested):
+        raise typer.Exit(1)
+
+
+def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
+    """Prints how many requests wait, why, and until when."""
+    for one in waiting:
+        thing, things = THINGS[one.kind]
+        count = f"1 {thing} waits" if one.requests == 1 else f"{one.requests:,} {things} wait"
+        end = one.last.estimated_end
+        until = f" Estimated end: {_when(end, zone)}{_in_days(end)}." if end else ""
+        console.print(f"[yellow]{count}[/]: {words_of(one.first.reason)}.{until}")
+    if any(one.kind is RequestKind.USERNAME and _is_far(one.last.estimated_end) for one in waiting):
+        console.print(f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {words_of(FASTER)}.")
+
+
+def show_requests(
+    state: Annotated[RequestState | None, typer.Option(help="Only requests in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="Maximum number of requests, newest first.", min=1, max=1000)] = 50,
+    tenant: Annotated[str, typer.Option("--tenant", help="Tenant that made the requests.")] = "default",
+    as_json: AsJson = False,
+) -> None:
+    """List requests to follow channels: which are waiting, why and until when; which succeeded, and which failed."""
+    if as_json:
+        print_endpoint(lambda ask: list_channel_requests(ask, state=state, limit=limit), tenant=tenant)
+        return
+
+    async def read(assembled: App) -> tuple[RequestPage, tuple[WaitingKind, ...], ZoneInfo]:
+        requests = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).requests
+        now = datetime.now(UTC)
+        page = await list_requests(state, requests=requests, now=now, limit=limit)
+        return page, await waiting_requests(requests=requests, now=now), ZoneInfo(assembled.settings.telemetry.time_zone)
+
+    page, waiting, zone = with_app(read)
+    if not page.requests:
+        console.print("There are no such requests. `tga channels add @name` makes one.")
+        return
+    table = Table("channel", "state", "reason", "next try", "estimated end", "requested", pad_edge=False)
+    for one in page.requests:
+        request, expected = one.request, one.expected
+        times = (expected.next_try_at, expected.estimated_end) if expected else (None, None)
+        state_word = f"[{COLOURS[request.state]}]{request.state}[/]"
+        table.add_row(words_of(request.shown), state_word, words_of(one.reason), *(_when(at, zone) for at in (*times, request.created_at)))
+    console.print(table)
+    print_waiting(waiting, zone)
+
+
+def retry_requests(
+    request: Annotated[UUID | None, typer.Argument(help="A failed request: its `request_id` in `tga channels requests --json`.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All failed requests.")] = False,
+    tenant: Annotated[str, typer.Option("--tenant", help="Tenant that made the requests.")] = "default",
+) -> None:
+    """Try failed requests again. They wait behind the tenant's other requests."""
+    if (request is None) != everything:
+        raise typer.BadParameter("name a request, or give --all")
+
+    async def ask(assembled: App) -> int:
+        known = await tenant_named(assembled, tenant)
+        stores = assembled.tenant(known.tenant_id)
+        if request is not None:
+            await try_again(request, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC))
+            await record_change(assembled, known.tenant_id, "retry_channel_request", f"/channels/requests/{request}/retry")
+            return 1
+        retried = await try_all_again(fates=stores.request_fates)
+        await record_change(assembled, known.tenant_id, "retry_channel_requests", "/channels/requests/retry", retried=retried)
+        return retried
+
+    count = with_app(ask)
+    console.print(f"{count:,} tried again; `tga channels requests` shows what becomes of them.")
+
+
+def _print_outcome(one: RequestedChannel, report: RequestReport) -> None:
+    status, failure, written = report.status(one), report.failure(one), words_of(one.written)
+    if failure is not None:
+        complaints.print(f"[red]{written}[/]: {words_of(failure)}")
+    elif one.followed is not None:
+        console.print(f"[green]{written}[/]: already followed ({escape(one.followed.title)})")
+    elif status is not None and status.expected is None:
+        console.print(f"[green]{written}[/]: follows {words_of(status.reason)}")
+    elif status is not None and status.expected is not None:
+        end = status.expected.estimated_end
+        until = f"; estimated end: {_when(end, report.zone)}{_in_days(end)}" if end else ""
+        console.print(f"[yellow]{written}[/]: waits: {words_of(status.expected.reason)}{until}")
+
+
+def _print_summary(report: RequestReport) -> None:
+    states = [status.request.state for status in report.statuses.values()]
+    followed = sum(one.followed is not None for one in report.requested)
+    refused = [one for one in report.requested if one.refused is not None]
+    console.print(f"{len(states):,} requested, {followed:,} already followed, {len(refused):,} refused.")
+    failed = [one for one in report.requested if one.refused is None and report.failure(one)]
+    if found := states.count(RequestState.DONE):
+        console.print(f"[green]{found:,} found so far[/]; they are followed.")
+    for what, some in (("refused", refused), ("failed", failed)):
+        for one in some[:MAX_REASONS]:
+            complaints.print(f"[red]{what}[/] {words_of(one.written)}: {words_of(report.failure(one))}")
+        if len(some) > MAX_REASONS:
+            complaints.print(f"[red]{what}[/] and {len(some) - MAX_REASONS:,} more")
+    print_waiting(report.waiting, report.zone)
+    console.print("`tga channels requests` shows each of them.")
+
+
+def _bar(what: str, total: int, *, hidden: bool) -> Progress:
+    progress = Progress(
+        TextColumn(what), BarColumn(), MofNCompleteColumn(), console=complaints, transient=True, disable=hidden or not complaints.is_terminal
+    )
+    progress.add_task("", total=total)
+    return progress
+
+
+def _when(moment: datetime | None, zone: ZoneInfo) -> str:
+    return "–" if moment is None else f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _is_far(moment: datetime | None) -> bool:
+    return moment is not None and (moment - datetime.now(UTC)).days >= 1
+
+
+def _in_days(moment: datetime) -> str:
+    days = round((moment - datetime.now(UTC)).total_seconds() / 86_400)
+    return f" (in {days} days)" if days > 1 else ""

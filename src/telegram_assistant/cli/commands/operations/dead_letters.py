@@ -1,0 +1,105 @@
+"""`tga dead-letters`: events that a stage could not process."""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.operations.dead_letters import get_dead_letter, list_dead_letters
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.features.operations import dead_letters
+from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetter
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Events that a stage could not process.")
+
+Numbers = Annotated[list[int] | None, typer.Argument(help="Numbers from `tga dead-letters list`.", show_default=False)]
+OfStage = Annotated[str | None, typer.Option(help="All dead letters of this stage, instead of numbers.", show_default=False)]
+
+
+@app.command(name="list")
+def show_list(
+    stage: Annotated[str | None, typer.Option(help="Only dead letters of this stage.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of dead letters.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, newest first."""
+    if as_json:
+        print_endpoint(lambda ask: list_dead_letters(ask, stage=stage, limit=limit))
+        return
+    letters = with_app(lambda assembled: assembled.api.dead_letters.newest(stage, limit=limit))
+    if not letters:
+        console.print("There are no dead letters.")
+        return
+    table = Table(pad_edge=False)
+    for name in ("number", "when (UTC)", "stage", "post", "attempts", "reason"):
+        table.add_column(name, justify="right" if name in {"number", "attempts"} else "left")
+    for letter in letters:
+        table.add_row(
+            str(letter.dead_letter_id),
+            f"{letter.created_at:%m-%d %H:%M:%S}",
+            letter.stage,
+            _post(letter),
+            str(letter.attempts),
+            escape(letter.reason),
+        )
+    console.print(table)
+
+
+@app.command()
+def show(number: Annotated[int, typer.Argument(help="A number from `tga dead-letters list`.")], as_json: AsJson = False) -> None:
+    """Show a dead letter with its payload and traceback."""
+    if as_json:
+        print_endpoint(lambda ask: get_dead_letter(ask, number))
+        return
+    letter = with_app(lambda assembled: dead_letters.inspect(number, letters=assembled.api.dead_letters))
+    console.print(f"[bold]{letter.stage}[/] could not process post {_post(letter)} after {letter.attempts} attempts: {escape(letter.reason)}\n")
+    console.print(f"from {letter.stream}, entry {letter.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n")
+    console.print(escape(letter.payload.decode("utf-8", "replace")))
+    if letter.traceback:
+        console.print(f"\n{escape(letter.traceback.rstrip())}")
+
+
+@app.command()
+def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
+    """Send dead letters back to the stage that failed, and to no other."""
+
+    async def send(assembled: App) -> int:
+        chosen = await _choose_letters(assembled, numbers, stage)
+        for number in chosen:
+            partitions = assembled.settings.streams.partitions
+            await dead_letters.replay(number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions)
+            await record_operation(assembled, "replay_dead_letter", f"/dead-letters/{number}")
+        return len(chosen)
+
+    console.print(f"{with_app(send)} sent back to their stage.")
+
+
+@app.command()
+def discard(numbers: Numbers = None, stage: OfStage = None) -> None:
+    """Discard dead letters. Their posts stay as they are and are not announced again."""
+
+    async def discard_all(assembled: App) -> int:
+        chosen = await _choose_letters(assembled, numbers, stage)
+        for number in chosen:
+            await dead_letters.discard(number, letters=assembled.api.dead_letters, redis=assembled.redis)
+            await record_operation(assembled, "discard_dead_letter", f"/dead-letters/{number}")
+        return len(chosen)
+
+    console.print(f"{with_app(discard_all)} discarded.")
+
+
+async def _choose_letters(assembled: App, numbers: list[int] | None, stage: str | None) -> list[int]:
+    if bool(numbers) == bool(stage):
+        complaints.print("Give numbers from `tga dead-letters list`, or --stage.")
+        raise typer.Exit(2)
+    return numbers or [letter.dead_letter_id for letter in await assembled.api.dead_letters.newest(stage, limit=10_000)]
+
+
+def _post(letter: DeadLetter) -> str:
+    return "–" if letter.channel_id is None else f"{letter.channel_id}/{letter.message_id}"

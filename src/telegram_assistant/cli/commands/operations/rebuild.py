@@ -1,0 +1,164 @@
+"""`tga rebuild`: rebuilds indexes from PostgreSQL."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.errors import InUse, Rejected
+from telegram_assistant.features.operations.graph_upkeep import rebuild_graph
+from telegram_assistant.features.operations.story_upkeep import rebuild_stories
+from telegram_assistant.features.operations.text_upkeep import rebuild_text
+from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuild
+from telegram_assistant.vectors.index import VectorIndex
+from telegram_assistant.vectors.opening import Used, open_vectors, used_by
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Rebuild indexes from PostgreSQL.")
+
+LOOK_EVERY_SECONDS = 0.5
+PATIENCE_SECONDS = 20.0
+LINE_EVERY_SECONDS = 10.0
+"""Interval of progress lines if the output is no terminal."""
+
+
+@app.callback()
+def projections() -> None:
+    """Rebuild indexes from PostgreSQL while searches continue."""
+
+
+@app.command()
+def vectors() -> None:
+    """Rebuild all vectors in a new collection. The old one answers until the new one is complete. After an interruption, run it again to continue."""
+
+    async def work(assembled: App) -> Rebuild:
+        if used_by(assembled.settings.vectors) is Used.OFF:
+            raise Rejected(Reason("vectors_off", "vectors are off: set QDRANT_URL or VECTORS_DIR"))
+        async with AsyncExitStack() as stack:
+            return await _rebuild(assembled, Projection.VECTORS, _rebuild_vectors_here(assembled, stack))
+
+    done = with_app(work)
+    console.print(f"{done.done} posts are in the new collection, and searches use it.")
+
+
+@app.command()
+def graph() -> None:
+    """Rebuild the whole graph. The old one answers until the new one is complete. After an interruption, run it again to continue."""
+
+    async def work(assembled: App) -> Rebuild:
+        if assembled.graph_index is None:
+            raise Rejected(Reason("graph_off_set_it", "the graph is off: set NEO4J_URI"))
+        system = assembled.system
+        doing = rebuild_graph(
+            index=assembled.graph_index,
+            states=system.post_states,
+            rebuilds=system.rebuilds,
+            outbox=system.outbox,
+            owner=assembled.instance,
+            stopping=asyncio.Event(),
+        )
+        return await _rebuild(assembled, Projection.GRAPH, doing)
+
+    done = with_app(work, with_graph=True)
+    console.print(f"{done.done} posts are in the new graph, and queries use it.")
+
+
+@app.command()
+def text() -> None:
+    """Rebuild the word index in a new table. The old one answers until the new one is complete. After an interruption, run it again to continue."""
+
+    async def work(assembled: App) -> Rebuild:
+        system = assembled.system
+        doing = rebuild_text(
+            word_index=system.word_index,
+            posts=system.posts,
+            states=system.post_states,
+            rebuilds=system.rebuilds,
+            owner=assembled.instance,
+            stopping=asyncio.Event(),
+        )
+        return await _rebuild(assembled, Projection.TEXT, doing)
+
+    done = with_app(work)
+    console.print(f"The words of {done.done} posts are in the new table, and searches use it.")
+
+
+@app.command()
+def stories() -> None:
+    """Compare and group all posts again. Stories keep their ids where most of them survives. After an interruption, run it again to continue."""
+
+    async def work(assembled: App) -> Rebuild:
+        system = assembled.system
+        doing = rebuild_stories(
+            builder=assembled.story_builder,
+            states=system.post_states,
+            rebuilds=system.rebuilds,
+            owner=assembled.instance,
+            stopping=asyncio.Event(),
+        )
+        return await _rebuild(assembled, Projection.STORIES, doing)
+
+    done = with_app(work)
+    console.print(f"{done.done} posts are grouped again.")
+
+
+async def _rebuild(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:
+    await assembled.system.rebuilds.want(projection)
+    await record_operation(assembled, "rebuild", f"/projections/{projection}")
+    task = asyncio.create_task(doing)
+    try:
+        return await _watch(assembled, projection, task)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _rebuild_vectors_here(assembled: App, stack: AsyncExitStack) -> None:
+    """Rebuilds in this process, unless another process has opened the vectors: then that process rebuilds."""
+    try:
+        vectors = await stack.enter_async_context(open_vectors(assembled.settings.vectors))
+    except InUse:
+        return
+    assert vectors is not None  # they are not off
+    system, model = assembled.system, assembled.settings.ai.embeddings_model_in_force
+    index = VectorIndex(vectors, gate=assembled.gate, states=system.post_states)
+    await rebuild_vectors(
+        index=index, states=system.post_states, rebuilds=system.rebuilds, model=model, owner=assembled.instance, stopping=asyncio.Event()
+    )
+
+
+async def _watch(assembled: App, projection: Projection, task: asyncio.Task[object]) -> Rebuild:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    alone_since = asyncio.get_running_loop().time()
+    line_at = alone_since
+    with Progress(*columns, console=complaints, transient=True) as progress:
+        bar = progress.add_task(projection.value, total=None)
+        while True:
+            if task.done() and (error := task.exception()) is not None:
+                raise error
+            found = await assembled.system.rebuilds.look(projection)
+            assert found is not None  # it was wanted above
+            description = f"{projection.value} {found.error}".strip()
+            progress.update(bar, completed=found.done, total=max(found.total, found.done) or None, description=description)
+            if found.finished_at is not None:
+                return found
+            now = asyncio.get_running_loop().time()
+            if not complaints.is_terminal and now >= line_at:
+                line_at = now + LINE_EVERY_SECONDS
+                complaints.print(f"{description}: {found.done} of about {found.total} posts")
+            alone_since = now if found.owner else alone_since
+            if now - alone_since > PATIENCE_SECONDS:
+                raise Rejected(
+                    Reason(
+                        "nothing_rebuilds",
+                        "no process is rebuilding it: the one that has it open runs no worker, or has just ended; start a worker, or run this again",
+                    )
+                )
+            await asyncio.sleep(LOOK_EVERY_SECONDS)

@@ -1,0 +1,103 @@
+"""`tga streams`: shows the pipeline stages, announces posts again, and resumes stopped stages."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.response_models import StageResponse, StagesResponse, UnknownGroupResponse
+from telegram_assistant.cli.wording import words_of
+from telegram_assistant.pipeline import PIPELINE, WITH_GRAPH, stages_of
+from telegram_assistant.streams.groups import find_unknown_groups, readers_of
+from telegram_assistant.streams.monitoring import StageState, measure_stages, resume
+from telegram_assistant.telemetry.health import Health
+from telegram_assistant.worker_role import relay_of
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Watch the pipeline stages; refill, resume.")
+
+
+@app.callback(invoke_without_command=True)
+def show(
+    context: typer.Context,
+    once: Annotated[bool, typer.Option("--once", help="Print the table once and exit.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Watch the pipeline stages. Ctrl+C ends it."""
+    if context.invoked_subcommand is not None:
+        return
+
+    async def watch(assembled: App) -> None:
+        partitions = assembled.settings.streams.partitions
+        states, waiting = await measure_stages(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()
+        unknown = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
+        if as_json:
+            items = [StageResponse.model_validate(one, from_attributes=True) for one in states]
+            groups = [UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown]
+            print_json(StagesResponse(items=items, on_their_way=waiting, unknown_groups=groups))
+            return
+        table = _table(states, waiting)
+        if once or not console.is_terminal:
+            console.print(table)
+            for group in unknown:
+                console.print(f"[yellow]![/] {words_of(group.what)} → {words_of(group.remedy)}", soft_wrap=True)
+            return
+        with Live(table, console=console, screen=True) as live:
+            while True:
+                await asyncio.sleep(1)
+                live.update(
+                    _table(await measure_stages(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting())
+                )
+
+    try:
+        with_app(watch)
+    except KeyboardInterrupt:
+        return
+
+
+@app.command()
+def refill() -> None:
+    """Announce again every post that has not passed through the pipeline, for example after Redis has lost its data. Safe to repeat."""
+
+    async def announce_again(assembled: App) -> int:
+        count = await relay_of(PIPELINE, assembled, Health(probes={})).refill()
+        await record_operation(assembled, "refill_streams", "/streams", posts=count)
+        return count
+
+    count = with_app(announce_again)
+    console.print(f"{count} posts will be announced again.")
+
+
+@app.command(name="resume")
+def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped stage.")]) -> None:
+    """Resume a stage that stopped after too many consecutive dead letters."""
+    if stage not in {known.name for known in WITH_GRAPH}:
+        complaints.print(f"[red]There is no stage {stage!r}.[/] There are: {', '.join(known.name for known in WITH_GRAPH)}.")
+        raise typer.Exit(1)
+
+    async def resume_it(assembled: App) -> bool:
+        stopped = await resume(assembled.redis, stage)
+        await record_operation(assembled, "resume_stage", f"/streams/{stage}")
+        return stopped
+
+    stopped = with_app(resume_it)
+    console.print(f"{stage} resumes within seconds." if stopped else f"{stage} was not stopped.")
+
+
+def _table(states: Sequence[StageState], waiting: int) -> Table:
+    table = Table(title=f"{waiting} post revisions in the pipeline", title_justify="left", pad_edge=False)
+    for name in ("stage", "lane", "waiting", "running", "delayed", "oldest", "consumers", "state"):
+        table.add_column(name, justify="left" if name in {"stage", "lane", "state"} else "right")
+    for state in states:
+        shown = "[green]ok[/]" if state.stopped is None else f"[red]stopped: {state.stopped}[/]"
+        numbers = (state.lag, state.pending - state.resting, state.resting)
+        age = f"{state.oldest_seconds:.0f} s" if state.lag or state.pending else "–"
+        table.add_row(state.stage, state.lane, *(str(number) for number in numbers), age, str(state.consumers), shown)
+    return table

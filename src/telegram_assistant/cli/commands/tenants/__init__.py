@@ -1,0 +1,1 @@
+"""Commands about tenants and API keys."""

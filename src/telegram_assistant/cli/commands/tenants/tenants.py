@@ -1,0 +1,179 @@
+"""`tga tenants`: tenants of the installation."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from pydantic import ByteSize, TypeAdapter, ValidationError
+from rich.filesize import decimal
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.tenants.tenants import TenantResponse, TenantsResponse, tenant_response
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.features.tenants import tenants
+from telegram_assistant.features.understanding.spending import micro_of, money_of
+from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
+from telegram_assistant.stores.redis.rate_limits import RateLimits
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Tenants: list, create, suspend, resume, quotas, budgets.")
+
+MAX_TENANTS = 100_000
+DEFAULT_QUOTA = "default"
+Name = Annotated[str, typer.Argument(help="Name of the tenant.")]
+
+
+@app.command(name="list")
+def show_list(as_json: AsJson = False) -> None:
+    """List tenants: channels, media, spending and state."""
+    found = with_app(all_tenants)
+    if as_json:
+        return print_json(TenantsResponse(items=list(found), next=None))
+    table = Table("tenant", "channels", "accounts", "keys", "media", "of", "spent this month", "of", "state", pad_edge=False)
+    for one in found:
+        spent, limit = (money_of(one.budget.used_micro), money_of(one.budget.micro)) if one.budget else ("–", "–")
+        counts = (str(one.channels), str(one.accounts), str(one.keys), decimal(one.media_bytes), _quota(one))
+        table.add_row(escape(one.name), *counts, spent, limit, _state(one))
+    return console.print(table)
+
+
+@app.command()
+def create(name: Name, as_json: AsJson = False) -> None:
+    """Create a tenant."""
+
+    async def work(assembled: App) -> TenantResponse:
+        created = await tenants.create_tenant(name, tenants=assembled.api.tenant_operations)
+        return await _record_change(assembled, created, "create_tenant", name=name)
+
+    next_steps = f"tga channels add @name --tenant {shlex.quote(name)}, tga keys create NAME --tenant {shlex.quote(name)}"
+    _print_result(with_app(work), f"Tenant {name} is created. Next: {next_steps}", as_json)
+
+
+@app.command()
+def suspend(
+    name: Name,
+    why: Annotated[str, typer.Option(help="Why the tenant is suspended. Its API requests receive this text in the error.")],
+    as_json: AsJson = False,
+) -> None:
+    """Suspend a tenant: its keys are refused, its accounts are not used, and no channel is read for it. Nothing is deleted."""
+
+    async def work(assembled: App) -> TenantResponse:
+        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
+        drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
+        done = await tenants.suspend_tenant(known.public_id, why=why, tenants=operations, drop_cached_keys=drop_cached_keys)
+        return await _record_change(assembled, done, "suspend_tenant", reason=why)
+
+    _print_result(with_app(work), f"Tenant {name} is suspended. To resume it: tga tenants resume {shlex.quote(name)}", as_json)
+
+
+@app.command()
+def resume(name: Name, as_json: AsJson = False) -> None:
+    """Resume a suspended tenant."""
+
+    async def work(assembled: App) -> TenantResponse:
+        known, drop_cached_keys = await tenant_named(assembled, name), RateLimits(assembled.redis).drop_cached_keys
+        done = await tenants.resume_tenant(known.public_id, tenants=assembled.api.tenant_operations, drop_cached_keys=drop_cached_keys)
+        return await _record_change(assembled, done, "resume_tenant")
+
+    _print_result(with_app(work), f"Tenant {name} is resumed.", as_json)
+
+
+@app.command()
+def quota(
+    name: Name,
+    size: Annotated[
+        str | None, typer.Argument(help='Quota like 500MB or 20GB, or "default" for MEDIA_QUOTA_BYTES. Without it, show the quota.')
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show or set the media quota of a tenant."""
+    wanted = None if size is None or size == DEFAULT_QUOTA else _bytes(size)
+
+    async def work(assembled: App) -> TenantResponse:
+        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
+        if size is None:
+            return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
+        done = await tenants.set_media_quota(known.public_id, wanted, tenants=operations)
+        return await _record_change(assembled, done, "set_media_quota", max_bytes=wanted)
+
+    one = with_app(work)
+    _print_result(one, f"{name} stores {decimal(one.media_bytes)} of media; quota: {_quota(one)}.", as_json)
+
+
+@app.command()
+def budget(
+    name: Name,
+    money: Annotated[str | None, typer.Option(help="Monthly budget in money, like 500 or 12.50. Without it, show the budget.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show or set a tenant's monthly budget for AI providers."""
+
+    async def work(assembled: App) -> TenantResponse:
+        if money is not None:
+            return await set_budget(assembled, name, money, tokens)
+        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
+        return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
+
+    one = with_app(work)
+    return print_json(one) if as_json else print_budgets([one])
+
+
+async def set_budget(assembled: App, name: str, money: str, tokens: int | None) -> TenantResponse:
+    known, micro = await tenant_named(assembled, name), micro_of(money)
+    done = await tenants.set_budget(known.public_id, micro=micro, tokens=tokens, tenants=assembled.api.tenant_operations)
+    return await _record_change(assembled, done, "set_tenant_budget", micro=micro, tokens=tokens)
+
+
+async def all_tenants(assembled: App) -> tuple[TenantResponse, ...]:
+    page = await tenants.list_tenants(tenants=assembled.api.tenant_operations, limit=MAX_TENANTS)
+    return tuple(tenant_response(one, settings=assembled.settings) for one in page.tenants)
+
+
+def print_budgets(found: Sequence[TenantResponse]) -> None:
+    """Prints the budgets of tenants that have one."""
+    unit = found[0].unit if found else ""
+    table = Table("tenant", "month", f"spent, {unit}", f"of, {unit}", "tokens", "of", pad_edge=False)
+    for one in found:
+        if one.budget is not None:
+            limit = "–" if one.budget.tokens is None else f"{one.budget.tokens:,}"
+            spent = (money_of(one.budget.used_micro), money_of(one.budget.micro), f"{one.budget.used_tokens:,}", limit)
+            table.add_row(escape(one.name), f"{one.budget.month:%Y-%m}", *spent)
+    nothing = "No budget is set, so no paid calls are made. Set one: tga tenants budget default --money 500"
+    console.print(table if table.row_count else nothing)
+
+
+async def _record_change(assembled: App, done: TenantSummary, action: str, **facts: Json) -> TenantResponse:
+    """Records the change in the operator's audit log, like a change over HTTP."""
+    await record_operation(assembled, action, f"/tenants/{done.public_id}", **facts)
+    return tenant_response(done, settings=assembled.settings)
+
+
+def _print_result(one: TenantResponse, sentence: str, as_json: bool) -> None:
+    if as_json:
+        print_json(one)
+    else:
+        console.print(escape(sentence))
+
+
+def _quota(one: TenantResponse) -> str:
+    return "no limit" if one.media_quota_bytes is None else decimal(one.media_quota_bytes)
+
+
+def _state(one: TenantResponse) -> str:
+    if one.suspended_at is None:
+        return "[green]active[/]"
+    return f"[yellow]suspended since {one.suspended_at:%Y-%m-%d %H:%M}: {escape(one.suspended_reason or '')}[/]"
+
+
+def _bytes(size: str) -> int:
+    try:
+        return int(TypeAdapter(ByteSize).validate_python(size))
+    except ValidationError as error:
+        raise typer.BadParameter(f"{size!r} is not a size; write it like 500MB or 20GB", param_hint="size") from error

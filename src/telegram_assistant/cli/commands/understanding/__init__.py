@@ -1,0 +1,1 @@
+"""Commands about AI providers, tags and local models."""

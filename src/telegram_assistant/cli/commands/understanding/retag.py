@@ -1,0 +1,59 @@
+"""`tga retag`: tags stored posts again with the current vocabulary, model and prompt."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated
+
+import typer
+from rich.progress import track
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.understanding.spending import MILLION
+from telegram_assistant.features.understanding.history import current_version, price_of
+from telegram_assistant.stores.postgres.posts.replays import Outdated
+
+
+def retag(
+    channel: Annotated[int | None, typer.Option(help="Only this channel, by its id.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=36600, help="How many days back to look.")] = 7,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Also let a provider tag posts that it has not tagged, within the budgets. This costs money.")
+    ] = False,
+) -> None:
+    """Tag stored posts again; new posts go first. Posts with tags of the current version are skipped, so the command can be repeated."""
+
+    async def work(assembled: App) -> None:
+        version = current_version()
+        since, channel_id = datetime.now(UTC) - timedelta(days=days), None if channel is None else ChannelId(channel)
+        outdated = await assembled.system.replays.outdated(version, since=since, channel_id=channel_id)
+        if not outdated:
+            console.print(f"All posts of the last {days} days have tags of the current version.")
+            return
+        await _show(assembled, outdated)
+        replays, again, wanted = assembled.system.replays, 0, 0
+        for one in track(outdated, description="channels", console=complaints, transient=True):
+            again += await replays.replay(version, one.channel_id, since=since)
+            wanted += await replays.want(version, one.channel_id, since=since) if yes else 0
+        await record_operation(assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=wanted)
+        console.print(f"{again:,} posts go through the pipeline again, after all new posts; `tga streams` shows the progress.")
+        if yes:
+            console.print(f"{wanted:,} posts wait for a provider, the newest first; `tga ai status` shows how many are left.")
+        elif any(one.provider for one in outdated):
+            console.print("No paid calls are made. To let a provider tag them, run the same command with --yes")
+
+    with_app(work)
+
+
+async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
+    """Prints the number of posts and the maximum cost."""
+    price = price_of(outdated, (await assembled.system.vocabularies.current()).tags.values(), settings=assembled.settings)
+    table = Table("channel", "posts", "by a provider", f"at most, {price.unit}", pad_edge=False)
+    for one in price.channels:
+        found, cost = one.outdated, "–" if one.micro is None else f"{Decimal(one.micro) / MILLION:,.2f}"
+        table.add_row(f"{found.title} ({found.channel_id})", f"{found.local:,}", f"{found.provider:,}", cost)
+    console.print(table)

@@ -1,0 +1,1 @@
+"""Digests: their content, when a person gets one, and what the person is interested in."""

@@ -1,0 +1,1 @@
+"""Receivers of alerts and digests: deliveries, their signatures and retries."""

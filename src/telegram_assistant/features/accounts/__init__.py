@@ -1,0 +1,1 @@
+"""Telegram accounts: adding them, logging in, and setting an installation up."""

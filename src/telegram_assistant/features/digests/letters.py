@@ -1,0 +1,57 @@
+"""A digest as people get it outside of the pages: a letter, an entry of a feed."""
+
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from telegram_assistant.documents.document import BlockKind, Document, block
+from telegram_assistant.documents.writing import write_fragment, write_html, write_plain
+from telegram_assistant.domain.digests.digest import Digest, StoredDigest
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.features.digests.document import digest_document, digest_subject, digest_title
+from telegram_assistant.outbound.mail import Letter
+from telegram_assistant.reasons import Reason
+from telegram_assistant.translation import say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestReader:
+    """For whom a digest is written. `here` is where the pages of the tenant begin."""
+
+    here: str
+    language: str
+    zone: ZoneInfo
+
+
+def letter_of_digest(stored: StoredDigest, *, letter_id: UUID, reader: DigestReader, unsubscribe_url: str) -> Letter:
+    """The digest as a mail, in HTML and as plain text."""
+    language, address = reader.language, f"{reader.here}/digest/plan"
+    footers = (
+        Reason("digest_mail_footer", "To change when digests come: {address}", address=address),
+        Reason("mail_unsubscribe", "To unsubscribe, without logging in: {link}", link=unsubscribe_url),
+    )
+    document = (*_document(stored.digest, reader), *(block(BlockKind.NOTE, say(footer, language)) for footer in footers))
+    return Letter(
+        letter_id=letter_id,
+        subject=say(digest_subject(stored.digest), language),
+        text=write_plain(document),
+        html=write_html(document, language=language),
+        written_at=stored.made_at,
+        unsubscribe_url=unsubscribe_url,
+    )
+
+
+def title_text_and_html(digest: Digest, *, reader: DigestReader) -> tuple[str, str, str]:
+    """What an entry of a feed says, as plain text and as HTML."""
+    title, document = say(digest_title(digest), reader.language, zone=reader.zone), _document(digest, reader)[1:]
+    return title, write_plain(document), write_fragment(document)
+
+
+def _document(digest: Digest, reader: DigestReader) -> Document:
+    page = partial(_page, reader.here)
+    return digest_document(digest, language=reader.language, zone=reader.zone, story_link=partial(page, "story"), post_link=partial(page, "post"))
+
+
+def _page(here: str, kind: str, post_id: PostId) -> str:
+    return f"{here}/{kind}/{post_id}"

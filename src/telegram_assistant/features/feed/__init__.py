@@ -1,0 +1,1 @@
+"""The feed of a tenant, and as a person reads it."""

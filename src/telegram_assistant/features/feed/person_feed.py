@@ -1,0 +1,152 @@
+"""The feed as a person reads it: albums together, copies folded, muted words set aside, and what is new since the last visit."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.people.person import FeedOrder
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.posts.near_copies import MIN_WORDS, folded
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.feed.choices import Mutes
+from telegram_assistant.stores.postgres.feed.person_feed import ReadingPost, ReadingScope
+from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor, cursor_of
+from telegram_assistant.stores.postgres.stores import PersonStores
+
+MAX_ALBUM = 10
+MAX_WORD_LETTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """One card of the feed: a post or an album, with the copies of it that are folded away."""
+
+    posts: tuple[ReadingPost, ...]
+    copies: tuple["FeedEntry", ...] = ()
+    muted_word: str | None = None
+    """The person's own word that sets this entry aside."""
+
+    @property
+    def lead(self) -> ReadingPost:
+        """The post that carries the text; the first one if none does."""
+        return next((one for one in self.posts if one.stored.post.text), self.posts[0])
+
+    @property
+    def link(self) -> str:
+        return link_to(self.lead.stored.post.id, self.lead.username)
+
+    @property
+    def is_read(self) -> bool:
+        return all(one.is_read for one in self.posts)
+
+    @property
+    def is_saved(self) -> bool:
+        return any(one.saved_at for one in self.posts)
+
+    @property
+    def all_posts(self) -> tuple[ReadingPost, ...]:
+        """Its posts and those of its copies: what is marked when it is marked."""
+        return (*self.posts, *(post for copy in self.copies for post in copy.posts))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPage:
+    """A page of the feed; `next` is None on the last page."""
+
+    entries: tuple[FeedEntry, ...]
+    next: Cursor | None
+
+
+async def read_feed(
+    scope: ReadingScope, *, order: FeedOrder, own: PersonStores, mutes: Mutes, limit: int, after: Cursor | None = None
+) -> ReadingPage:
+    """Returns about `limit` posts: an album is never cut in two."""
+    found = await own.reading.page(scope, order=order, limit=limit + MAX_ALBUM, after=after)
+    cut = _whole_albums(found, limit)
+    return ReadingPage(entries_of(found[:cut], mutes), cursor_of(found[cut - 1].stored) if len(found) > cut else None)
+
+
+def entries_of(posts: Sequence[ReadingPost], mutes: Mutes) -> tuple[FeedEntry, ...]:
+    """Puts albums together, folds copies under the first of them, and marks what holds a muted word."""
+    by_text: dict[str, int] = {}
+    entries: list[FeedEntry] = []
+    for entry in _albums(posts):
+        key = _copy_key(entry)
+        if key is not None and key in by_text:
+            first = entries[by_text[key]]
+            entries[by_text[key]] = replace(first, copies=(*first.copies, entry))
+            continue
+        if key is not None:
+            by_text[key] = len(entries)
+        entries.append(replace(entry, muted_word=muted_word_in(entry.lead.stored.post.text, mutes.words)))
+    return tuple(entries)
+
+
+async def mark(posts: Iterable[PostId], *, own: PersonStores, as_read: bool) -> int:
+    """Marks posts as read or unread. Returns how many have changed."""
+    messages: dict[ChannelId, list[MessageId]] = {}
+    for one in posts:
+        messages.setdefault(one.channel_id, []).append(one.message_id)
+    return await (own.ledger.mark_read(messages) if as_read else own.ledger.mark_unread(messages))
+
+
+async def mute_word(word: str, *, own: PersonStores) -> str:
+    shown = " ".join(word.casefold().split())
+    if not 0 < len(shown) <= MAX_WORD_LETTERS:
+        raise Rejected(Reason("muted_word_length", "a muted word or phrase has 1 to {most} letters", most=MAX_WORD_LETTERS))
+    await own.choices.mute_word(shown)
+    return shown
+
+
+async def mute_channel(channel_id: ChannelId, *, own: PersonStores) -> None:
+    if not await own.choices.mute_channel(channel_id):
+        raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
+
+
+async def oldest_unread(scope: ReadingScope, *, own: PersonStores, mutes: Mutes, floor: datetime, limit: int, after: Cursor | None) -> ReadingPage:
+    """Unread posts, oldest first, from where the person stopped. What is read before the first of them is never looked at again."""
+    start = after or Cursor(floor, ChannelId(0), MessageId(0))
+    page = await read_feed(replace(scope, unread_only=True), order=FeedOrder.OLDEST, own=own, mutes=mutes, limit=limit, after=start)
+    if after is None and page.entries and scope == ReadingScope():
+        first = page.entries[0].posts[0].stored.post.posted_at
+        if first > floor:
+            await own.choices.raise_floor(first)
+    return page
+
+
+def _whole_albums(found: Sequence[ReadingPost], limit: int) -> int:
+    """Where to cut, so that the album at the end is whole."""
+    cut = min(limit, len(found))
+    while 0 < cut < len(found) and _album_of(found[cut]) is not None and _album_of(found[cut]) == _album_of(found[cut - 1]):
+        cut += 1
+    return cut
+
+
+def _albums(posts: Sequence[ReadingPost]) -> Iterable[FeedEntry]:
+    together: dict[object, list[ReadingPost]] = {}
+    for one in posts:
+        together.setdefault(_album_of(one) or one.stored.post.id, []).append(one)
+    for items in together.values():
+        yield FeedEntry(tuple(sorted(items, key=lambda one: one.stored.post.message_id)))
+
+
+def _album_of(one: ReadingPost) -> tuple[int, int] | None:
+    post = one.stored.post
+    return None if post.grouped_id is None else (post.channel_id, post.grouped_id)
+
+
+def _copy_key(entry: FeedEntry) -> str | None:
+    """Equal for entries that say the same in the same words. Short texts are never folded."""
+    words = folded(entry.lead.stored.post.text)
+    return words if words.count(" ") >= MIN_WORDS - 1 else None
+
+
+def muted_word_in(text: str, words: Sequence[str]) -> str | None:
+    """The first of these words or phrases that the text holds."""
+    if not words:
+        return None
+    plain = text.casefold()
+    return next((word for word in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", plain)), None)

@@ -1,0 +1,43 @@
+"""The feed: the newest posts of all channels that a tenant follows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.stores.postgres.feed.tenant_feed import Cursor, cursor_of
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPost:
+    """A post with its channel and link."""
+
+    stored: StoredPost
+    channel: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """A page of posts, newest first; `next` is None on the last page."""
+
+    posts: tuple[FeedPost, ...]
+    next: Cursor | None
+
+
+async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | None = None) -> FeedPage:
+    """Returns the newest posts of all followed channels. Reads one more than `limit`, to know whether there is a next page."""
+    return await page_of(await stores.feed.newest(limit=limit + 1, before=before), stores=stores, limit=limit)
+
+
+async def page_of(found: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
+    """Returns the first `limit` posts with their channels. More than `limit` posts mean that there is a next page."""
+    shown = found[:limit]
+    channels = await stores.followed.some({one.post.channel_id for one in shown})
+    posts = tuple(
+        FeedPost(one, channel.title, link_to(one.post.id, channel.username))
+        for one in shown
+        if (channel := channels.get(one.post.channel_id)) is not None
+    )
+    return FeedPage(posts, cursor_of(shown[-1]) if len(found) > limit else None)

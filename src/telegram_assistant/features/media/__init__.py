@@ -1,0 +1,1 @@
+"""Files of posts: showing them, thumbnails, and upkeep of the store."""

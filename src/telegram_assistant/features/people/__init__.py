@@ -1,0 +1,1 @@
+"""People: logins, passwords and members of a tenant."""

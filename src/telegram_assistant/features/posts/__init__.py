@@ -1,0 +1,1 @@
+"""Posts, and what channels changed in them after publishing."""

@@ -1,0 +1,1 @@
+"""Receivers: adding and confirming them, and sending alerts and digests to them."""

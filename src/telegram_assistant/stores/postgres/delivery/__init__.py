@@ -1,1 +1,0 @@
-"""Delivery: the outbox, notices, dead letters, periodic jobs and rebuilds."""

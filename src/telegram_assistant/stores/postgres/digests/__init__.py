@@ -1,0 +1,1 @@
+"""Digests of people, and their interests."""

@@ -1,0 +1,1 @@
+"""Running an installation: processes, periodic jobs, partitions and checks of the server."""

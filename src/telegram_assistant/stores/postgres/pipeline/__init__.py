@@ -1,0 +1,1 @@
+"""The pipeline: outbox, notices, dead letters, rebuilds and counts per stage."""

@@ -1,0 +1,1 @@
+"""Receivers of alerts and digests, their deliveries, and the addresses of feeds."""

@@ -1,0 +1,1 @@
+"""Pages about Telegram accounts and the first setup."""

@@ -1,0 +1,92 @@
+"""Digests: the newest one, earlier ones, when and where they come, and one right now."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from starlette.responses import Response
+
+from telegram_assistant.domain.digests.digest import StoredDigest
+from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.errors import Missing
+from telegram_assistant.features.digests import digests
+from telegram_assistant.features.receivers import rss_feeds as feeds
+from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddress, FeedKind
+from telegram_assistant.web.views import NOTHING_HERE, Content, TenantView, go, uuid_of
+
+SHOWN = 30
+OFFERED_TIMES = 3
+USUAL_TIMES = ("08:00",)
+"""Offered to who has chosen nothing yet."""
+
+
+async def show(view: TenantView) -> Content:
+    """The newest digest, opened."""
+    kept = await view.own.digests.newest(limit=SHOWN)
+    newest = await digests.open_digest(kept[0].digest_id, digests=view.own.digests) if kept else None
+    return await _shown(view, newest, kept[1:])
+
+
+async def show_one(view: TenantView) -> Content:
+    found = await digests.open_digest(uuid_of(view.request.path_params["digest"]), digests=view.own.digests)
+    return await _shown(view, found)
+
+
+async def _shown(view: TenantView, kept: StoredDigest | None, others: Sequence[StoredDigest] = ()) -> Content:
+    left_out = Counter(kept.digest.checks.reasons) if kept else {}
+    return {"kept": kept, "others": others, "left_out": left_out, "plan": await view.own.digests.plan()}
+
+
+async def show_plan(view: TenantView) -> Content:
+    plan = await view.own.digests.plan()
+    times = [one.strftime("%H:%M") for one in plan.times]
+    return {
+        "plan": plan,
+        "times": [*times, *[""] * max(0, OFFERED_TIMES - len(times))],
+        "usual_times": USUAL_TIMES,
+        "lengths": tuple(DigestLength),
+        "weekdays": sorted(EVERY_DAY),
+        "receivers": await view.stores.receivers.all(),
+        "feeds": await _own_feeds(view),
+        "feed_address": None,
+    }
+
+
+async def set_plan(view: TenantView) -> Response:
+    """Who may not choose the receivers of watches may not choose those of digests either, and keeps what was chosen."""
+    times, weekdays, receivers = ([str(one) for one in view.form.getlist(name)] for name in ("time", "weekday", "receiver"))
+    chosen = [uuid_of(one) for one in receivers] if KeyScope.WRITE in view.membership.scopes else None
+    await digests.set_plan(times, weekdays, view.text("length"), zone=view.zone.key, stores=view.stores, digests=view.own.digests, receivers=chosen)
+    view.note(receivers=len(chosen or ()))
+    return go(view.url("/digest"))
+
+
+async def create_feed(view: TenantView) -> Content:
+    created = await feeds.create_feed(
+        FeedKind.DIGEST,
+        feeds.OWN_DIGESTS,
+        stores=view.stores,
+        created_by=view.person.name,
+        user_id=view.person.user_id,
+        language=view.language.value,
+    )
+    base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
+    return {**await show_plan(view), "feed_address": f"{base}/feeds/{created.token}"}
+
+
+async def revoke_feed(view: TenantView) -> Response:
+    address = uuid_of(view.request.path_params["address"])
+    if address not in {one.address_id for one in await _own_feeds(view)}:
+        raise Missing(NOTHING_HERE)
+    await feeds.revoke_feed(address, stores=view.stores)
+    return go(view.url("/digest/plan"))
+
+
+async def _own_feeds(view: TenantView) -> tuple[FeedAddress, ...]:
+    return tuple(one for one in await view.stores.feed_addresses.all() if one.user_id == view.person.user_id)
+
+
+async def make(view: TenantView) -> Response:
+    tenant_id, user_id = view.membership.tenant_id, view.person.user_id
+    await digests.make_digest(tenant_id, user_id, view.now, stores=view.stores, own=view.own, now=view.now, language=view.language)
+    return go(view.url("/digest"))

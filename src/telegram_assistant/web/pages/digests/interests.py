@@ -1,0 +1,58 @@
+"""What interests a person: a list to read and edit."""
+
+from starlette.responses import Response
+
+from telegram_assistant.domain.digests.interests import ABOUT_STORIES, MAX_WEIGHT, OWN_WEIGHT, Feedback
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.digests import interests
+from telegram_assistant.reasons import Reason
+from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, own_path
+
+WEIGHTS = (-MAX_WEIGHT, -OWN_WEIGHT, 0.5, OWN_WEIGHT, 2.0, MAX_WEIGHT)
+"""What the page offers: never, less, a little, more, much more, always first."""
+
+
+async def show(view: TenantView) -> Content:
+    known, said = await interests.all_of(view.own.interests)
+    return {
+        "interests": known,
+        "opinions": [one for one in said if one.feedback is not Feedback.MUTED],
+        "muted": [one for one in said if one.feedback is Feedback.MUTED],
+        "weights": WEIGHTS,
+    }
+
+
+async def write_down(view: TenantView) -> Response:
+    await interests.write_down(view.text("topic"), interests=view.own.interests, weight=_weight(view))
+    return go(view.url("/interests"))
+
+
+async def remove(view: TenantView) -> Response:
+    await interests.remove(view.text("topic"), interests=view.own.interests)
+    return go(view.url("/interests"))
+
+
+async def reset(view: TenantView) -> Response:
+    await view.own.interests.reset()
+    return go(view.url("/interests"))
+
+
+async def say(view: TenantView) -> Response:
+    """What a person says about a story, or takes back; then where they were."""
+    try:
+        feedback, post_id = Feedback(view.text("feedback")), PostId.parse(view.text("story"))
+    except ValueError as error:
+        raise Rejected(DAMAGED) from error
+    if feedback not in ABOUT_STORIES:
+        raise Rejected(DAMAGED)
+    change = interests.take_back if view.text("do") == "undo" else interests.say
+    await change(post_id, feedback, stores=view.stores, interests=view.own.interests)
+    return go(own_path(view.text("back"), view.url("/interests")))
+
+
+def _weight(view: TenantView) -> float:
+    try:
+        return float(view.text("weight") or OWN_WEIGHT)
+    except ValueError as error:
+        raise Rejected(Reason("choice_unknown", "choose one of the values that the page offers")) from error

@@ -1,0 +1,1 @@
+"""The feed, and the stream of counts for open pages."""

@@ -1,0 +1,40 @@
+"""The stream of counts for an open page."""
+
+from functools import partial
+
+from starlette.responses import Response
+
+from telegram_assistant.stores.postgres.feed.person_feed import MAX_NEW, ReadingScope
+from telegram_assistant.translation import translator
+from telegram_assistant.web.live import LiveHub, live_counts, stream
+from telegram_assistant.web.rendering import DOMAIN
+from telegram_assistant.web.views import TenantView, moment_of
+
+
+async def listen(hub: LiveHub, view: TenantView) -> Response:
+    since, scope = moment_of(view.query("since")), ReadingScope(folder=view.query("folder") or None)
+
+    async def count() -> str:
+        number = await view.own.reading.count_new(scope, since=since)
+        return _sentence(number, view)
+
+    async def is_valid() -> bool:
+        found = await view.app.api.people.session(view.token)
+        return found is not None and view.membership.tenant in {one.tenant for one in found.memberships}
+
+    ask_state = partial(_state, view)
+    tenant_id, user_id = view.membership.tenant_id, view.person.user_id
+    return stream(live_counts(hub, tenant_id, user_id, ask_state=ask_state, count=count, is_valid=is_valid))
+
+
+async def _state(view: TenantView) -> int:
+    return await view.stores.followed.newest_state()
+
+
+def _sentence(number: int, view: TenantView) -> str:
+    if not number:
+        return ""
+    words = translator(view.language.value, DOMAIN)
+    if number >= MAX_NEW:
+        return words.gettext("more than %(number)s new posts") % {"number": MAX_NEW}
+    return words.ngettext("%(number)s new post", "%(number)s new posts", number) % {"number": number}

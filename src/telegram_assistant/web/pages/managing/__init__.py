@@ -1,1 +1,0 @@
-"""Pages that owners manage a tenant with: setup, accounts, AI and cost, members, keys, audit log."""

@@ -1,1 +1,0 @@
-"""Pages of the operator: what the installation does, dead letters, tenants."""

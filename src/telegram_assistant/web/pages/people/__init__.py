@@ -1,0 +1,1 @@
+"""Pages about people: login, profile and members of a tenant."""

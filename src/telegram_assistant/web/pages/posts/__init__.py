@@ -1,0 +1,1 @@
+"""Pages about posts and their changes."""

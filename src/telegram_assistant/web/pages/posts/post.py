@@ -1,0 +1,58 @@
+"""One post: text, files, versions, counts over time, who forwarded it, linked pages, and what was understood."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.features.feed import person_feed as reading
+from telegram_assistant.features.posts.posts import post_in_full, versions_of
+from telegram_assistant.stores.postgres.feed.choices import Mutes
+from telegram_assistant.stores.postgres.posts.post_details import CountsSeen
+from telegram_assistant.web.views import Content, TenantView
+
+MIN_POINTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPoint:
+    """A place on a chart, in percent of its width and height."""
+
+    x: float
+    y: float
+    at: datetime
+    value: int
+
+
+async def show(view: TenantView) -> Content:
+    post_id = view.post_id()
+    full = await post_in_full(post_id, stores=view.stores)
+    album = [PostId(post_id.channel_id, one) for one in full.detail.album] or [post_id]
+    entries = reading.entries_of(await view.own.reading.some(album), Mutes())
+    return {
+        "full": full,
+        "entry": entries[0],
+        "versions": await versions_of(post_id, stores=view.stores) if full.detail.earlier_versions else (),
+        "views": _points(full.detail.counts),
+        "spread": _spread([one.posted_at for one in full.detail.forwarded_by if one.posted_at is not None]),
+    }
+
+
+def _points(counts: Sequence[CountsSeen]) -> tuple[ChartPoint, ...]:
+    """Views over time, for a line."""
+    seen = [(one.seen_at, one.views) for one in counts if one.views is not None]
+    return _chart(seen) if len(seen) >= MIN_POINTS else ()
+
+
+def _spread(moments: Sequence[datetime]) -> tuple[ChartPoint, ...]:
+    """Forwards over time, each one counted on top of those before it."""
+    return _chart([(moment, number) for number, moment in enumerate(sorted(moments), start=1)]) if len(moments) >= MIN_POINTS else ()
+
+
+def _chart(values: Sequence[tuple[datetime, int]]) -> tuple[ChartPoint, ...]:
+    first, last = values[0][0], values[-1][0]
+    span = (last - first).total_seconds() or 1.0
+    highest = max(value for _, value in values) or 1
+    return tuple(
+        ChartPoint(round(100 * (at - first).total_seconds() / span, 2), round(100 - 100 * value / highest, 2), at, value) for at, value in values
+    )

@@ -1,1 +1,0 @@
-"""Pages that people read: feed, posts, search, changes, tags, forwards, files."""

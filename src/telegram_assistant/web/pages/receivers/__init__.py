@@ -1,0 +1,1 @@
+"""Pages about receivers, subscriptions by mail, and feeds as files."""

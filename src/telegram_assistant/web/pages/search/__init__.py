@@ -1,0 +1,1 @@
+"""Search, and the list of destinations behind ⌘K."""

@@ -1,0 +1,1 @@
+"""Pages about stories: Today, a story, trends."""

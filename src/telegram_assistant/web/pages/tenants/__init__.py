@@ -1,0 +1,1 @@
+"""Pages about tenants, API keys and the audit log."""

@@ -1,0 +1,1 @@
+"""Pages about AI, its cost, and tags."""

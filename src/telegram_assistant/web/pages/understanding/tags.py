@@ -1,0 +1,23 @@
+"""Tags: the most used ones, and the posts with one."""
+
+from telegram_assistant.features.feed import person_feed as reading
+from telegram_assistant.features.understanding.tags import MAX_WINDOW, find_by_tag, recently_used
+from telegram_assistant.stores.postgres.feed.choices import Mutes
+from telegram_assistant.web.cursors import read_cursor, write_cursor
+from telegram_assistant.web.views import Content, TenantView
+
+SHOWN = 80
+PAGE = 30
+
+
+async def show(view: TenantView) -> Content:
+    used = await recently_used(view.membership.tenant_id, recent=view.app.recent_tags, stores=view.stores, now=view.now, limit=SHOWN)
+    return {"used": used, "most": max((one.posts for one in used), default=1)}
+
+
+async def show_posts(view: TenantView) -> Content:
+    name = view.request.path_params["tag"]
+    after = read_cursor(view.query("after"))
+    tagged = await find_by_tag(name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after)
+    posts = await view.own.reading.some(tagged.posts)
+    return {"tag": name, "entries": reading.entries_of(posts, Mutes()), "next": write_cursor(tagged.next) if tagged.next else None}

@@ -89,7 +89,7 @@ test: install  ## all tests, in parallel, on the real servers
 .PHONY: journeys
 journeys: install  ## the journeys through the pages: both languages, both screens, both themes; the first run also with ingest killed at each step
 	scripts/servers up postgres redis
-	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_every_page.py tests/web/*journey*.py tests/web/test_hostile_pages.py tests/journeys/test_first_run.py
+	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_pages_in_browser.py tests/web/*journey*.py tests/web/*/*journey*.py tests/web/test_pages_hostile_posts.py tests/journeys/test_first_run.py
 
 .PHONY: screenshots
 screenshots: install  ## a picture of every page of the demo, in both languages, screens and themes, under .servers/screenshots

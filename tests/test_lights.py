@@ -175,7 +175,7 @@ async def flooded(installation: Installation) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def full_disk(installation: Installation) -> AsyncIterator[None]:
-    """Only where DATABASE_DATA_DIR looks. `tests/journeys/test_shortages.py` fills the disk of PostgreSQL itself."""
+    """Only where DATABASE_DATA_DIR looks. `tests/chaos/test_shortages.py` fills the disk of PostgreSQL itself."""
     with small_disk(Path(installation.environ["DATABASE_DATA_DIR"]), megabytes=16) as disk:
         disk.fill()
         yield

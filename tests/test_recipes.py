@@ -171,20 +171,20 @@ NEW_LINES = [
 GUARDS = {
     "tests/test_settings.py::test_every_variable_has_a_test_that_turns_it",
     "tests/stores/postgres/test_schema_diagram.py::test_the_schema_page_shows_a_freshly_migrated_database",
-    "tests/stores/postgres/test_isolation.py::test_every_method_of_a_tenant_store_has_its_isolation_test",
+    "tests/stores/postgres/test_stores_isolation.py::test_every_method_of_a_tenant_store_has_its_isolation_test",
     "tests/api/test_tenancy.py::test_every_endpoint_has_its_case",
-    "tests/web/test_tenancy.py::test_every_page_has_its_case",
-    "tests/web/test_languages.py::test_every_text_has_its_russian_with_all_plural_forms",
+    "tests/web/test_pages_tenancy.py::test_every_page_has_its_case",
+    "tests/web/test_pages_languages.py::test_every_text_has_its_russian_with_all_plural_forms",
     "tests/events/test_events.py::test_an_event_is_written_as_the_golden_file_of_its_version_says[posts.noted]",
-    "tests/cli/test_json.py::test_every_command_that_prints_data_has_the_option",
+    "tests/cli/test_output_json.py::test_every_command_that_prints_data_has_the_option",
     "tests/test_translation.py::test_the_catalogue_holds_the_reasons_of_the_source",
 }
 """What fails until the rest of the recipe is done."""
 MORE_TESTS = (
     "tests/test_translation.py::test_every_reason_is_translated_with_the_same_parameters",
     "tests/test_notes.py",
-    "tests/stores/postgres/test_isolation.py::test_the_catalogue_has_nothing_to_complain_about",
-    "tests/stores/postgres/test_isolation.py::test_every_store_method_shows_each_tenant_its_own_channels[notes.all]",
+    "tests/stores/postgres/test_stores_isolation.py::test_the_catalogue_has_nothing_to_complain_about",
+    "tests/stores/postgres/test_stores_isolation.py::test_every_store_method_shows_each_tenant_its_own_channels[notes.all]",
 )
 CASE = """async def _notes(stores: TenantStores, world: World) -> set[ChannelId]:
     for channel_id in await _feed_newest(stores, world):
@@ -200,7 +200,7 @@ TESTED_LINES = [
     ("tests/stores/postgres/cases.py", '    "feed.newest"', '    "notes.write": _notes,\n    "notes.all": _notes,\n'),
     ("tests/api/cases.py", '    "list_channels": Case()', '    "list_notes": Case(),\n'),
     ("tests/web/cases.py", '    "members.show"', '    "notes.show": PageCase(lambda _: "/notes", status=404),\n'),
-    ("tests/cli/test_json.py", '    "keys list"', '    "notes": "list_notes",\n'),
+    ("tests/cli/test_output_json.py", '    "keys list"', '    "notes": "list_notes",\n'),
     ("testkit/schema_diagram.py", '        "quotas",', '        "notes",\n'),
     (f"{PACKAGE}/translations/ru/LC_MESSAGES/reasons.po", "#. dead_letter_unknown", NEW_REASON),
     (f"{PACKAGE}/translations/ru/LC_MESSAGES/messages.po", "#: pages/reading/live.py", NEW_MESSAGE),

@@ -10,7 +10,7 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
 from testkit.factories import make_channel, make_subscription
 from testkit.graphs import land, make_linked
-from tests.cli.test_channels import connected
+from tests.cli.channels.test_channels import connected
 
 NOW = datetime.now(UTC)
 URL = "https://page.example/story"

@@ -10,7 +10,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from testkit.factories import make_page, make_post, make_subscription
-from tests.cli.test_channels import connected, known_channel, named_tenant
+from tests.cli.channels.test_channels import connected, known_channel, named_tenant
 
 
 def test_a_watch_is_previewed_added_seen_paused_and_removed(runner: CliRunner, database: dict[str, str]) -> None:

@@ -29,7 +29,7 @@ STARTED_HERE = ("scripts/servers up", "eval ", "tga-sim demo", "tga run")
 OPERATOR_KEY = "9f86d081884c7d659a2feaa0c55ad015"
 WITHOUT_CONTAINERS = {row.without for row in ROWS} - {"tga run"}
 WITH_CONTAINERS = {row.with_containers for row in ROWS if row.with_containers.startswith(("docker compose exec", "docker compose logs"))}
-"""Of commands of `tga`, tests/deploy/test_operators_commands.py knows that they are those without containers."""
+"""Of commands of `tga`, tests/deploy/test_commands_in_compose.py knows that they are those without containers."""
 DOCKER = """
 docker() {  # stands in for Docker: the same command beside the servers and processes of this test
   shift; local action=$1; shift; [ "$1" != -T ] || shift
@@ -132,7 +132,7 @@ def test_each_line_for_operators_works_without_containers(shell: Shell, line: st
 
 @pytest.mark.parametrize("line", sorted(WITH_CONTAINERS))
 def test_each_line_for_operators_means_the_same_with_containers(shell: Shell, line: str) -> None:
-    """Docker is stood in for; tests/deploy/test_operators_commands.py compares what the line names with compose.yaml."""
+    """Docker is stood in for; tests/deploy/test_commands_in_compose.py compares what the line names with compose.yaml."""
     assert shell.must(line) or "--scan" in line
 
 

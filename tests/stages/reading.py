@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import fresh_number, make_channel, make_page, make_post
 from testkit.web import OUTSIDE, Web, answer, small_web
-from tests.pages.test_extraction import NEWS
+from tests.crawling.test_extraction import NEWS
 
 MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
 

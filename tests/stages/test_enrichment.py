@@ -19,7 +19,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import make_subscription, make_tenant
 from testkit.web import answer, hang, redirect
 from tests.conftest import Admin
-from tests.pages.test_extraction import NEWS
+from tests.crawling.test_extraction import NEWS
 from tests.stages.reading import Reading, post_with, reading_posts, wanted
 
 

@@ -19,7 +19,7 @@ from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoi
 from testkit.factories import make_deleted, make_page, make_post
 from testkit.provider_server import Asked, FakeServer, saying
 from tests.ai.conftest import Opened
-from tests.ai.test_hostile_posts import HOSTILE, STRANGE
+from tests.ai.test_prompting_hostile_posts import HOSTILE, STRANGE
 from tests.conftest import Admin
 from tests.stages.tagged import follow, land, rows, seen_by, tag
 

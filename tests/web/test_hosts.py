@@ -8,7 +8,7 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings, read_settings
 from testkit.web_clients import Browser, browser_of
-from tests.web.test_languages import english_in
+from tests.web.test_pages_languages import english_in
 
 PASSWORD = "correct horse battery"
 FOREIGN = [

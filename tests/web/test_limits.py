@@ -31,7 +31,7 @@ from testkit.factories import make_tenant
 from testkit.web_clients import Browser, browser_of, member_browser, served_web
 from tests.conftest import Admin
 from tests.web.browsing import log_in
-from tests.web.test_feed import followed
+from tests.web.feed.test_feed import followed
 
 FEW = 3
 """Pages at once; another one becomes free after four seconds."""

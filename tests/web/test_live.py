@@ -20,7 +20,7 @@ from telegram_assistant.web.live import MAX_STREAMS, MAX_STREAMS_PER_PERSON, MAX
 from testkit.factories import make_page, make_post
 from testkit.web_clients import Browser, begin_session, browser_of, member_browser, served_web
 from tests.conftest import Admin
-from tests.web.test_feed import followed, read
+from tests.web.feed.test_feed import followed, read
 
 SOON_SECONDS = 30
 """5 s are promised; a busy machine gets more."""

@@ -27,7 +27,7 @@ from telegram_assistant.web.access.login_limits import (
 from telegram_assistant.web.cookies import SESSION
 from testkit.engines import free_port
 from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
-from tests.web.test_people import PASSWORD, person_with_password
+from tests.web.people.test_people import PASSWORD, person_with_password
 
 TOO_MANY = "Too many attempts"
 

@@ -16,8 +16,8 @@ from telegram_assistant.web.site import OF_PERSON, OF_TENANT, OPEN
 from testkit.factories import make_page, make_post
 from testkit.web_clients import ADDRESS, Browser, browser_of, member_browser
 from tests.conftest import Admin
-from tests.web.test_feed import followed
-from tests.web.test_people import person_with_password
+from tests.web.feed.test_feed import followed
+from tests.web.people.test_people import person_with_password
 
 CLOSED: tuple[AnyRoute, ...] = (*OF_PERSON, *OF_TENANT)
 READING = [

@@ -1,0 +1,38 @@
+"""`tga changes`."""
+
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+from typer.testing import CliRunner
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli import app
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from testkit.factories import follow_long_ago, make_deleted, make_page, make_post
+from tests.cli.channels.test_channels import connected, known_channel, named_tenant
+
+
+def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:
+    name, tenant = known_channel(database), named_tenant(database)
+    now = datetime.now(UTC)
+
+    async def live(assembled: App) -> None:
+        channel_id, known = ChannelId(int(name.removeprefix("name"))), await assembled.system.tenants.ensure(tenant)
+        admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
+        await follow_long_ago(assembled.system, admin, known.tenant_id, channel_id)
+        await admin.close()
+        for text, at in (("Погибли 12 человек", now - timedelta(hours=2)), ("Погибли 15 человек", now - timedelta(hours=1))):
+            post = make_post(channel_id=channel_id, text=text, posted_at=now - timedelta(hours=2), edited_at=at)
+            await assembled.system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
+        await make_deleted(assembled.system, channel_id, at=now)
+
+    connected(database, live)
+    shown = runner.invoke(app, ["changes", "--tenant", tenant]).stdout
+    assert "Погибли [-12-]{+15+} человек" in shown
+    assert "[-12-]{+15+}" in runner.invoke(app, ["changes", "--tenant", tenant], env={"NO_COLOR": "1"}).stdout
+    assert shown.index("deleted") < shown.index("edited")
+    assert f"https://t.me/{name}/1" in shown
+    only = runner.invoke(app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]).stdout
+    assert "deleted" not in only
+    assert "No edits or deletions" in runner.invoke(app, ["changes", "--tenant", tenant, "--days", "0"]).stdout

@@ -59,7 +59,7 @@ class Notes:
             return tuple(row["text"] for row in await connection.fetch("SELECT text FROM notes ORDER BY text"))
 ''',
     # an endpoint
-    f"{PACKAGE}/features/notes.py": '''"""Notes of a tenant."""
+    f"{PACKAGE}/features/tenants/notes.py": '''"""Notes of a tenant."""
 
 from telegram_assistant.errors import Missing
 from telegram_assistant.reasons import Reason
@@ -73,13 +73,13 @@ async def list_notes(*, stores: TenantStores) -> tuple[str, ...]:
         raise Missing(Reason("notes_missing", "you have written no notes"))
     return notes
 ''',
-    f"{PACKAGE}/api/endpoints/notes.py": '''"""Notes."""
+    f"{PACKAGE}/api/endpoints/tenants/notes.py": '''"""Notes."""
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features import notes
+from telegram_assistant.features.tenants import notes
 
 area = Area("Notes", "Your notes.")
 
@@ -96,9 +96,9 @@ async def list_notes(context: Context) -> NotesResponse:
     return NotesResponse(items=list(await notes.list_notes(stores=context.stores)))
 ''',
     # a page
-    f"{PACKAGE}/web/pages/reading/notes.py": '''"""Notes of a tenant."""
+    f"{PACKAGE}/web/pages/tenants/notes.py": '''"""Notes of a tenant."""
 
-from telegram_assistant.features.notes import list_notes
+from telegram_assistant.features.tenants.notes import list_notes
 from telegram_assistant.web.views import Content, TenantView
 
 
@@ -116,13 +116,13 @@ async def show(view: TenantView) -> Content:
     # a prompt
     f"{PACKAGE}/ai/prompts/notes.md": "version: 1\n---\nSum up these notes in {language}.\n",
     # a command
-    f"{PACKAGE}/cli/commands/notes.py": '''"""`tga notes`: a tenant's notes."""
+    f"{PACKAGE}/cli/commands/tenants/notes.py": '''"""`tga notes`: a tenant's notes."""
 
 from typing import Annotated
 
 import typer
 
-from telegram_assistant.api.endpoints.notes import list_notes
+from telegram_assistant.api.endpoints.tenants.notes import list_notes
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.output import AsJson
 
@@ -149,10 +149,14 @@ NEW_LINES = [
     (f"{PACKAGE}/stores/postgres/stores.py", "    post_details: PostDetails", "    notes: Notes\n"),
     (f"{PACKAGE}/stores/postgres/stores.py", "        post_details=PostDetails(transactions)", "        notes=Notes(transactions),\n"),
     # an endpoint
-    (f"{PACKAGE}/api/site.py", "    posts,", "    notes,\n"),
+    (
+        f"{PACKAGE}/api/site.py",
+        "from telegram_assistant.api.endpoints.understanding",
+        "from telegram_assistant.api.endpoints.tenants import notes\n",
+    ),
     (f"{PACKAGE}/api/site.py", "    posts.area,", "    notes.area,\n"),
     # a page
-    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.stories import notes\n"),
+    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.tenants import notes\n"),
     (f"{PACKAGE}/web/site.py", '    Page("/members"', '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n'),
     # a periodic job
     (f"{PACKAGE}/jobs.py", "PERIODIC = (", 'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n'),
@@ -166,7 +170,7 @@ NEW_LINES = [
     (f"{PACKAGE}/events/__init__.py", "    PostParsed,", "    PostNoted,\n"),
     (f"{PACKAGE}/events/__init__.py", '    "PostParsed",', '    "PostNoted",\n'),
     # a command
-    (f"{PACKAGE}/cli/__init__.py", '    "keys": Lazy', '    "notes": Lazy("commands.notes:notes", "List notes."),\n'),
+    (f"{PACKAGE}/cli/__init__.py", '    "keys": Lazy', '    "notes": Lazy("commands.tenants.notes:notes", "List notes."),\n'),
 ]
 GUARDS = {
     "tests/test_settings.py::test_every_variable_has_a_test_that_turns_it",
@@ -193,7 +197,7 @@ CASE = """async def _notes(stores: TenantStores, world: World) -> set[ChannelId]
 
 
 """
-NEW_REASON = '#. notes_missing\n#: features/notes.py\nmsgid "you have written no notes"\nmsgstr "вы не написали ни одной заметки"\n\n'
+NEW_REASON = '#. notes_missing\n#: features/tenants/notes.py\nmsgid "you have written no notes"\nmsgstr "вы не написали ни одной заметки"\n\n'
 NEW_MESSAGE = '#: templates/notes.html\nmsgid "Notes of the day"\nmsgstr "Заметки дня"\n\n'
 TESTED_LINES = [
     ("tests/stores/postgres/cases.py", "METHODS: dict", CASE),
@@ -202,8 +206,8 @@ TESTED_LINES = [
     ("tests/web/cases.py", '    "members.show"', '    "notes.show": PageCase(lambda _: "/notes", status=404),\n'),
     ("tests/cli/test_output_json.py", '    "keys list"', '    "notes": "list_notes",\n'),
     ("testkit/schema_diagram.py", '        "quotas",', '        "notes",\n'),
-    (f"{PACKAGE}/translations/ru/LC_MESSAGES/reasons.po", "#. dead_letter_unknown", NEW_REASON),
-    (f"{PACKAGE}/translations/ru/LC_MESSAGES/messages.po", "#: pages/reading/live.py", NEW_MESSAGE),
+    (f"{PACKAGE}/translations/ru/LC_MESSAGES/reasons.po", "#. budget_out_of_range", NEW_REASON),
+    (f"{PACKAGE}/translations/ru/LC_MESSAGES/messages.po", "#: pages/feed/live.py", NEW_MESSAGE),
 ]
 TESTED_FILES = {
     "tests/events/golden/posts.noted.v1.json": None,

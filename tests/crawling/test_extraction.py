@@ -133,7 +133,7 @@ async def test_a_reader_knows_no_secrets(readers: Readers) -> None:
 
 def environments_of_readers() -> list[bytes]:
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii").split()
-    readers = [pid for pid in children if b"pages.extraction" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    readers = [pid for pid in children if b"crawling.extraction" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return [Path(f"/proc/{pid}/environ").read_bytes() for pid in readers]
 
 

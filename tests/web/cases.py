@@ -108,7 +108,7 @@ CASES: dict[str, PageCase] = {
     "live.listen": PageCase(lambda _: "/live?since=wrong", status=422),
     "destinations.show": PageCase(lambda _: "/go?q=a"),
     "destinations.find": PageCase(lambda _: "/go/found?q=a"),
-    "spread.show": PageCase(lambda one: f"/spread/{one.only_a[0]}", lambda _: f"/spread/{ONLY_B[0]}", foreign_status=200),
+    "graph.show": PageCase(lambda one: f"/spread/{one.only_a[0]}", lambda _: f"/spread/{ONLY_B[0]}", foreign_status=200),
     "channels.show": PageCase(lambda _: "/channels?order=posts", lambda _: "/channels?q=belongs_to_b", foreign_status=200),
     "channels.export": PageCase(lambda _: "/channels/export/opml", lambda _: "/channels/export/txt", foreign_status=200),
     "channels.change": PageCase(lambda _: "/channels/change", status=303, form=lambda _: {"channel": str(ONLY_B[0]), "priority": "low"}),

@@ -16,15 +16,13 @@ from telegram_assistant.api.authentication import Authenticator
 from telegram_assistant.api.docs_page import render_docs
 from telegram_assistant.api.endpoints import accounts, ask, feed, graph, receivers, search
 from telegram_assistant.api.endpoints.channels import channel_health, channel_requests, channels, coverage
-from telegram_assistant.api.endpoints.digests import digests as digest
-from telegram_assistant.api.endpoints.digests import interests
+from telegram_assistant.api.endpoints.digests import digests, interests
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
 from telegram_assistant.api.endpoints.people import me, members
 from telegram_assistant.api.endpoints.posts import changes, posts
 from telegram_assistant.api.endpoints.stories import stories, summaries, trends
 from telegram_assistant.api.endpoints.tenants import audit, keys, tenants
-from telegram_assistant.api.endpoints.understanding import ai_policies as understanding
-from telegram_assistant.api.endpoints.understanding import spending, tags
+from telegram_assistant.api.endpoints.understanding import ai_policies, spending, tags
 from telegram_assistant.api.endpoints.watches import alerts, watches
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
@@ -45,7 +43,7 @@ AREAS = (
     search.area,
     ask.area,
     graph.area,
-    digest.area,
+    digests.area,
     interests.area,
     trends.area,
     changes.area,
@@ -53,7 +51,7 @@ AREAS = (
     alerts.area,
     receivers.area,
     tags.area,
-    understanding.area,
+    ai_policies.area,
     spending.area,
     accounts.area,
     keys.area,

@@ -23,8 +23,7 @@ from telegram_assistant.web.limits import RouteKind
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
-from telegram_assistant.web.pages import ask, media
-from telegram_assistant.web.pages import graph as spread
+from telegram_assistant.web.pages import ask, graph, media
 from telegram_assistant.web.pages.accounts import accounts, setup
 from telegram_assistant.web.pages.channels import adding, channel, channels
 from telegram_assistant.web.pages.digests import digests, interests
@@ -142,7 +141,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page(THUMBNAIL_PATH, media.show, "", queries=2, needs=KeyScope.READ, kind=RouteKind.MEDIA),
     Page("/go", destinations.show, "destinations.html", queries=4, needs=KeyScope.READ),
     Page("/go/found", destinations.find, "destinations_found.html", queries=4, needs=KeyScope.READ),
-    Page("/spread/{channel:int}", spread.show, "spread.html", queries=6, needs=KeyScope.READ),
+    Page("/spread/{channel:int}", graph.show, "spread.html", queries=6, needs=KeyScope.READ),
     Page("/channels", channels.show, "channels.html", queries=4, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page("/channels/export/{kind}", channels.export, "", queries=2, needs=KeyScope.READ),
     Action("/channels/change", channels.change, needs=KeyScope.WRITE, audited="change_channels"),

@@ -13,8 +13,7 @@ from telegram_assistant.api.schemas import Moment, RequestModel, ResponseModel, 
 from telegram_assistant.domain.receivers.delivery import AlertReceiver, ReceiverKind
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.watches.watch import MAX_NAME_LETTERS
-from telegram_assistant.features.receivers import receivers
-from telegram_assistant.features.receivers import rss_feeds as feeds
+from telegram_assistant.features.receivers import receivers, rss_feeds
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddress, FeedKind
 
 area = Area("Receivers", "Where alerts and digests go: signed webhooks, e-mail addresses, and secret addresses of RSS, Atom and JSON feeds.")
@@ -265,7 +264,7 @@ async def list_feed_addresses(context: Context) -> FeedAddressesResponse:
 async def create_feed_address(context: Context, body: FeedRequest) -> CreatedFeedResponse:
     """Make a secret address of a feed, which works without a login until it is revoked."""
     context.note(kind=body.kind, subject=body.subject)
-    created = await feeds.create_feed(
+    created = await rss_feeds.create_feed(
         body.kind,
         body.subject,
         stores=context.stores,
@@ -279,7 +278,7 @@ async def create_feed_address(context: Context, body: FeedRequest) -> CreatedFee
 @area.delete("/feed-addresses/{address_id}", scope=KeyScope.WRITE)
 async def revoke_feed_address(context: Context, address_id: AddressId) -> None:
     """Revoke a feed address. It stops working at once."""
-    await feeds.revoke_feed(address_id, stores=context.stores)
+    await rss_feeds.revoke_feed(address_id, stores=context.stores)
 
 
 async def _create(context: Context, kind: ReceiverKind, name: str, address: str, language: str) -> receivers.CreatedReceiver:

@@ -11,7 +11,7 @@ from telegram_assistant.features.channels.activity import channel_with_activity
 from telegram_assistant.features.channels.channels import change_followed, unfollow
 from telegram_assistant.features.channels.coverage import least_fill_time
 from telegram_assistant.features.channels.polling import poll_own
-from telegram_assistant.features.feed import person_feed as reading
+from telegram_assistant.features.feed import person_feed
 from telegram_assistant.features.graph import GraphScope, SimilarChannels, similar_channels, who_forwards
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.feed.person_feed import ReadingScope
@@ -33,7 +33,7 @@ async def show(view: TenantView) -> Content:
         view.own.reading.surroundings(),
         who_forwards(scope, channel_id=channel_id, limit=FORWARDS),
         _similar(scope, channel_id),
-        reading.read_feed(newest, order=FeedOrder.NEWEST, own=view.own, mutes=Mutes(), limit=NEWEST_POSTS),
+        person_feed.read_feed(newest, order=FeedOrder.NEWEST, own=view.own, mutes=Mutes(), limit=NEWEST_POSTS),
     )
     content = {**CHOICES, "full": full, "folders": around.folders, "asked": view.query("asked") == "yes", "changed": view.query("changed") == "yes"}
     if full.activity is None:

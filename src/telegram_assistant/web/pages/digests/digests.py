@@ -10,7 +10,7 @@ from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests import digests
-from telegram_assistant.features.receivers import rss_feeds as feeds
+from telegram_assistant.features.receivers import rss_feeds
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddress, FeedKind
 from telegram_assistant.web.views import NOTHING_HERE, Content, TenantView, go, uuid_of
 
@@ -62,9 +62,9 @@ async def set_plan(view: TenantView) -> Response:
 
 
 async def create_feed(view: TenantView) -> Content:
-    created = await feeds.create_feed(
+    created = await rss_feeds.create_feed(
         FeedKind.DIGEST,
-        feeds.OWN_DIGESTS,
+        rss_feeds.OWN_DIGESTS,
         stores=view.stores,
         created_by=view.person.name,
         user_id=view.person.user_id,
@@ -78,7 +78,7 @@ async def revoke_feed(view: TenantView) -> Response:
     address = uuid_of(view.request.path_params["address"])
     if address not in {one.address_id for one in await _own_feeds(view)}:
         raise Missing(NOTHING_HERE)
-    await feeds.revoke_feed(address, stores=view.stores)
+    await rss_feeds.revoke_feed(address, stores=view.stores)
     return go(view.url("/digest/plan"))
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.people.person import FeedOrder
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.feed import person_feed as reading
+from telegram_assistant.features.feed import person_feed
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.feed.person_feed import ReadingScope
 from telegram_assistant.web.cursors import read_cursor, write_cursor
@@ -23,9 +23,9 @@ async def show(view: TenantView) -> Content:
     after = read_cursor(view.query("after"))
     visit, around = await asyncio.gather(view.own.choices.visit(view.now), view.own.reading.surroundings())
     if order is FeedOrder.OLDEST:
-        page = await reading.oldest_unread(scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=PAGE, after=after)
+        page = await person_feed.oldest_unread(scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=PAGE, after=after)
     else:
-        page = await reading.read_feed(scope, order=order, own=view.own, mutes=visit.mutes, limit=PAGE, after=after)
+        page = await person_feed.read_feed(scope, order=order, own=view.own, mutes=visit.mutes, limit=PAGE, after=after)
     return {
         "page": page,
         "scope": scope,
@@ -42,13 +42,13 @@ async def show_saved(view: TenantView) -> Content:
     before = moment_of(view.query("before")) if view.query("before") else None
     posts = await view.own.reading.saved(limit=PAGE + 1, before=before)
     last = posts[PAGE - 1].saved_at if len(posts) > PAGE else None
-    return {"entries": reading.entries_of(posts[:PAGE], Mutes()), "next": last.isoformat() if last else None}
+    return {"entries": person_feed.entries_of(posts[:PAGE], Mutes()), "next": last.isoformat() if last else None}
 
 
 async def mark_read(view: TenantView) -> Content | Response:
     posts = _posts(view)
     as_read = view.text("do") != "unread"
-    await reading.mark(posts, own=view.own, as_read=as_read)
+    await person_feed.mark(posts, own=view.own, as_read=as_read)
     return await _changed(view, posts)
 
 
@@ -81,11 +81,11 @@ async def mute(view: TenantView) -> Response:
     word, channel, is_over = view.text("word"), view.text("channel"), view.text("do") == "heard"
     if channel:
         channel_id = channel_id_of(channel)
-        await (view.own.choices.unmute_channel(channel_id) if is_over else reading.mute_channel(channel_id, own=view.own))
+        await (view.own.choices.unmute_channel(channel_id) if is_over else person_feed.mute_channel(channel_id, own=view.own))
     elif is_over:
         await view.own.choices.unmute_word(word)
     else:
-        await reading.mute_word(word, own=view.own)
+        await person_feed.mute_word(word, own=view.own)
     return _back(view, "/mutes")
 
 
@@ -94,7 +94,7 @@ async def _changed(view: TenantView, posts: list[PostId]) -> Content | Response:
     if not view.is_fragment:
         return _back(view)
     found = await view.own.reading.some(posts)
-    return {"entries": reading.entries_of(found, Mutes())}
+    return {"entries": person_feed.entries_of(found, Mutes())}
 
 
 def _back(view: TenantView, otherwise: str = "/feed") -> Response:

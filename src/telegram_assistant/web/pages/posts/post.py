@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.features.feed import person_feed as reading
+from telegram_assistant.features.feed import person_feed
 from telegram_assistant.features.posts.posts import post_in_full, versions_of
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.stores.postgres.posts.post_details import CountsSeen
@@ -28,7 +28,7 @@ async def show(view: TenantView) -> Content:
     post_id = view.post_id()
     full = await post_in_full(post_id, stores=view.stores)
     album = [PostId(post_id.channel_id, one) for one in full.detail.album] or [post_id]
-    entries = reading.entries_of(await view.own.reading.some(album), Mutes())
+    entries = person_feed.entries_of(await view.own.reading.some(album), Mutes())
     return {
         "full": full,
         "entry": entries[0],

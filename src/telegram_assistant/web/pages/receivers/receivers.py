@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.receivers import receivers
-from telegram_assistant.features.receivers import rss_feeds as feeds
+from telegram_assistant.features.receivers import receivers, rss_feeds
 from telegram_assistant.stores.postgres.receivers.deliveries import hour_of
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
@@ -84,14 +83,14 @@ async def create_feed(view: TenantView) -> Content:
     kind, _, subject = view.text("feed").partition(":")
     if kind not in set(FeedKind):
         raise Rejected(DAMAGED)
-    created = await feeds.create_feed(FeedKind(kind), subject, stores=view.stores, created_by=view.person.name, language=view.language.value)
+    created = await rss_feeds.create_feed(FeedKind(kind), subject, stores=view.stores, created_by=view.person.name, language=view.language.value)
     view.note(kind=kind, name=created.address.name)
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
     return {**await _content(view), "feed_address": f"{base}/feeds/{created.token}"}
 
 
 async def revoke_feed(view: TenantView) -> Response:
-    await feeds.revoke_feed(uuid_of(view.request.path_params["address"]), stores=view.stores)
+    await rss_feeds.revoke_feed(uuid_of(view.request.path_params["address"]), stores=view.stores)
     return go(view.url("/receivers"))
 
 

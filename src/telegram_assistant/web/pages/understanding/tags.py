@@ -1,6 +1,6 @@
 """Tags: the most used ones, and the posts with one."""
 
-from telegram_assistant.features.feed import person_feed as reading
+from telegram_assistant.features.feed import person_feed
 from telegram_assistant.features.understanding.tags import MAX_WINDOW, find_by_tag, recently_used
 from telegram_assistant.stores.postgres.feed.choices import Mutes
 from telegram_assistant.web.cursors import read_cursor, write_cursor
@@ -20,4 +20,4 @@ async def show_posts(view: TenantView) -> Content:
     after = read_cursor(view.query("after"))
     tagged = await find_by_tag(name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after)
     posts = await view.own.reading.some(tagged.posts)
-    return {"tag": name, "entries": reading.entries_of(posts, Mutes()), "next": write_cursor(tagged.next) if tagged.next else None}
+    return {"tag": name, "entries": person_feed.entries_of(posts, Mutes()), "next": write_cursor(tagged.next) if tagged.next else None}

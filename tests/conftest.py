@@ -52,7 +52,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--full"):
+        left_to_full = [item for item in items if item.get_closest_marker("full")]
+        items[:] = [item for item in items if item not in left_to_full]
+        config.hook.pytest_deselected(items=left_to_full)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -123,7 +123,7 @@ def parts_of(lines: list[dict[str, object]]) -> Counter[str]:
     return Counter(str(line.get("part") or f"{line['logger']}: {line['event']}") for line in lines)
 
 
-@pytest.mark.parametrize(("number", "name"), [(1, "redis"), (2, "postgres")])
+@pytest.mark.parametrize(("number", "name"), [(1, "redis"), pytest.param(2, "postgres", marks=pytest.mark.full)])
 async def test_a_server_that_is_away_is_a_few_lines_of_every_part(
     number: int, name: str, servers: OwnServers, telegram: ControlClient, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -25,7 +25,7 @@ from telegram_assistant.web.page import Page
 from telegram_assistant.web.pages.receivers.feed_file import picture_path
 from telegram_assistant.web.site import OF_TENANT, name_of
 from testkit.web_clients import Browser, begin_session, browser_of, member_browser, without_page_limits
-from tests.api.test_tenancy import everything_of_b, marks_of_b
+from tests.api.test_tenancy import everything_of_b, marks_in
 from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
 from tests.conftest import Admin, new_database
 from tests.features.shelf import drawn
@@ -85,7 +85,8 @@ async def test_a_person_of_a_learns_and_changes_nothing_of_b(worlds: Worlds) -> 
     async with opened(worlds, worlds.alone) as (_, browser, _):
         without = {name: [await ask(browser, worlds, name, path) for path in paths(case, worlds)] for name, case in CASES.items()}
     async with opened(worlds, worlds.both) as (_, browser, admin):
-        marks, before = await marks_of_b(admin, worlds), await everything_of_b(admin, worlds)
+        before = await everything_of_b(admin, worlds)
+        marks = marks_in(before)
         beside = {name: [await ask(browser, worlds, name, path) for path in paths(case, worlds)] for name, case in CASES.items()}
         assert await everything_of_b(admin, worlds) == before
     for name, case in CASES.items():

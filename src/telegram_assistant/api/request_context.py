@@ -16,6 +16,9 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.translation import ENGLISH, accepted_language, say
 
+APP = "api_app"
+"""Where a request carries the ApiApp that it is for."""
+
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
@@ -57,7 +60,7 @@ class RequestContext:
 
 async def _build_context(request: Request) -> RequestContext:
     caller: Caller = request.scope["caller"]
-    app: ApiApp = request.app.state.app
+    app: ApiApp = request.scope[APP]
     language = accepted_language(request.headers.get("accept-language", ""))
     return RequestContext(
         caller, app, app.tenant_of_actor(caller.tenant_id, caller.user_id), datetime.now(UTC), request.scope["audit_facts"], language

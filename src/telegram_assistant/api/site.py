@@ -1,5 +1,6 @@
 """The public HTTP API: all endpoints under /api/v1, /docs and /openapi.json."""
 
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -8,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from telegram_assistant import __version__
 from telegram_assistant.api.access_middleware import PREFIX, AccessMiddleware
@@ -26,6 +27,7 @@ from telegram_assistant.api.endpoints.understanding import ai_policies, spending
 from telegram_assistant.api.endpoints.watches import alerts, watches
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
+from telegram_assistant.api.request_context import APP
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.errors import AssistantError
@@ -76,8 +78,13 @@ Everything that a tenant can read and change. Send an API key as `Authorization:
 def build_site(app: ApiApp) -> ASGIApp:
     settings = app.settings.api
     callers = Authenticator(app.api.key_directory, app.limiter, settings=settings, operator_key=app.settings.http.operator_key)
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[APP] = app
+        await endpoints()(scope, receive, send)
+
     site: ASGIApp = AccessMiddleware(
-        endpoints(app),
+        answer,
         callers=callers,
         failed_keys=FailedKeys(app.limiter),
         tenant=app.tenant,
@@ -113,8 +120,9 @@ class _Site(FastAPI):
         return described
 
 
-def endpoints(app: ApiApp | None = None) -> FastAPI:
-    """Builds the endpoints without middleware. Without an ApiApp they yield the OpenAPI document, but cannot be called."""
+@cache
+def endpoints() -> FastAPI:
+    """Builds the endpoints without middleware, once per process. Each request brings the ApiApp that it is for."""
     site = _Site(
         title="Unofficial Telegram Assistant",
         version=__version__,
@@ -130,7 +138,6 @@ def endpoints(app: ApiApp | None = None) -> FastAPI:
             Exception: _handle_error,
         },
     )
-    site.state.app = app
     for area in AREAS:
         site.include_router(area.router, prefix=PREFIX)
     site.add_route(DOCS, _docs, include_in_schema=False)

@@ -60,7 +60,7 @@ USES = re.compile(r"settings\.(?P<group>[a-z]+)\b(?:\.(?P<field>[a-z_]+))?")
 MODULES = {
     "ingest": ("ingest_role.py", "ingest", "api/ingest.py"),
     "worker": ("worker_role.py", "jobs.py", "clock.py", "pipeline.py", "stages", "understanding"),
-    "api": ("api", "web", "features/setup", "features/ask", "features/stories"),
+    "api": ("api", "web", "features/accounts", "features/operations/process_secret.py", "features/ask", "features/stories"),
 }
 """The code that runs in one process only. assembly.py builds more than each of them uses."""
 

@@ -1,7 +1,9 @@
-"""One account that reads its channels one after the other, under its real budget: how many polls a second, at which latency of Telegram.
+"""One account that reads its channels one after the other, under its real budget: how many polls a second, at
+which latency of Telegram.
 
-An account may ask for history 0.8 times a second and has one request under way, so runs that overlap could gain only where a run
-takes longer than the budget makes it wait: `limit_per_s` is what any number of overlapping runs could reach.
+An account may ask for history 0.8 times a second and has one request under way, so runs that overlap could
+gain only where a run takes longer than the budget makes it wait: `limit_per_s` is what any number of
+overlapping runs could reach.
 """
 
 import asyncio
@@ -25,14 +27,23 @@ LATENCIES = (0.0, 0.3, 0.9, 1.2, 2.0)
 
 
 async def polls_per_second(turns: int, latency: float) -> dict[str, float]:
-    with simulator("load", "--channels", str(CHANNELS), "--posts", "120") as running, running.control() as control:
+    with (
+        simulator("load", "--channels", str(CHANNELS), "--posts", "120") as running,
+        running.control() as control,
+    ):
         async with own_database("tga_bench_pace") as settings, AsyncExitStack() as stack:
             telegram = TelegramSettings(api_id=1, api_hash=SecretStr("x"))
-            app = await stack.enter_async_context(assemble(settings.model_copy(update={"telegram": telegram})))
-            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+            app = await stack.enter_async_context(
+                assemble(settings.model_copy(update={"telegram": telegram}))
+            )
+            admin = await asyncpg.connect(
+                (settings.database.admin_url or settings.database.url).get_secret_value()
+            )
             tenant = await app.system.tenants.ensure("bench", is_operator=True)
             channels = [FIRST_CHANNEL + number for number in range(CHANNELS)]
-            seat = await seat_of(stack, app, control, tenant.tenant_id, "79990000001", channels, clock=Clock())
+            seat = await seat_of(
+                stack, app, control, tenant.tenant_id, "79990000001", channels, clock=Clock()
+            )
             for channel_id in channels:
                 await prepare(app, seat, tenant.tenant_id, channel_id)
             control.ask("POST", "/trouble", latency_seconds=latency)

@@ -1,7 +1,9 @@
-"""How channels post, made up: rates, days, weekends, bursts, drift and silence, with the truth beside the posts.
+"""How channels post, made up: rates, days, weekends, bursts, drift and silence, with the truth beside the
+posts.
 
-Nothing here is fitted to Telegram's own figures, because nobody publishes them per channel. Rates are log-normal,
-each channel keeps one of six daily rhythms in its own variation, and every post may bring others (Hawkes).
+Nothing here is fitted to Telegram's own figures, because nobody publishes them per channel. Rates are
+log-normal, each channel keeps one of six daily rhythms in its own variation, and every post may bring others
+(Hawkes).
 """
 
 import math
@@ -22,7 +24,9 @@ MONDAY = 1_767_571_200.0
 
 
 class Habit(NamedTuple):
-    """How the posts of a channel spread over a day: peaks (hour, width in hours, height), what never sleeps, and the weekend's part."""
+    """How the posts of a channel spread over a day: peaks (hour, width in hours, height), what never sleeps,
+    and the weekend's part.
+    """
 
     share: float
     peaks: tuple[tuple[float, float, float], ...]
@@ -35,10 +39,14 @@ HABITS = (
     Habit(0.20, ((11.0, 2.0, 1.0), (15.5, 2.5, 0.9)), awake=0.015, weekend=0.15),  # an office
     Habit(0.16, ((9.0, 1.7, 1.0), (14.0, 3.0, 0.4)), awake=0.020, weekend=0.75),  # a morning paper
     Habit(0.16, ((19.5, 2.5, 1.0), (13.0, 2.5, 0.3)), awake=0.020, weekend=1.20),  # an evening show
-    Habit(0.12, ((9.0, 0.5, 1.0), (13.5, 0.5, 1.0), (18.5, 0.5, 1.0)), awake=0.016, weekend=0.85),  # posts on schedule
+    Habit(
+        0.12, ((9.0, 0.5, 1.0), (13.5, 0.5, 1.0), (18.5, 0.5, 1.0)), awake=0.016, weekend=0.85
+    ),  # posts on schedule
     Habit(0.06, (), awake=1.0, weekend=1.00),  # a machine
 )
-"""A flat interval would be 0 to 89 % worse for them than one that follows their day; together their peak is 11 times their trough."""
+"""A flat interval would be 0 to 89 % worse for them than one that follows their day;
+together their peak is 11 times their trough.
+"""
 SHARPER_HABITS = (
     Habit(0.30, ((10.0, 2.5, 1.0), (15.0, 3.5, 1.0), (20.5, 2.0, 0.9)), awake=0.020, weekend=0.85),
     Habit(0.20, ((10.5, 1.5, 1.0), (15.0, 2.5, 0.9)), awake=0.005, weekend=0.15),
@@ -47,7 +55,9 @@ SHARPER_HABITS = (
     Habit(0.12, ((9.0, 0.4, 1.0), (13.0, 0.4, 1.0), (18.0, 0.4, 1.0)), awake=0.010, weekend=0.80),
     Habit(0.08, (), awake=1.0, weekend=1.00),
 )
-"""The same together, but each with narrower peaks and deeper nights (0 to 123 % worse): they show how much hangs on the shape of a day."""
+"""The same together, but each with narrower peaks and deeper nights (0 to 123 % worse):
+they show how much hangs on the shape of a day.
+"""
 PHASE_HOURS = 1.2
 NOISE = 0.25
 
@@ -108,9 +118,19 @@ def make_world(nature: Nature, *, begin: float, end: float, seed: int) -> World:
     branching = np.clip(random.normal(nature.branching, nature.branching_spread, nature.channels), 0.0, 0.85)
     decay = 1.0 / (nature.decay_seconds * np.exp(random.normal(0.0, nature.decay_spread, nature.channels)))
     levels = _levels(nature, math.ceil(bins / BINS_A_DAY), random)
-    own = _own_intensity(rates * (1.0 - branching), levels, nature.habits, begin=begin, bins=bins, random=random)
+    own = _own_intensity(
+        rates * (1.0 - branching), levels, nature.habits, begin=begin, bins=bins, random=random
+    )
     excited = _excited(own, branching, decay)
-    return World(begin, begin + bins * BIN_SECONDS, _posts(own, branching, decay, begin, random), own + excited, excited, branching, decay)
+    return World(
+        begin,
+        begin + bins * BIN_SECONDS,
+        _posts(own, branching, decay, begin, random),
+        own + excited,
+        excited,
+        branching,
+        decay,
+    )
 
 
 def at_weekend(begin: float, days: int) -> NDArray[np.bool_]:
@@ -124,7 +144,9 @@ def _rates(nature: Nature, random: np.random.Generator) -> Floats:
     rates: Floats = np.empty(0)
     while len(rates) < nature.channels:
         drawn = nature.median_a_day * np.exp(random.normal(0.0, nature.spread, nature.channels))
-        rates = np.concatenate([rates, drawn[(drawn >= nature.slowest_a_day) & (drawn <= nature.fastest_a_day)]])
+        rates = np.concatenate(
+            [rates, drawn[(drawn >= nature.slowest_a_day) & (drawn <= nature.fastest_a_day)]]
+        )
     return rates[: nature.channels]
 
 
@@ -134,14 +156,24 @@ def _levels(nature: Nature, days: int, random: np.random.Generator) -> Floats:
     drift = np.empty((nature.channels, days))
     drift[:, 0] = random.normal(0.0, lasting, nature.channels)
     for day in range(1, days):
-        drift[:, day] = nature.drift_memory * drift[:, day - 1] + random.normal(0.0, nature.drift_step, nature.channels)
+        drift[:, day] = nature.drift_memory * drift[:, day - 1] + random.normal(
+            0.0, nature.drift_step, nature.channels
+        )
     factors: Floats = np.exp(drift - lasting**2 / 2)
     for channel, day in np.argwhere(random.random((nature.channels, days)) < nature.silences_a_day):
         factors[channel, day : day + max(1, round(random.exponential(nature.silence_days)))] = 0.0
     return factors
 
 
-def _own_intensity(rates: Floats, levels: Floats, choice: tuple[Habit, ...], *, begin: float, bins: int, random: np.random.Generator) -> Floats:
+def _own_intensity(
+    rates: Floats,
+    levels: Floats,
+    choice: tuple[Habit, ...],
+    *,
+    begin: float,
+    bins: int,
+    random: np.random.Generator,
+) -> Floats:
     """Posts per second that no other post brought, in each bin."""
     count = len(levels)
     habits = [choice[kind] for kind in random.choice(len(choice), count, p=[habit.share for habit in choice])]
@@ -166,7 +198,9 @@ def _shape(habit: Habit, hours: Floats) -> Floats:
 
 
 def _excited(own: Floats, branching: Floats, decay: Floats) -> Floats:
-    """The mean of what follows from posts, at the middle of each bin: y' = -decay (1 - branching) y + branching decay own."""
+    """The mean of what follows from posts, at the middle of each bin:
+    y' = -decay (1 - branching) y + branching decay own.
+    """
     result = np.empty_like(own)
     lasting = branching / (1.0 - branching)
     half = np.exp(-decay * (1.0 - branching) * BIN_SECONDS / 2)
@@ -178,8 +212,12 @@ def _excited(own: Floats, branching: Floats, decay: Floats) -> Floats:
     return result
 
 
-def _posts(own: Floats, branching: Floats, decay: Floats, begin: float, random: np.random.Generator) -> list[list[float]]:
-    """Publish times per channel, in order: those of their own accord, then generation after generation of those they bring."""
+def _posts(
+    own: Floats, branching: Floats, decay: Floats, begin: float, random: np.random.Generator
+) -> list[list[float]]:
+    """Publish times per channel, in order: those of their own accord,
+    then generation after generation of those they bring.
+    """
     counts = random.poisson(own * BIN_SECONDS)
     channel, number = (np.repeat(index, counts[counts > 0]) for index in np.nonzero(counts))
     at = begin + (number + random.random(len(number))) * BIN_SECONDS

@@ -1,7 +1,8 @@
-"""Every endpoint is asked whatever its description allows, and what it does not: no answer may be a bug or break its promise.
+"""Every endpoint is asked whatever its description allows, and what it does not: no answer may be a bug or
+break its promise.
 
-The real site on real servers, over HTTP, with data of its own to find. The cases are made by Schemathesis from the OpenAPI
-document; the same seed makes the same cases.
+The real site on real servers, over HTTP, with data of its own to find. The cases are made by Schemathesis
+from the OpenAPI document; the same seed makes the same cases.
 """
 
 import asyncio
@@ -50,10 +51,21 @@ LIMITS = at_most(0, "failures", "server_errors")
 
 type Operation = schemathesis.APIOperation[Any, Any, Any, Any]
 
-CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance, response_schema_conformance]
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
 PER_ROUND = 10
 """So many cases of an operation and a kind, then it is the next one's turn."""
-OPEN = {"per_minute": 1_000_000, "burst": 1_000_000, "tenant_per_minute": 1_000_000, "tenant_burst": 1_000_000}
+OPEN = {
+    "per_minute": 1_000_000,
+    "burst": 1_000_000,
+    "tenant_per_minute": 1_000_000,
+    "tenant_burst": 1_000_000,
+}
 
 
 @dataclass
@@ -81,14 +93,22 @@ async def fill(app: App) -> tuple[str, dict[str, list[str]]]:
     writer, now = make_writer(1), datetime.now(UTC)
     channels = [ChannelId(1_000_000 + number) for number in range(200)]
     for channel_id in channels:
-        await app.system.channels.register(Channel(channel_id=channel_id, title=f"Channel {channel_id}", username=f"channel_{channel_id}"))
-        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id, folder="City", history_days=EVERYTHING_DAYS))
+        await app.system.channels.register(
+            Channel(channel_id=channel_id, title=f"Channel {channel_id}", username=f"channel_{channel_id}")
+        )
+        await app.system.channels.subscribe(
+            tenant.tenant_id, Subscription(channel_id=channel_id, folder="City", history_days=EVERYTHING_DAYS)
+        )
         posts = posts_of(writer, channel_id, first_id=1, count=10, newest=now, span=timedelta(days=5))
         await land(app.system, *posts)
     keys = app.tenant(tenant.tenant_id).keys
     maker = KeyMaker(actor="bench", scopes=KeyScope)
     made = [await make_key("bench", [*KeyScope], maker=maker, keys=keys, now=now) for _ in range(50)]
-    known = {"channel_id": [str(one) for one in channels], "message_id": ["1", "2"], "key_id": [str(one.key.key_id) for one in made[1:]]}
+    known = {
+        "channel_id": [str(one) for one in channels],
+        "message_id": ["1", "2"],
+        "key_id": [str(one.key.key_id) for one in made[1:]],
+    }
     return made[0].secret, known
 
 
@@ -103,7 +123,9 @@ def served(installation: Settings) -> Iterator[Seeded]:
     async def serve() -> None:
         async with assemble(settings) as app:
             found.append(await fill(app))
-            server = uvicorn.Server(uvicorn.Config(build_site(app), log_config=None, access_log=False, lifespan="off"))
+            server = uvicorn.Server(
+                uvicorn.Config(build_site(app), log_config=None, access_log=False, lifespan="off")
+            )
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             ready.set()
             while not stop.is_set():
@@ -144,15 +166,37 @@ def ask_all(site: Seeded, *, cases: int, first_seed: int) -> Asked:
     return asked
 
 
-def _ask_some(operation: Operation, mode: GenerationMode, site: Seeded, session: requests.Session, asked: Asked, *, number: int) -> None:
+def _ask_some(
+    operation: Operation,
+    mode: GenerationMode,
+    site: Seeded,
+    session: requests.Session,
+    asked: Asked,
+    *,
+    number: int,
+) -> None:
     @seed(number)
-    @settings(max_examples=PER_ROUND, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=PER_ROUND,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=operation.as_strategy(generation_mode=mode), chosen=st.none() | st.integers(0, 10_000))
     def ask(case: Case[Any], chosen: int | None) -> None:
         if chosen is not None:  # an id that is there, for half of them
-            there = {name: site.known[name][chosen % len(site.known[name])] for name in case.path_parameters or {} if name in site.known}
+            there = {
+                name: site.known[name][chosen % len(site.known[name])]
+                for name in case.path_parameters or {}
+                if name in site.known
+            }
             case.path_parameters = {**(case.path_parameters or {}), **there}
-        headers = {"Authorization": f"Bearer {site.key}"} if mode is GenerationMode.POSITIVE or chosen is not None else None
+        headers = (
+            {"Authorization": f"Bearer {site.key}"}
+            if mode is GenerationMode.POSITIVE or chosen is not None
+            else None
+        )
         answer = case.call(base_url=site.url, session=session, headers=headers, timeout=30)
         asked.cases += 1
         asked.statuses[answer.status_code] += 1
@@ -164,7 +208,9 @@ def _ask_some(operation: Operation, mode: GenerationMode, site: Seeded, session:
     except Unsatisfiable:  # nothing can be wrong about an operation without parameters
         return
     except Exception as error:  # noqa: BLE001 -- whatever it is, it is the result
-        asked.failures.append(f"{operation.label} ({mode.value}, seed {number}): {type(error).__name__}: {error}")
+        asked.failures.append(
+            f"{operation.label} ({mode.value}, seed {number}): {type(error).__name__}: {error}"
+        )
 
 
 def _measured(installation: Settings, cases: int, first_seed: int) -> tuple[Asked, float]:

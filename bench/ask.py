@@ -1,11 +1,13 @@
-"""How well questions are answered: 200 of them about the demo world's last posts, half of which no post answers.
+"""How well questions are answered: 200 of them about the demo world's last posts, half of which no post
+answers.
 
-Asked twice: without any key, and with a provider that never says that it does not know and invents something in three of ten sentences. Each
-figure is the worse of both.
+Asked twice: without any key, and with a provider that never says that it does not know and invents something
+in three of ten sentences. Each figure is the worse of both.
 
-`answered`: of those that posts answer, how many got an answer. `supported`: of the answers, how many cite a post about the story that
-was asked about, in every sentence. `refused`: of the others, how many got none. `recall`: of those that posts answer, how often a post about
-the story is among the passages. Nothing was fitted to these questions.
+`answered`: of those that posts answer, how many got an answer. `supported`: of the answers, how many cite a
+post about the story that was asked about, in every sentence. `refused`: of the others, how many got none.
+`recall`: of those that posts answer, how often a post about the story is among the passages. Nothing was
+fitted to these questions.
 """
 
 import asyncio
@@ -48,10 +50,17 @@ async def land_words(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
     for number, its in enumerate(by_channel.values(), start=1):
         channel_id = ChannelId(number)
         await app.system.channels.register(Channel(channel_id=channel_id, title=its[0].channel.title))
-        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS, ai_policy=AiPolicy.PROVIDER))
+        await app.system.channels.subscribe(
+            tenant_id,
+            Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS, ai_policy=AiPolicy.PROVIDER),
+        )
         made = [
             make_post(
-                channel_id=channel_id, message_id=place, text=written(one), posted_at=datetime.fromtimestamp(one.date, UTC), lang=one.channel.language
+                channel_id=channel_id,
+                message_id=place,
+                text=written(one),
+                posted_at=datetime.fromtimestamp(one.date, UTC),
+                lang=one.channel.language,
             )
             for place, one in enumerate(its, start=1)
         ]
@@ -62,12 +71,20 @@ async def land_words(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
 
 
 async def measure(
-    app: App, tenant_id: TenantId, asked: Sequence[Asked], stored: Mapping[PostId, Planned], *, writer: TenantQuestions | None = None
+    app: App,
+    tenant_id: TenantId,
+    asked: Sequence[Asked],
+    stored: Mapping[PostId, Planned],
+    *,
+    writer: TenantQuestions | None = None,
 ) -> tuple[dict[str, Any], list[Answer]]:
     began, cpu = time.monotonic(), own_cpu_seconds()
     now = datetime.fromtimestamp(NOW, UTC)
     stores = app.tenant(tenant_id)
-    growing = (answer_question(one.text, tenant_id=tenant_id, stores=stores, index=None, now=now, writer=writer) for one in asked)
+    growing = (
+        answer_question(one.text, tenant_id=tenant_id, stores=stores, index=None, now=now, writer=writer)
+        for one in asked
+    )
     answers = [await final_answer(one) for one in growing]
     took, cpu = time.monotonic() - began, own_cpu_seconds() - cpu
     pairs = list(zip(asked, answers, strict=True))
@@ -75,16 +92,26 @@ async def measure(
     cannot = [(one, answer) for one, answer in pairs if one.story is None]
     given = [(one, answer) for one, answer in can if answer.outcome is Outcome.ANSWERED]
     right = sum(
-        all(is_about(one, stored[answer.passages[place].post_id]) for said in answer.sentences for place in said.passages) for one, answer in given
+        all(
+            is_about(one, stored[answer.passages[place].post_id])
+            for said in answer.sentences
+            for place in said.passages
+        )
+        for one, answer in given
     )
     refused = Counter(one.kind for one, answer in cannot if answer.outcome is not Outcome.ANSWERED)
-    found = sum(any(is_about(one, stored[passage.post_id]) for passage in answer.passages) for one, answer in can)
+    found = sum(
+        any(is_about(one, stored[passage.post_id]) for passage in answer.passages) for one, answer in can
+    )
     return {
         "answered": round(len(given) / len(can), 3),
         "supported": round(right / max(len(given), 1), 3),
         "refused": round(refused.total() / len(cannot), 3),
         "recall": round(found / len(can), 3),
-        "refused_by_kind": {kind: f"{refused[kind]} of {count}" for kind, count in Counter(one.kind for one, _ in cannot).items()},
+        "refused_by_kind": {
+            kind: f"{refused[kind]} of {count}"
+            for kind, count in Counter(one.kind for one, _ in cannot).items()
+        },
         "outcomes": dict(Counter(answer.outcome.value for answer in answers)),
         "questions": len(asked),
         "posts": len(stored),
@@ -97,7 +124,11 @@ async def run(*, seed: int, count: int, shows: bool) -> dict[str, object]:
     posts = told(POSTS * count // QUESTIONS)
     asked = questions_about(posts, count, seed=seed)
     model = InventingModel(seed)
-    async with fake_server() as server, own_database("tga_bench_ask", variables=server.openai()) as settings, assemble(settings) as app:
+    async with (
+        fake_server() as server,
+        own_database("tga_bench_ask", variables=server.openai()) as settings,
+        assemble(settings) as app,
+    ):
         server.says = model.answer
         tenant_id = (await app.system.tenants.ensure("bench")).tenant_id
         await app.system.ai_policies.consent(tenant_id, given_by="bench")
@@ -124,15 +155,31 @@ async def run(*, seed: int, count: int, shows: bool) -> dict[str, object]:
         answers = by_provider
     if shows:
         for one, answer in zip(asked, answers, strict=True):
-            sure = one.story is not None and all(is_about(one, stored[passage.post_id]) for passage in answer.passages[: len(answer.sentences)])
-            print(one.kind, answer.outcome.value, sure, one.text, "|", " / ".join(said.text for said in answer.sentences))
+            sure = one.story is not None and all(
+                is_about(one, stored[passage.post_id]) for passage in answer.passages[: len(answer.sentences)]
+            )
+            print(
+                one.kind,
+                answer.outcome.value,
+                sure,
+                one.text,
+                "|",
+                " / ".join(said.text for said in answer.sentences),
+            )
     return result
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--seed", type=int, default=11, help="of the questions; the figures in the documentation are of the default")
-    parser.add_argument("--questions", type=int, default=QUESTIONS, help="fewer for a first look; there are fewer posts, too")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=11,
+        help="of the questions; the figures in the documentation are of the default",
+    )
+    parser.add_argument(
+        "--questions", type=int, default=QUESTIONS, help="fewer for a first look; there are fewer posts, too"
+    )
     parser.add_argument("--show", action="store_true", help="print every question and its answer")
     options = parser.parse_args()
     finish(asyncio.run(run(seed=options.seed, count=options.questions, shows=options.show)), options, *LIMITS)

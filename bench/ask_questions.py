@@ -10,58 +10,134 @@ from telegram_simulator.world.demo.plan import Planned, Story
 from telegram_simulator.world.demo.wording import said
 
 TEMPLATES = {
-    "bridge_closed": ("На сколько дней закрыли {bridge} в {city.loc}?", "How long will {bridge} in {city} be closed?"),
-    "tram_line": ("Сколько стоит новая трамвайная линия в {city.loc}?", "How much will the new tram line in {city} cost?"),
-    "water_outage": ("Сколько домов осталось без воды в {city.loc}?", "How many houses in {city} are without water?"),
+    "bridge_closed": (
+        "На сколько дней закрыли {bridge} в {city.loc}?",
+        "How long will {bridge} in {city} be closed?",
+    ),
+    "tram_line": (
+        "Сколько стоит новая трамвайная линия в {city.loc}?",
+        "How much will the new tram line in {city} cost?",
+    ),
+    "water_outage": (
+        "Сколько домов осталось без воды в {city.loc}?",
+        "How many houses in {city} are without water?",
+    ),
     "fare_rise": ("Сколько будет стоить проезд в {city.loc}?", "How much will a ride in {city} cost?"),
     "park_opening": ("Какой парк открыли в {city.loc}?", "How many hectares has the new park in {city}?"),
     "exhibition": ("Какую выставку открывает {museum}?", "What exhibition does the {museum} open?"),
     "film_prize": ("Какой приз получил фильм {film}?", "What prize did {film} win?"),
-    "painting_returned": ("Где в {city.loc} нашли пропавшую картину?", "Where in {city} was the missing painting found?"),
+    "painting_returned": (
+        "Где в {city.loc} нашли пропавшую картину?",
+        "Where in {city} was the missing painting found?",
+    ),
     "concert_off": ("Почему отменили концерт в {city.loc}?", "Why was the concert in {city} cancelled?"),
-    "warehouse_fire": ("Сколько человек пострадали на пожаре на складе в {city.loc}?", "How many people were hurt in the warehouse fire in {city}?"),
-    "gas_evacuation": ("Сколько человек в {city.loc} эвакуировали из-за газа?", "How many people in {city} were evacuated because of gas?"),
-    "road_crash": ("Сколько машин столкнулись на трассе у {city.gen}?", "How many cars collided on the highway near {city}?"),
+    "warehouse_fire": (
+        "Сколько человек пострадали на пожаре на складе в {city.loc}?",
+        "How many people were hurt in the warehouse fire in {city}?",
+    ),
+    "gas_evacuation": (
+        "Сколько человек в {city.loc} эвакуировали из-за газа?",
+        "How many people in {city} were evacuated because of gas?",
+    ),
+    "road_crash": (
+        "Сколько машин столкнулись на трассе у {city.gen}?",
+        "How many cars collided on the highway near {city}?",
+    ),
     "storm": ("Какой ветер принёс шторм в {city}?", "How strong were the gusts of the storm in {city}?"),
-    "hikers_found": ("Нашли ли туристов, пропавших у {city.gen}?", "Were the hikers missing near {city} found?"),
-    "earnings": ("Какую прибыль получила компания {firm} за квартал?", "What profit did {firm} make in the quarter?"),
-    "merger": ("За сколько компания {buyer} покупает компанию {target}?", "What does {buyer} pay to buy {target}?"),
+    "hikers_found": (
+        "Нашли ли туристов, пропавших у {city.gen}?",
+        "Were the hikers missing near {city} found?",
+    ),
+    "earnings": (
+        "Какую прибыль получила компания {firm} за квартал?",
+        "What profit did {firm} make in the quarter?",
+    ),
+    "merger": (
+        "За сколько компания {buyer} покупает компанию {target}?",
+        "What does {buyer} pay to buy {target}?",
+    ),
     "recall": ("Почему компания {firm} отзывает товар?", "Why does {firm} recall a product?"),
     "ship_drift": ("Сколько часов дрейфует судно {ship}?", "How many hours has the {ship} been adrift?"),
     "satellite": ("Что строят у {city.gen}, если верить снимкам?", "What do images show near {city}?"),
-    "drone_airport": ("Сколько рейсов задержали в {city.loc} из-за дрона?", "How many flights were delayed in {city} by a drone?"),
-    "leaked_document": ("О чём документ мэрии {city.gen}, попавший в сеть?", "What is in the paper of {city} city hall that surfaced online?"),
+    "drone_airport": (
+        "Сколько рейсов задержали в {city.loc} из-за дрона?",
+        "How many flights were delayed in {city} by a drone?",
+    ),
+    "leaked_document": (
+        "О чём документ мэрии {city.gen}, попавший в сеть?",
+        "What is in the paper of {city} city hall that surfaced online?",
+    ),
     "exoplanet": ("Какую планету нашли в {institute.loc}?", "What planet did {institute} find?"),
     "ancient_find": ("Что нашли археологи у {city.gen}?", "What did archaeologists find near {city}?"),
     "trial": ("Чем закончились испытания в {institute.loc}?", "What did the trial at {institute} show?"),
-    "species": ("Какой вид нашла экспедиция {institute.gen}?", "What species did the expedition of {institute} find?"),
-    "match": ("С каким счётом команда {home} обыграла команду {away}?", "By what score did {home} beat {away}?"),
+    "species": (
+        "Какой вид нашла экспедиция {institute.gen}?",
+        "What species did the expedition of {institute} find?",
+    ),
+    "match": (
+        "С каким счётом команда {home} обыграла команду {away}?",
+        "By what score did {home} beat {away}?",
+    ),
     "transfer": ("В какую команду переходит {person}?", "Which club does {person} move to?"),
     "marathon": ("Кто победил на марафоне в {city.loc}?", "Who won the marathon in {city}?"),
-    "stadium": ("Сколько мест будет на новом стадионе в {city.loc}?", "How many seats will the stadium in {city} have?"),
-    "data_leak": ("Сколько записей сервиса {tech} попало в сеть?", "How many records of {tech} were exposed?"),
+    "stadium": (
+        "Сколько мест будет на новом стадионе в {city.loc}?",
+        "How many seats will the stadium in {city} have?",
+    ),
+    "data_leak": (
+        "Сколько записей сервиса {tech} попало в сеть?",
+        "How many records of {tech} were exposed?",
+    ),
     "service_outage": ("Сколько часов не работает сервис {tech}?", "How long has {tech} been unavailable?"),
     "funding": ("Сколько миллионов привлекла компания {tech}?", "How many millions did {tech} raise?"),
-    "gadget": ("Сколько долларов стоит новинка компании {tech}?", "How many dollars does the gadget of {tech} cost?"),
-    "vulnerability": ("Какую уязвимость нашли в продуктах компании {tech}?", "What vulnerability was found in {tech} products?"),
+    "gadget": (
+        "Сколько долларов стоит новинка компании {tech}?",
+        "How many dollars does the gadget of {tech} cost?",
+    ),
+    "vulnerability": (
+        "Какую уязвимость нашли в продуктах компании {tech}?",
+        "What vulnerability was found in {tech} products?",
+    ),
 }
 INVENTED = {
-    "ru": ("Тарнобург", "Кислогорье", "Эверлин", "Заболотск", "«Гринвальд Прайм»", "«Осколок-9»", "Феодор Бальмин", "Ксения Вортова"),
-    "en": ("Tarnoburg", "Kislogorye", "Everlin", "Zabolotsk", "Greenwald Prime", "Oskolok-9", "Theodore Balmin", "Xenia Vortova"),
+    "ru": (
+        "Тарнобург",
+        "Кислогорье",
+        "Эверлин",
+        "Заболотск",
+        "«Гринвальд Прайм»",
+        "«Осколок-9»",
+        "Феодор Бальмин",
+        "Ксения Вортова",
+    ),
+    "en": (
+        "Tarnoburg",
+        "Kislogorye",
+        "Everlin",
+        "Zabolotsk",
+        "Greenwald Prime",
+        "Oskolok-9",
+        "Theodore Balmin",
+        "Xenia Vortova",
+    ),
 }
 OFF_TOPIC = {
     "ru": (
         "Как сварить борщ со свёклой и фасолью?", "Какая столица у Австралии?",
         "Чем кормить хомяка зимой?", "Как настроить гитару дома?",
-        "В каком году родился Пушкин?", "Сколько калорий в банане и яблоке?", "Как вывести пятно от вина?", "Какая высота у Эвереста?",
+        "В каком году родился Пушкин?", "Сколько калорий в банане и яблоке?", "Как вывести пятно от вина?", (
+            "Какая высота у Эвереста?"
+        ),
         "Кто написал «Войну и мир»?", "Как завязать галстук двойным узлом?", "Почему небо голубое днём?",
         "Чем отличается торнадо от смерча в Канзасе?",
     ),
     "en": (
         "How do I cook borscht with beans?", "What is the capital of Australia?",
         "What do hamsters eat in winter?", "How do I tune a guitar at home?",
-        "In which year was Shakespeare born?", "How many calories are in a banana?", "How do I remove a wine stain?", "How high is Mount Everest?",
-        "Who wrote War and Peace?", "How do I tie a Windsor knot?", "Why is the sky blue by day?", "What is the boiling point of ethanol?",
+        "In which year was Shakespeare born?", "How many calories are in a banana?",
+        "How do I remove a wine stain?", "How high is Mount Everest?",
+        "Who wrote War and Peace?", "How do I tie a Windsor knot?", "Why is the sky blue by day?",
+        "What is the boiling point of ethanol?",
     ),
 }  # fmt: skip
 
@@ -77,7 +153,9 @@ class Asked:
 
 
 def questions_about(posts: Sequence[Planned], count: int, *, seed: int = 11) -> list[Asked]:
-    """As many that posts answer as they cannot: real names without such a story, invented names, off topic."""
+    """As many that posts answer as they cannot: real names without such a story, invented names,
+    off topic.
+    """
     hand = random.Random(seed)
     by_story: dict[int, list[Planned]] = defaultdict(list)
     for post in posts:
@@ -100,7 +178,9 @@ def is_about(asked: Asked, post: Planned) -> bool:
     if asked.story is None or post.story is None or post.story.event is not asked.story.event:
         return False
     template = TEMPLATES[asked.story.event.name][asked.language == "en"]
-    return all(post.story.values[slot] == asked.story.values[slot] for slot in _named_slots(template, asked.story))
+    return all(
+        post.story.values[slot] == asked.story.values[slot] for slot in _named_slots(template, asked.story)
+    )
 
 
 def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> list[Asked]:
@@ -116,7 +196,12 @@ def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> 
             text = hand.choice(OFF_TOPIC[language])
         elif kind == "invented_name":
             name = hand.choice(INVENTED[language])
-            values = {**story.values, **dict.fromkeys(slots, Name("city", dict.fromkeys(("nom", "gen", "loc", "sex"), name), {"nom": name}))}
+            values = {
+                **story.values,
+                **dict.fromkeys(
+                    slots, Name("city", dict.fromkeys(("nom", "gen", "loc", "sex"), name), {"nom": name})
+                ),
+            }
             text = said(template, values, language, hand)
         else:
             slot = hand.choice(slots)
@@ -133,5 +218,9 @@ def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> 
 
 
 def _named_slots(template: str, story: Story) -> list[str]:
-    named = [slot for slot, value in story.values.items() if isinstance(value, Name) and value.kind in {*NAMED, "institute"}]
+    named = [
+        slot
+        for slot, value in story.values.items()
+        if isinstance(value, Name) and value.kind in {*NAMED, "institute"}
+    ]
     return [slot for slot in named if f"{{{slot}" in template]

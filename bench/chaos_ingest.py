@@ -1,11 +1,13 @@
-"""Ingest under random trouble: every post stored once with its final text, versions in order, tombstones, albums and files;
-no login used twice, no budget exceeded; `posts_parsed_total` of every process is what it has inserted; no alert lost, none told twice.
+"""Ingest under random trouble: every post stored once with its final text, versions in order, tombstones,
+albums and files; no login used twice, no budget exceeded; `posts_parsed_total` of every process is what it
+has inserted; no alert lost, none told twice.
 
-A schedule is drawn from its seed. Channels publish posts, albums and files, edit and delete while three ingest processes follow them with six
-accounts: processes are killed, told to stop, and frozen for longer than their leases; connections are cut, refused and
-slow; Telegram asks to wait and fails; PostgreSQL is killed, Redis is killed and emptied. Then all is mended, every channel
-is verified once, and what is stored is held against the simulator's truth.
-A failing schedule is printed with its seed: run it again with `--seed SEED --schedules 1`.
+A schedule is drawn from its seed. Channels publish posts, albums and files, edit and delete while three
+ingest processes follow them with six accounts: processes are killed, told to stop, and frozen for longer than
+their leases; connections are cut, refused and slow; Telegram asks to wait and fails; PostgreSQL is killed,
+Redis is killed and emptied. Then all is mended, every channel is verified once, and what is stored is held
+against the simulator's truth. A failing schedule is printed with its seed: run it again with `--seed SEED
+--schedules 1`.
 """
 
 import asyncio
@@ -22,7 +24,17 @@ from pathlib import Path
 import asyncpg
 
 from bench.chaos.counting import WITNESS
-from bench.chaos.ingest import CHANNELS, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fleet, Scene, freeze, live, redis_cli, trouble
+from bench.chaos.ingest import (
+    CHANNELS,
+    LAST_KILL_SECONDS,
+    TROUBLE_SECONDS,
+    Fleet,
+    Scene,
+    freeze,
+    live,
+    redis_cli,
+    trouble,
+)
 from bench.chaos.judging import MISTAKES, Result, judge
 from bench.chaos.watches import add_watches
 from telegram_assistant.assembly import App, assemble
@@ -50,7 +62,9 @@ LIMITS = at_most(0, "failing_seeds")
 
 
 async def furnish(app: App, control: ControlClient, key: str) -> None:
-    """Six accounts of two tenants that share half of the channels; what the accounts have joined is to be followed."""
+    """Six accounts of two tenants that share half of the channels;
+    what the accounts have joined is to be followed.
+    """
     channels = [FIRST_CHANNEL + number for number in range(CHANNELS)]
     joined = (channels[: CHANNELS * 3 // 4], channels[CHANNELS // 4 :])
     for number in range(ACCOUNTS):
@@ -61,14 +75,18 @@ async def furnish(app: App, control: ControlClient, key: str) -> None:
 
 async def calm(scene: Scene, settings: Settings) -> bool:
     """Everything is mended; every channel is verified once. False when it does not come to an end."""
-    await asyncio.to_thread(scene.control.ask, "POST", "/trouble", latency_seconds=0.0, refuse_connections=False)
+    await asyncio.to_thread(
+        scene.control.ask, "POST", "/trouble", latency_seconds=0.0, refuse_connections=False
+    )
     await asyncio.to_thread(scene.servers.run, "up", "postgres", "redis")
     scene.fleet.revive(PROCESSES)
     await asyncio.sleep(max(0.0, LAST_KILL_SECONDS + LEASE_OVER_SECONDS - scene.at))
     channels = [ChannelId(FIRST_CHANNEL + number) for number in range(CHANNELS)]
     deadline = scene.at + CALM_SECONDS
     async with assemble(settings) as app:
-        admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+        admin = await asyncpg.connect(
+            (settings.database.admin_url or settings.database.url).get_secret_value()
+        )
         began = await admin.fetchval("SELECT now()")
         done, waiting = 0, set(channels)
         while (done < CHANNELS or await admin.fetchval(UNDER_WAY)) and scene.at < deadline:
@@ -79,9 +97,16 @@ async def calm(scene: Scene, settings: Settings) -> bool:
                 await app.system.backfills.open(channel_id, BackfillKind.VERIFY)
                 waiting.discard(channel_id)
             done = await admin.fetchval(VERIFIED, began)
-        await admin.execute("UPDATE media_objects SET reserved_at = reserved_at - interval '2 hours'")  # so that the sweep looks at all of it
+        await admin.execute(
+            "UPDATE media_objects SET reserved_at = reserved_at - interval '2 hours'"
+        )  # so that the sweep looks at all of it
         assert app.files is not None
-        await sweep(files=app.files, upkeep=app.system.media_upkeep, now=datetime.now(UTC) + timedelta(hours=2), force=True)
+        await sweep(
+            files=app.files,
+            upkeep=app.system.media_upkeep,
+            now=datetime.now(UTC) + timedelta(hours=2),
+            force=True,
+        )
         await admin.close()
     return scene.at < deadline
 
@@ -95,11 +120,14 @@ WHERE b.kind = 'verify' AND b.state = 'done' AND b.finished_at > $1 AND v.floor_
 UNDER_WAY = """
 SELECT EXISTS (SELECT 1 FROM posts WHERE missed_at IS NOT NULL) OR EXISTS (SELECT 1 FROM outbox)
     OR EXISTS (SELECT 1 FROM media_groups WHERE closed_at IS NULL)
-    OR EXISTS (SELECT 1 FROM post_media m JOIN posts p USING (channel_id, message_id) WHERE m.state = 'wanted' AND p.deleted_at IS NULL)
+    OR EXISTS (SELECT 1 FROM post_media m JOIN posts p USING (channel_id, message_id)
+        WHERE m.state = 'wanted' AND p.deleted_at IS NULL)
 """
 NO_WAITING = """
-UPDATE posts SET missed_at = missed_at - interval '10 minutes' WHERE missed_at > now() - interval '10 minutes';
-UPDATE backfills SET next_try_at = now() WHERE state = 'open' AND kind = 'recheck' AND next_try_at > now() + interval '1 minute';
+UPDATE posts SET missed_at = missed_at - interval '10 minutes'
+WHERE missed_at > now() - interval '10 minutes';
+UPDATE backfills SET next_try_at = now() WHERE state = 'open' AND kind = 'recheck' AND next_try_at > now()
+    + interval '1 minute';
 """
 """The ten minutes before a second look have passed."""
 
@@ -115,12 +143,17 @@ async def unfinished(settings: Settings) -> list[str]:
 EVIDENCE = (
     """
     SELECT p.*, a.state, a.lease_owner, a.lease_until, now(), v.floor_id, r.account_id IS NOT NULL AS can_open
-    FROM poll_schedule p LEFT JOIN telegram_accounts a USING (account_id) LEFT JOIN coverage v USING (channel_id)
+    FROM poll_schedule p LEFT JOIN telegram_accounts a USING (account_id) LEFT
+    JOIN coverage v USING (channel_id)
     LEFT JOIN account_channels r ON r.account_id = p.account_id AND r.channel_id = p.channel_id
-    WHERE v.floor_id IS NULL OR v.floor_id > 1 OR EXISTS (SELECT 1 FROM backfills b WHERE b.channel_id = p.channel_id AND b.state = 'open')
+    WHERE v.floor_id IS NULL OR v.floor_id > 1
+        OR EXISTS (SELECT 1 FROM backfills b WHERE b.channel_id = p.channel_id AND b.state = 'open')
     """,
     "SELECT * FROM backfills WHERE state <> 'done'",
-    "SELECT state, wait_event, xact_start, left(query, 200) AS query FROM pg_stat_activity WHERE state <> 'idle' AND datname IS NOT NULL",
+    (
+        "SELECT state, wait_event, xact_start, left(query, 200) AS query FROM pg_stat_activity "
+        "WHERE state <> 'idle' AND datname IS NOT NULL"
+    ),
     "SELECT channel_id, message_id, state, reason FROM post_media WHERE state = 'wanted' LIMIT 5",
     "SELECT channel_id, grouped_id FROM media_groups WHERE closed_at IS NULL LIMIT 5",
     "SELECT channel_id, message_id, missed_at FROM posts WHERE missed_at IS NOT NULL LIMIT 5",
@@ -173,7 +206,9 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
 async def _empty_database(settings: Settings) -> None:
     url = (settings.database.admin_url or settings.database.url).get_secret_value()
     admin = await asyncpg.connect(url)
-    await admin.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC")
+    await admin.execute(
+        "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC"
+    )
     await admin.close()
     async with MIGRATING:
         await migrate(settings.database, tell=lambda _: None)
@@ -191,9 +226,12 @@ async def world(seeds: Callable[[], int | None], results: list[Result], keep: Pa
                 result = await schedule(seed, running, Path(folder))
                 results.append(result)
                 verdict = "right" if result.right else f"WRONG {result.faulty}"
-                counted = f"counted {result.posts_counted} of {result.posts_inserted}, left out {result.left_out}"
+                counted = (
+                    f"counted {result.posts_counted} of {result.posts_inserted}, left out {result.left_out}"
+                )
                 print(
-                    f"seed {seed}: {verdict}  posts {result.posts}  files {result.files}  alerts {result.alerts}  {counted}  {dict(result.faults)}",
+                    f"seed {seed}: {verdict}  posts {result.posts}  files {result.files}  alerts "
+                    f"{result.alerts}  {counted}  {dict(result.faults)}",
                     flush=True,
                 )
                 if not result.right:
@@ -202,12 +240,18 @@ async def world(seeds: Callable[[], int | None], results: list[Result], keep: Pa
                     (keep / log.name).write_bytes(log.read_bytes())
 
 
-async def run(seconds: float | None, schedules: int | None, first_seed: int, parallel: int) -> dict[str, object]:
+async def run(
+    seconds: float | None, schedules: int | None, first_seed: int, parallel: int
+) -> dict[str, object]:
     began, results, given = time.monotonic(), list[Result](), iter(range(first_seed, first_seed + 1_000_000))
 
     def next_seed() -> int | None:
         number = next(given)
-        enough = number - first_seed >= schedules if schedules is not None else time.monotonic() - began > (seconds or 0) - 150
+        enough = (
+            number - first_seed >= schedules
+            if schedules is not None
+            else time.monotonic() - began > (seconds or 0) - 150
+        )
         return None if enough and number > first_seed else number
 
     keep = Path(tempfile.gettempdir())
@@ -218,7 +262,10 @@ async def run(seconds: float | None, schedules: int | None, first_seed: int, par
         **{name: sum(getattr(one, name) for one in results) for name in MISTAKES},
         "posts": sum(one.posts for one in results),
         "files": sum(one.files for one in results),
-        **{name: sum(getattr(one, name) for one in results) for name in ("posts_counted", "posts_inserted", "left_out", "alerts")},
+        **{
+            name: sum(getattr(one, name) for one in results)
+            for name in ("posts_counted", "posts_inserted", "left_out", "alerts")
+        },
         "faults": dict(sum((one.faults for one in results), Counter[str]())),
         "failing_seeds": [one.seed for one in results if not one.right],
         "seconds": round(time.monotonic() - began),

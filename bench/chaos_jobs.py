@@ -1,7 +1,9 @@
-"""Periodic jobs under kill -9: three replicas, one of them killed every few seconds; each period is completed exactly once.
+"""Periodic jobs under kill -9: three replicas, one of them killed every few seconds; each period is completed
+exactly once.
 
-One of the jobs makes digests, and the replicas deliver them: a webhook that drops known ids sees each delivery once, a mail server at
-least once. Completions are counted by a trigger in PostgreSQL, not by the program. Run one again with `--seed SEED`.
+One of the jobs makes digests, and the replicas deliver them: a webhook that drops known ids sees each
+delivery once, a mail server at least once. Completions are counted by a trigger in PostgreSQL, not by the
+program. Run one again with `--seed SEED`.
 """
 
 import asyncio
@@ -42,7 +44,9 @@ LIMITS = (
 
 async def started(environ: dict[str, str]) -> asyncio.subprocess.Process:
     command = (sys.executable, "-m", "bench.chaos.job_replica")
-    replica = await asyncio.create_subprocess_exec(*command, env=environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)
+    replica = await asyncio.create_subprocess_exec(
+        *command, env=environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
     assert replica.stdout is not None
     while (line := await replica.stdout.readline()) != b"ready\n":
         if not line:
@@ -50,8 +54,13 @@ async def started(environ: dict[str, str]) -> asyncio.subprocess.Process:
     return replica
 
 
-async def trouble(environ: dict[str, str], readers: DigestReaders, *, seconds: float, seed: int) -> tuple[datetime, datetime, int]:
-    """Kill one replica after the other. Return the first and the last whole period, and the number of kills."""
+async def trouble(
+    environ: dict[str, str], readers: DigestReaders, *, seconds: float, seed: int
+) -> tuple[datetime, datetime, int]:
+    """Kill one replica after the other.
+
+    Return the first and the last whole period, and the number of kills.
+    """
     draw, kills = random.Random(seed), 0
     replicas = list(await asyncio.gather(*(started(environ) for _ in range(REPLICAS))))
     first, end = period_start(datetime.now(UTC), EVERY) + EVERY, time.monotonic() + seconds
@@ -79,15 +88,29 @@ async def measured(*, seconds: float, seed: int) -> dict[str, Any]:
         admin_url = settings.database.admin_url.get_secret_value()
         admin = await asyncpg.connect(admin_url)
         await admin.execute(COUNTED)
-        urls = {"DATABASE_URL": settings.database.url.get_secret_value(), "DATABASE_ADMIN_URL": admin_url, "NEO4J_URI": ""}
+        urls = {
+            "DATABASE_URL": settings.database.url.get_secret_value(),
+            "DATABASE_ADMIN_URL": admin_url,
+            "NEO4J_URI": "",
+        }
         async with digest_readers(settings, admin) as readers:
-            first, last, kills = await trouble({**os.environ, **urls, **readers.environ}, readers, seconds=seconds, seed=seed)
+            first, last, kills = await trouble(
+                {**os.environ, **urls, **readers.environ}, readers, seconds=seconds, seed=seed
+            )
             delivered = await readers.counted()
         periods = int((last - first) / EVERY) + 1
         within = "period_start BETWEEN $1 AND $2"
-        completed = await admin.fetch(f"SELECT job, period_start, count(*) AS times FROM chaos_completions WHERE {within} GROUP BY 1, 2", first, last)
+        completed = await admin.fetch(
+            f"SELECT job, period_start, count(*) AS times FROM chaos_completions WHERE {within} "
+            "GROUP BY 1, 2",
+            first,
+            last,
+        )
         runs = await admin.fetch(
-            f"SELECT finished_at, error, started_at - period_start > $3 AS late FROM job_runs WHERE {within}", first, last, LEASE
+            f"SELECT finished_at, error, started_at - period_start > $3 AS late FROM job_runs WHERE {within}",
+            first,
+            last,
+            LEASE,
         )
         await admin.close()
     return {
@@ -113,7 +136,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="one minute")
     options = parser.parse_args()
-    finish(asyncio.run(measured(seconds=60.0 if options.quick else options.seconds, seed=options.seed)), options, *LIMITS)
+    finish(
+        asyncio.run(measured(seconds=60.0 if options.quick else options.seconds, seed=options.seed)),
+        options,
+        *LIMITS,
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Stories while workers are killed and Redis is emptied, and posts come in another order.
 
-Pages of all channels are stored in a random order. Two processes run the stage `stories` behind the outbox, its relay and Redis Streams; again
-and again one of them is killed with -9, or Redis is killed and starts empty. When the outbox is empty, the stories must be those of an
-undisturbed run, up to their ids. Both runs count words once, before: what is rare is then the same.
+Pages of all channels are stored in a random order. Two processes run the stage `stories` behind the outbox,
+its relay and Redis Streams; again and again one of them is killed with -9, or Redis is killed and starts
+empty. When the outbox is empty, the stories must be those of an undisturbed run, up to their ids. Both runs
+count words once, before: what is rare is then the same.
 """
 
 import asyncio
@@ -58,7 +59,9 @@ async def work() -> None:
     health = Health(probes={})
     async with assemble(read_settings(os.environ)) as app, asyncio.TaskGroup() as tasks:
         for loop in loops_of((pass_on, stories), (stories,), app, health, OPTIONS):
-            tasks.create_task(keep_running(loop, stopping=asyncio.Event(), health=health, first_pause_seconds=0.2))
+            tasks.create_task(
+                keep_running(loop, stopping=asyncio.Event(), health=health, first_pause_seconds=0.2)
+            )
 
 
 async def start_worker(environ: Mapping[str, str]) -> Process:
@@ -79,12 +82,20 @@ async def land_in_any_order(app: App, told: Sequence[ToldPost], hand: random.Ran
         await app.system.landing.land(make_page(*page), Claim(page[0].channel_id, 0))
 
 
-async def disturb(admin: "asyncpg.Connection[asyncpg.Record]", engine: Engine, environ: Mapping[str, str], hand: random.Random) -> Counter[str]:
+async def disturb(
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    engine: Engine,
+    environ: Mapping[str, str],
+    hand: random.Random,
+) -> Counter[str]:
     """Until every post has passed. Returns how often what happened."""
     happened, deadline = Counter[str](), asyncio.get_running_loop().time() + DONE_SECONDS
     workers = [await start_worker(environ) for _ in range(WORKERS)]
     try:
-        while await admin.fetchval("SELECT EXISTS (SELECT 1 FROM outbox)") and asyncio.get_running_loop().time() < deadline:
+        while (
+            await admin.fetchval("SELECT EXISTS (SELECT 1 FROM outbox)")
+            and asyncio.get_running_loop().time() < deadline
+        ):
             await asyncio.sleep(hand.uniform(*WORKS_SECONDS))
             if hand.random() < 0.7:
                 happened["kills"] += 1
@@ -114,7 +125,12 @@ async def count_words(settings: Settings, told: Sequence[ToldPost]) -> None:
     terms = [terms_of(one.post.text) for one in told]
     counts = Counter(term for one in terms for part in (one.words, one.names, one.numbers) for term in part)
     admin = await connected(settings)
-    await admin.execute("INSERT INTO term_counts VALUES (1, now(), $1, $2, $3)", len(told), list(counts), list(counts.values()))
+    await admin.execute(
+        "INSERT INTO term_counts VALUES (1, now(), $1, $2, $3)",
+        len(told),
+        list(counts),
+        list(counts.values()),
+    )
     await admin.close()
 
 
@@ -136,7 +152,10 @@ async def run(days: int, seed: int) -> dict[str, object]:
     told, hand = world(days=days), random.Random(seed)
     calm = await undisturbed(told)
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
-        async with own_database(DATABASE, variables={"REDIS_URL": engine.url}) as settings, assemble(settings) as app:
+        async with (
+            own_database(DATABASE, variables={"REDIS_URL": engine.url}) as settings,
+            assemble(settings) as app,
+        ):
             await count_words(settings, told)
             await land_in_any_order(app, told, hand)
             admin = await connected(settings)

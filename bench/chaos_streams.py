@@ -1,9 +1,11 @@
-"""Streams under random trouble: every event's effect exactly once in the store, nothing left pending, only poison buried.
+"""Streams under random trouble: every event's effect exactly once in the store, nothing left pending, only
+poison buried.
 
-A schedule is drawn from its seed: posts are landed at a steady rate while workers are killed and redeployed, Redis is
-killed, restarted empty or with an append-only file five seconds old, and the roads to Redis and PostgreSQL are slow, cut
-or silent; some posts are slow, some are poison. Then everything is mended, and within a minute all must be done.
-A failing schedule is printed with its seed: run it again with `--seed SEED --schedules 1`.
+A schedule is drawn from its seed: posts are landed at a steady rate while workers are killed and redeployed,
+Redis is killed, restarted empty or with an append-only file five seconds old, and the roads to Redis and
+PostgreSQL are slow, cut or silent; some posts are slow, some are poison. Then everything is mended, and
+within a minute all must be done. A failing schedule is printed with its seed: run it again with `--seed SEED
+--schedules 1`.
 """
 
 import asyncio
@@ -47,7 +49,18 @@ TROUBLE_SECONDS = 12.0
 CALM_SECONDS = 90.0
 PAGE = 20
 POISON = ("failing", "rejected", "deadly")
-FAULTS = ("kill_worker", "kill_worker", "deploy", "kill_redis", "empty_redis", "old_redis", "slow_road", "cut_road", "silent_road", "database_cut")
+FAULTS = (
+    "kill_worker",
+    "kill_worker",
+    "deploy",
+    "kill_redis",
+    "empty_redis",
+    "old_redis",
+    "slow_road",
+    "cut_road",
+    "silent_road",
+    "database_cut",
+)
 TABLES = """
 CREATE TABLE chaos_done (stage text, post_id text, revision int, PRIMARY KEY (stage, post_id, revision));
 CREATE TABLE chaos_totals (stage text PRIMARY KEY, total bigint NOT NULL DEFAULT 0);
@@ -199,22 +212,33 @@ async def judge(bench: Bench, landed: Landed) -> Found:
 
 
 async def look_for_wrongs(bench: Bench, landed: Landed) -> Found:
-    rows = await bench.admin.fetch("SELECT stage, count(*) AS done FROM chaos_done WHERE post_id = ANY($1::text[]) GROUP BY 1", list(landed.good))
+    rows = await bench.admin.fetch(
+        "SELECT stage, count(*) AS done FROM chaos_done WHERE post_id = ANY($1::text[]) GROUP BY 1",
+        list(landed.good),
+    )
     done = {row["stage"]: row["done"] for row in rows}
-    twice = await bench.admin.fetchval("SELECT (SELECT sum(total) FROM chaos_totals) - (SELECT count(*) FROM chaos_done)")
+    twice = await bench.admin.fetchval(
+        "SELECT (SELECT sum(total) FROM chaos_totals) - (SELECT count(*) FROM chaos_done)"
+    )
     waiting = await bench.admin.fetch("SELECT channel_id || '/' || message_id AS post_id FROM outbox")
-    letters = {f"{letter.channel_id}/{letter.message_id}" for letter in await bench.system.dead_letters.newest(limit=1000)}
+    letters = {
+        f"{letter.channel_id}/{letter.message_id}"
+        for letter in await bench.system.dead_letters.newest(limit=1000)
+    }
     states = await measure_stages(bench.redis, STAGES, 1)
     return Found(
         lost=sum(len(landed.good) - done.get(stage.name, 0) for stage in STAGES),
         twice=int(twice or 0),
-        stuck=sum(state.lag + state.pending for state in states) + len({row["post_id"] for row in waiting} - landed.poison),
+        stuck=sum(state.lag + state.pending for state in states)
+        + len({row["post_id"] for row in waiting} - landed.poison),
         innocent_buried=len(letters - landed.poison),
         poison_alive=len(landed.poison - letters),
     )
 
 
-async def run(seconds: float | None, schedules: int | None, seed: int, keep_log: Path | None) -> dict[str, object]:
+async def run(
+    seconds: float | None, schedules: int | None, seed: int, keep_log: Path | None
+) -> dict[str, object]:
     toxiproxy = os.environ.get("TEST_TOXIPROXY_URL")
     if not toxiproxy:
         sys.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"')
@@ -228,9 +252,13 @@ async def run(seconds: float | None, schedules: int | None, seed: int, keep_log:
             open_wakeup(settings.database) as bell,
         ):
             os.environ["CHAOS_DATABASE_URL"] = settings.database.url.get_secret_value()
-            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+            admin = await asyncpg.connect(
+                (settings.database.admin_url or settings.database.url).get_secret_value()
+            )
             await admin.execute(TABLES)
-            await admin.executemany("INSERT INTO chaos_totals (stage) VALUES ($1)", [(stage.name,) for stage in STAGES])
+            await admin.executemany(
+                "INSERT INTO chaos_totals (stage) VALUES ($1)", [(stage.name,) for stage in STAGES]
+            )
             server = await admin.fetchval("SELECT host(inet_server_addr()) || ':' || inet_server_port()")
             roads = ToxiProxy(api, "redis", f"127.0.0.1:{engine.port}"), ToxiProxy(api, "postgres", server)
             for road in roads:
@@ -242,7 +270,9 @@ async def run(seconds: float | None, schedules: int | None, seed: int, keep_log:
                 admin,
                 Path(folder),
             )
-            while (number < schedules) if schedules is not None else (time.monotonic() - began < (seconds or 0)):
+            while (
+                (number < schedules) if schedules is not None else (time.monotonic() - began < (seconds or 0))
+            ):
                 fleet = Fleet(engine, *roads, log=bench.fleet.log)
                 bench.fleet = fleet
                 found = await run_schedule(bench, seed + number)
@@ -251,7 +281,8 @@ async def run(seconds: float | None, schedules: int | None, seed: int, keep_log:
                 if found:
                     failed.append(seed + number)
                 print(
-                    f"schedule {seed + number}: {'FAILED ' + str(found) if found else 'right'} ({time.monotonic() - began:.0f} s)",
+                    f"schedule {seed + number}: {'FAILED ' + str(found) if found else 'right'} "
+                    f"({time.monotonic() - began:.0f} s)",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -284,7 +315,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=Path, help="keep the workers' log lines here")
     options = parser.parse_args()
-    result = asyncio.run(run(options.seconds or (None if options.schedules else 120), options.schedules, options.seed, options.log))
+    result = asyncio.run(
+        run(
+            options.seconds or (None if options.schedules else 120),
+            options.schedules,
+            options.seed,
+            options.log,
+        )
+    )
     finish(result, options, *LIMITS)
 
 

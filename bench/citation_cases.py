@@ -1,7 +1,8 @@
-"""Sentences that cite posts of the demo world: supported ones, and the same with something planted that the posts do not say.
+"""Sentences that cite posts of the demo world: supported ones, and the same with something planted that the
+posts do not say.
 
-The world's values decide what is supported, not the checker's own reading: a paraphrase is another of the event's sentences, all of
-whose names and numbers stand in the cited posts.
+The world's values decide what is supported, not the checker's own reading: a paraphrase is another of the
+event's sentences, all of whose names and numbers stand in the cited posts.
 """
 
 import random
@@ -28,17 +29,37 @@ _SPOKEN = re.compile(r"^(?:«[^»]{15,}», —|\"[^\"]{15,},\")")
 _AUXILIARY = re.compile(r"\b(is|are|was|were|will|has|have|had|can|may)\b(?! not)")
 _RUSSIAN_VERB = re.compile(r"(?<!не )\b(\w{3,}(?:ли|ла|ло|ют|ут|ет|ит|ют|нут|ены|аны|ены|рыт|ден))\b")
 _SMALL_RU = """
-ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать шестнадцать
-семнадцать восемнадцать девятнадцать
+ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать
+пятнадцать шестнадцать семнадцать восемнадцать девятнадцать
 """
-_SMALL_EN = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_SMALL_EN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+)
 _WORDS = {"ru": _SMALL_RU.split(), "en": _SMALL_EN.split()}
 _TENS = {
-    "ru": ("", "", "двадцать", "тридцать", "сорок", "пятьдесят", "шестьдесят", "семьдесят", "восемьдесят", "девяносто"),
+    "ru": (
+        "",
+        "",
+        "двадцать",
+        "тридцать",
+        "сорок",
+        "пятьдесят",
+        "шестьдесят",
+        "семьдесят",
+        "восемьдесят",
+        "девяносто",
+    ),
     "en": ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"),
 }
 SPEAKERS = {
-    "ru": ["сообщили в министерстве обороны", "сказал депутат Арсений Глухов", "заявила балерина", "рассказали в налоговой", "признался таксист"],
+    "ru": [
+        "сообщили в министерстве обороны",
+        "сказал депутат Арсений Глухов",
+        "заявила балерина",
+        "рассказали в налоговой",
+        "признался таксист",
+    ],
     "en": [
         "the defence ministry said",
         "said lawmaker Arseny Glukhov",
@@ -48,8 +69,16 @@ SPEAKERS = {
     ],
 }
 INVENTED_QUOTES = {
-    "ru": ["«Такого бардака я не видел за всю свою жизнь»", "«Мы предупреждали об этом ещё в прошлом году»", "«Все виновные понесут наказание»"],
-    "en": ['"I have never seen such a mess in my whole life"', '"We warned about this a year ago"', '"All those responsible will be punished"'],
+    "ru": [
+        "«Такого бардака я не видел за всю свою жизнь»",
+        "«Мы предупреждали об этом ещё в прошлом году»",
+        "«Все виновные понесут наказание»",
+    ],
+    "en": [
+        '"I have never seen such a mess in my whole life"',
+        '"We warned about this a year ago"',
+        '"All those responsible will be punished"',
+    ],
 }
 DATES = {
     "ru": [
@@ -69,23 +98,25 @@ DATES = {
 }
 TURNED = {
     "ru": [
-        ("закрыли", "открыли"), ("закрыт", "открыт"), ("перекрыт", "открыт"), ("остановили", "запустили"), ("построят", "снесут"),
-        ("утвердила", "отклонила"),
-        ("одобрили", "отклонили"), ("подорожает", "подешевеет"), ("поднимут", "снизят"), ("повысят", "понизят"), ("открыли", "закрыли"),
-        ("открывает", "закрывает"), ("отменили", "назначили"), ("отменён", "назначен"), ("пострадали", "погибли"), ("ранены", "погибли"),
-        ("нашли", "потеряли"), ("нашлась", "пропала"), ("выросла", "упала"), ("больше", "меньше"), ("заработала", "потеряла"),
-        ("покупает", "продаёт"),
-        ("дорожает", "дешевеет"), ("живой", "мёртвой"), ("живы", "мертвы"), ("обыграла", "проиграла"), ("победа", "поражение"), ("вышли", "не вышли"),
-        ("привлекла", "лишилась"), ("получила", "потеряла"), ("высадили", "вырубили"), ("задержаны", "отменены"), ("хорошо", "плохо"),
+        ("закрыли", "открыли"), ("закрыт", "открыт"), ("перекрыт", "открыт"), ("остановили", "запустили"),
+        ("построят", "снесут"), ("утвердила", "отклонила"), ("одобрили", "отклонили"),
+        ("подорожает", "подешевеет"), ("поднимут", "снизят"), ("повысят", "понизят"), ("открыли", "закрыли"),
+        ("открывает", "закрывает"), ("отменили", "назначили"), ("отменён", "назначен"),
+        ("пострадали", "погибли"), ("ранены", "погибли"), ("нашли", "потеряли"), ("нашлась", "пропала"),
+        ("выросла", "упала"), ("больше", "меньше"), ("заработала", "потеряла"), ("покупает", "продаёт"),
+        ("дорожает", "дешевеет"), ("живой", "мёртвой"), ("живы", "мертвы"), ("обыграла", "проиграла"),
+        ("победа", "поражение"), ("вышли", "не вышли"), ("привлекла", "лишилась"), ("получила", "потеряла"),
+        ("высадили", "вырубили"), ("задержаны", "отменены"), ("хорошо", "плохо"),
     ],
     "en": [
-        ("closed", "opened"), ("shut", "opened"), ("stopped", "resumed"), ("approved", "rejected"), ("approves", "rejects"), ("raised", "lowered"),
-        ("going up", "going down"), ("raises", "cuts"), ("opens", "closes"), ("cancelled", "confirmed"), ("hurt", "killed"), ("injured", "killed"),
-        ("found", "lost"), ("rose", "fell"), ("grew", "shrank"), ("more", "less"), ("buys", "sells"), ("buy", "sell"), ("dearer", "cheaper"),
-        ("alive", "dead"), ("beaten", "lost to"), ("beat", "lost to"), ("wins", "loses"), ("earned", "lost"), ("received", "lost"),
-        ("planted", "felled"),
-        ("delayed", "cancelled"), ("fallen", "risen"), ("well", "badly"), ("build", "demolish"), ("larger", "smaller"), ("first", "last"),
-        ("new", "old"),
+        ("closed", "opened"), ("shut", "opened"), ("stopped", "resumed"), ("approved", "rejected"),
+        ("approves", "rejects"), ("raised", "lowered"), ("going up", "going down"), ("raises", "cuts"),
+        ("opens", "closes"), ("cancelled", "confirmed"), ("hurt", "killed"), ("injured", "killed"),
+        ("found", "lost"), ("rose", "fell"), ("grew", "shrank"), ("more", "less"), ("buys", "sells"),
+        ("buy", "sell"), ("dearer", "cheaper"), ("alive", "dead"), ("beaten", "lost to"), ("beat", "lost to"),
+        ("wins", "loses"), ("earned", "lost"), ("received", "lost"), ("planted", "felled"),
+        ("delayed", "cancelled"), ("fallen", "risen"), ("well", "badly"), ("build", "demolish"),
+        ("larger", "smaller"), ("first", "last"), ("new", "old"),
     ],
 }  # fmt: skip
 """Pairs written from the world's sentences, whatever the checker knows of them."""
@@ -93,7 +124,9 @@ TURNED = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A sentence, what it cites, and what was done to it: `own`, `paraphrase`, or the name of what was planted."""
+    """A sentence, what it cites, and what was done to it: `own`, `paraphrase`,
+    or the name of what was planted.
+    """
 
     sentence: str
     posts: tuple[CitedPost, ...]
@@ -108,8 +141,19 @@ def stories_told() -> list[tuple[Story, str, list[Planned]]]:
     stories: dict[int, Story] = {}
     for past in demo.pasts:
         for post in past.posts[1:]:
-            told = post.kind is Kind.NEWS and post.story is not None and post.part == 0 and not post.wrong and not post.denies
-            if told and post.story is not None and post.edit is None and post.role in {Role.FIRST, Role.REWRITE, Role.TRANSLATION}:
+            told = (
+                post.kind is Kind.NEWS
+                and post.story is not None
+                and post.part == 0
+                and not post.wrong
+                and not post.denies
+            )
+            if (
+                told
+                and post.story is not None
+                and post.edit is None
+                and post.role in {Role.FIRST, Role.REWRITE, Role.TRANSLATION}
+            ):
                 stories[post.story.number] = post.story
                 found[post.story.number, post.channel.language].append(post)
     return [(stories[number], language, posts) for (number, language), posts in sorted(found.items())]
@@ -130,9 +174,16 @@ def cases(*, is_held_out: bool, most: int, seed: int = 3) -> list[Case]:
 
 
 def _of_story(
-    story: Story, language: str, posts: Sequence[Planned], elsewhere: tuple[Story, str, list[Planned]], hand: random.Random
+    story: Story,
+    language: str,
+    posts: Sequence[Planned],
+    elsewhere: tuple[Story, str, list[Planned]],
+    hand: random.Random,
 ) -> Iterator[Case]:
-    cited = tuple(CitedPost(written(post), datetime.fromtimestamp(post.date, UTC).date(), post.channel.title) for post in posts)
+    cited = tuple(
+        CitedPost(written(post), datetime.fromtimestamp(post.date, UTC).date(), post.channel.title)
+        for post in posts
+    )
     texts = "\n".join(post.text for post in cited)
     base = Case("", cited, "", language)
     words = story.event.words[language]
@@ -142,7 +193,9 @@ def _of_story(
         yield replace(base, sentence=sentence, kind="own")
         if spelled := _spelled(sentence, language):
             yield replace(base, sentence=spelled, kind="number_in_words")
-    templates = [one for key in ("head", "lead") for one in words[key] if ". " not in one and "сегодня" not in one]
+    templates = [
+        one for key in ("head", "lead") for one in words[key] if ". " not in one and "сегодня" not in one
+    ]
     for template in templates:
         text = _finished(said(template, story.values, language, hand))
         if _values_stand(template, story.values, language, texts):
@@ -152,12 +205,18 @@ def _of_story(
     quotes = [one for post in posts for one in core_of(post, 0).sentences if _SPOKEN.search(one)]
     for quoted in quotes[:1]:
         yield replace(base, sentence=quoted, kind="own")
-        yield replace(base, sentence=_SPEAKER.sub(lambda found: f"{found[1]}{hand.choice(SPEAKERS[language])}.", quoted), kind="speaker")
+        yield replace(
+            base,
+            sentence=_SPEAKER.sub(lambda found: f"{found[1]}{hand.choice(SPEAKERS[language])}.", quoted),
+            kind="speaker",
+        )
         yield replace(base, sentence=_other_quote(quoted, language, hand), kind="quote")
         yield replace(base, sentence=_word_changed(quoted, hand), kind="quote")
     foreign = [one for one in words["fact"] if "{" not in one and one.rstrip(".") not in texts]
     if foreign:
-        yield replace(base, sentence=said(hand.choice(foreign), story.values, language, hand), kind="foreign_claim")
+        yield replace(
+            base, sentence=said(hand.choice(foreign), story.values, language, hand), kind="foreign_claim"
+        )
     other, tongue, others = elsewhere
     if tongue == language and other.event is not story.event:
         theirs = _single(core_of(others[0], 0).sentences)
@@ -165,23 +224,39 @@ def _of_story(
             yield replace(base, sentence=theirs[0], kind="foreign_story")
 
 
-def _planted(base: Case, text: str, template: str, story: Story, texts: str, hand: random.Random) -> Iterator[Case]:
+def _planted(
+    base: Case, text: str, template: str, story: Story, texts: str, hand: random.Random
+) -> Iterator[Case]:
     language = base.language
     numbers = _NUMBER.findall(text)
     if numbers:
         number = hand.choice(numbers)
-        new = next(one for one in iter(lambda: str(int(number) + hand.choice((-3, -2, 2, 3, 5, 10, 40))), "") if int(one) > 1 and one not in texts)
+        new = next(
+            one
+            for one in iter(lambda: str(int(number) + hand.choice((-3, -2, 2, 3, 5, 10, 40))), "")
+            if int(one) > 1 and one not in texts
+        )
         yield replace(base, sentence=_put(text, number, new), kind="number")
         if spelled := _spelled(_put(text, number, new), language):
             yield replace(base, sentence=spelled, kind="number")
         others = [one for one in _NUMBER.findall(texts) if one not in text and int(one) > 1]
         if others and len(set(numbers)) == 1:
-            yield replace(base, sentence=_put(text, number, hand.choice(others)), kind="number_of_another_noun")
+            yield replace(
+                base, sentence=_put(text, number, hand.choice(others)), kind="number_of_another_noun"
+            )
     if len(set(numbers)) > 1:
         first, second = list(dict.fromkeys(numbers))[:2]
-        yield replace(base, sentence=_put(_put(_put(text, first, "@@"), second, first), "@@", second), kind="numbers_swapped")
+        yield replace(
+            base,
+            sentence=_put(_put(_put(text, first, "@@"), second, first), "@@", second),
+            kind="numbers_swapped",
+        )
     yield from _renamed(base, template, story, texts, hand)
-    yield replace(base, sentence=text.rstrip(".") + hand.choice(DATES[language]).format(day=hand.choice((4, 5, 6))), kind="date")
+    yield replace(
+        base,
+        sentence=text.rstrip(".") + hand.choice(DATES[language]).format(day=hand.choice((4, 5, 6))),
+        kind="date",
+    )
     if denied := _denied(text, language):
         yield replace(base, sentence=denied, kind="negation")
     turned = [(one, other) for one, other in TURNED[language] if re.search(rf"\b{one}\b", text)]
@@ -193,26 +268,50 @@ def _planted(base: Case, text: str, template: str, story: Story, texts: str, han
 def _renamed(base: Case, template: str, story: Story, texts: str, hand: random.Random) -> Iterator[Case]:
     """Another name, another thing, or two names the other way round."""
     language = base.language
-    slots = [slot for slot in _HOLE.findall(template) if isinstance(story.values[slot], Name) and _is_entity(story, slot)]
+    slots = [
+        slot
+        for slot in _HOLE.findall(template)
+        if isinstance(story.values[slot], Name) and _is_entity(story, slot)
+    ]
     slots = list(dict.fromkeys(slots))
     if slots:
         slot = hand.choice(slots)
         old = story.values[slot]
-        choices = [one for one in story.event.slots[slot] if isinstance(one, Name) and one is not old and _first_form(one, language) not in texts]
+        choices = [
+            one
+            for one in story.event.slots[slot]
+            if isinstance(one, Name) and one is not old and _first_form(one, language) not in texts
+        ]
         if choices:
             changed = {**story.values, slot: hand.choice(choices)}
-            yield replace(base, sentence=_finished(said(template, changed, language, random.Random(1))), kind="name")
-    things = [slot for slot in _HOLE.findall(template) if isinstance(story.values[slot], Name) and not _is_entity(story, slot)]
+            yield replace(
+                base, sentence=_finished(said(template, changed, language, random.Random(1))), kind="name"
+            )
+    things = [
+        slot
+        for slot in _HOLE.findall(template)
+        if isinstance(story.values[slot], Name) and not _is_entity(story, slot)
+    ]
     if things:
         slot = hand.choice(things)
-        choices = [one for one in story.event.slots[slot] if isinstance(one, Name) and one is not story.values[slot]]
+        choices = [
+            one for one in story.event.slots[slot] if isinstance(one, Name) and one is not story.values[slot]
+        ]
         changed = {**story.values, slot: hand.choice(choices)}
-        yield replace(base, sentence=_finished(said(template, changed, language, random.Random(1))), kind="another_thing")
-    same = [slot for slot in slots if sum(story.event.slots[slot] == story.event.slots[one] for one in slots) > 1]
+        yield replace(
+            base,
+            sentence=_finished(said(template, changed, language, random.Random(1))),
+            kind="another_thing",
+        )
+    same = [
+        slot for slot in slots if sum(story.event.slots[slot] == story.event.slots[one] for one in slots) > 1
+    ]
     if len(same) > 1:
         one, other = same[:2]
         swapped = {**story.values, one: story.values[other], other: story.values[one]}
-        yield replace(base, sentence=_finished(said(template, swapped, language, random.Random(1))), kind="roles")
+        yield replace(
+            base, sentence=_finished(said(template, swapped, language, random.Random(1))), kind="roles"
+        )
 
 
 def _single(sentences: Sequence[str]) -> list[str]:
@@ -250,7 +349,11 @@ def _put(text: str, number: str, other: str) -> str:
 
 def _spelled(text: str, language: str) -> str | None:
     """With a number in words; None if there is none below a hundred that counts something."""
-    found = re.search(r"(?<![\d:,.] )(?<![\d:,.-])\b(\d{1,2})(?= [^\W\d_]{3,})(?! (?:м/|m/|sq|км|км/|млн|млрд|billion|million|percent))", text)
+    found = re.search(
+        r"(?<![\d:,.] )(?<![\d:,.-])\b(\d{1,2})(?= [^\W\d_]{3,})(?! (?:м/|m/|sq|км|км/|млн|млрд|billion|"
+        r"million|percent))",
+        text,
+    )
     if found is None or found.start() == 0 or int(found[1]) < 2:
         return None
     return text[: found.start()] + spelled_number(int(found[1]), language) + text[found.end() :]
@@ -274,11 +377,17 @@ def _word_changed(quoted: str, hand: random.Random) -> str:
     inside = found.group()
     words = re.findall(r"[^\W\d_]{4,}", inside)
     word = hand.choice(words)
-    return quoted.replace(inside, re.sub(rf"\b{word}\b", "кабинет" if re.search("[а-я]", word) else "cabinet", inside, count=1))
+    return quoted.replace(
+        inside, re.sub(rf"\b{word}\b", "кабинет" if re.search("[а-я]", word) else "cabinet", inside, count=1)
+    )
 
 
 def _denied(text: str, language: str) -> str | None:
     if " не " in text or " not " in text:
         return None
-    changed = _AUXILIARY.sub(r"\1 not", text, count=1) if language == "en" else _RUSSIAN_VERB.sub(r"не \1", text, count=1)
+    changed = (
+        _AUXILIARY.sub(r"\1 not", text, count=1)
+        if language == "en"
+        else _RUSSIAN_VERB.sub(r"не \1", text, count=1)
+    )
     return changed if changed != text else None

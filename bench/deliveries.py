@@ -1,9 +1,10 @@
 """Deliveries of many tenants beside one whose receivers were made to hold senders: who waits for whom.
 
-The shipped senders run here; the receivers are real HTTP servers in a process of their own. Good tenants have one receiver each.
-The bad tenant has fifty that drip headers, hang, redirect, or answer `100 Continue` without end, and a suspended tenant has ten that
-are due before all others. Rounds with and without the bad ones take turns. `p95_ratio` is the 95th percentile of the time from the
-outbox to the receiver with them, beside the same without.
+The shipped senders run here; the receivers are real HTTP servers in a process of their own. Good tenants have
+one receiver each. The bad tenant has fifty that drip headers, hang, redirect, or answer `100 Continue`
+without end, and a suspended tenant has ten that are due before all others. Rounds with and without the bad
+ones take turns. `p95_ratio` is the 95th percentile of the time from the outbox to the receiver with them,
+beside the same without.
 """
 
 import asyncio
@@ -27,7 +28,16 @@ from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from telegram_assistant.features.receivers.sending import SENDERS, keep_sending
 from telegram_assistant.settings import Settings
 from testkit.factories import make_tenant
-from testkit.harness import Versions, arguments, at_most, finish, median, own_cpu_seconds, own_database, percentile
+from testkit.harness import (
+    Versions,
+    arguments,
+    at_most,
+    finish,
+    median,
+    own_cpu_seconds,
+    own_database,
+    percentile,
+)
 from testkit.receiving import OPEN_GUARD, HostileWebhook, Misbehaviour, Webhook, make_receiver, served
 
 GOOD_TENANTS = 49
@@ -35,7 +45,11 @@ BAD_RECEIVERS = 50
 SUSPENDED_RECEIVERS = 10
 DRAIN_SECONDS = 120.0
 HELD = "SELECT count(*) FROM receivers WHERE tenant_id = $1 AND leased_until > now()"
-LIMITS = (*at_most(0, "lost", "repeated_with_another_id", "sent_to_suspended"), *at_most(2, "p95_ratio"), *at_most(0.25, "most_held_share"))
+LIMITS = (
+    *at_most(0, "lost", "repeated_with_another_id", "sent_to_suspended"),
+    *at_most(2, "p95_ratio"),
+    *at_most(0.25, "most_held_share"),
+)
 
 type Admin = "asyncpg.Connection[asyncpg.Record]"
 
@@ -71,7 +85,12 @@ async def _serve_receivers(pipe: "Connection[Any, Any]") -> None:
         hostile = [await stack.enter_async_context(served(HostileWebhook(kind))) for kind in kinds]
         pipe.send((webhook.url, [server.url for server in hostile]))
         await asyncio.to_thread(pipe.recv)
-        pipe.send([(request.headers["webhook-id"], request.data["data"]["digest_id"], request.at) for request in webhook.taken])
+        pipe.send(
+            [
+                (request.headers["webhook-id"], request.data["data"]["digest_id"], request.at)
+                for request in webhook.taken
+            ]
+        )
 
 
 async def run(deliveries: int, per_second: float, rounds: int) -> dict[str, object]:
@@ -81,10 +100,15 @@ async def run(deliveries: int, per_second: float, rounds: int) -> dict[str, obje
     process.start()
     try:
         address, hostile = await asyncio.to_thread(ours.recv)
-        async with own_database("tga_bench_deliveries") as settings, assemble(settings, guard=OPEN_GUARD) as app:
+        async with (
+            own_database("tga_bench_deliveries") as settings,
+            assemble(settings, guard=OPEN_GUARD) as app,
+        ):
             admin = await asyncpg.connect(_admin_url(settings))
             town = await _build(app, admin, address, hostile)
-            figures = await _measure(app, admin, town, deliveries=deliveries, per_second=per_second, rounds=rounds)
+            figures = await _measure(
+                app, admin, town, deliveries=deliveries, per_second=per_second, rounds=rounds
+            )
             ours.send(None)
             arrived = await asyncio.to_thread(ours.recv)
             versions = await Versions.read(admin)
@@ -101,7 +125,9 @@ def _admin_url(settings: Settings) -> str:
 
 
 async def _build(app: App, admin: Admin, address: str, hostile: Sequence[str]) -> Town:
-    suspended = await _make_tenant(app, [f"{address}/suspended/{number}" for number in range(SUSPENDED_RECEIVERS)])
+    suspended = await _make_tenant(
+        app, [f"{address}/suspended/{number}" for number in range(SUSPENDED_RECEIVERS)]
+    )
     good = [await _make_tenant(app, [f"{address}/{number}"]) for number in range(GOOD_TENANTS)]
     bad = await _make_tenant(app, hostile)
     await _deliver(app, suspended)
@@ -114,7 +140,8 @@ async def _make_tenant(app: App, addresses: Sequence[str]) -> Tenant:
     user_id = (await app.system.users.join(tenant_id, f"reader {tenant_id}")).user_id
     stores = app.tenant(tenant_id)
     made = [
-        await make_receiver(ReceiverKind.WEBHOOK, str(number), address, stores=stores, sealer=app.sealer) for number, address in enumerate(addresses)
+        await make_receiver(ReceiverKind.WEBHOOK, str(number), address, stores=stores, sealer=app.sealer)
+        for number, address in enumerate(addresses)
     ]
     return Tenant(tenant_id, user_id, tuple(receiver.receiver_id for receiver in made))
 
@@ -122,26 +149,40 @@ async def _make_tenant(app: App, addresses: Sequence[str]) -> Tenant:
 async def _deliver(app: App, tenant: Tenant) -> UUID:
     digest_id, now = uuid4(), datetime.now(UTC)
     post = PostId(ChannelId(1), MessageId(1))
-    story = DigestStory(Novelty.NEW, "The bridge is closed", (DigestSentence("It is.", (post,)),), ("City",), now, (post,), ())
+    story = DigestStory(
+        Novelty.NEW, "The bridge is closed", (DigestSentence("It is.", (post,)),), ("City",), now, (post,), ()
+    )
     digest = Digest(now - timedelta(days=1), now, (story,))
-    await app.person(tenant.tenant_id, tenant.user_id).digests.save(digest_id, digest, receivers=tenant.receivers)
+    await app.person(tenant.tenant_id, tenant.user_id).digests.save(
+        digest_id, digest, receivers=tenant.receivers
+    )
     return digest_id
 
 
-async def _measure(app: App, admin: Admin, town: Town, *, deliveries: int, per_second: float, rounds: int) -> dict[str, Any]:
+async def _measure(
+    app: App, admin: Admin, town: Town, *, deliveries: int, per_second: float, rounds: int
+) -> dict[str, Any]:
     """Rounds without and with the bad tenant. Returns the digests of each, and what the senders cost."""
     made: dict[bool, list[list[UUID]]] = {False: [], True: []}
     most_held, used = 0, own_cpu_seconds()
     for number in range(2 * rounds):
         with_bad = number % 2 == 1
-        await admin.execute("UPDATE receivers SET paused_at = $2 WHERE tenant_id = $1", town.bad, None if with_bad else datetime.now(UTC))
-        await admin.execute("UPDATE receivers SET retry_at = NULL, failing_since = NULL WHERE tenant_id = $1", town.bad)
+        await admin.execute(
+            "UPDATE receivers SET paused_at = $2 WHERE tenant_id = $1",
+            town.bad,
+            None if with_bad else datetime.now(UTC),
+        )
+        await admin.execute(
+            "UPDATE receivers SET retry_at = NULL, failing_since = NULL WHERE tenant_id = $1", town.bad
+        )
         if with_bad:
             await _deliver(app, town.bad_reader)
         stopping = asyncio.Event()
         sending = asyncio.create_task(keep_sending(stopping, sender=app.sender))
         watching = asyncio.create_task(_most_held(_admin_url(app.settings), town.bad, stopping))
-        made[with_bad].append([digest async for digest in _paced(app, town.good, deliveries // rounds, per_second)])
+        made[with_bad].append(
+            [digest async for digest in _paced(app, town.good, deliveries // rounds, per_second)]
+        )
         await _drain(admin, [tenant.tenant_id for tenant in town.good])
         stopping.set()
         await sending
@@ -175,14 +216,19 @@ async def _most_held(admin_url: str, tenant_id: TenantId, stopping: asyncio.Even
 async def _drain(admin: Admin, tenants: Sequence[TenantId]) -> None:
     ends = time.monotonic() + DRAIN_SECONDS
     while time.monotonic() < ends and await admin.fetchval(
-        "SELECT count(*) FROM deliveries WHERE delivered_at IS NULL AND tenant_id = ANY ($1::bigint[])", list(tenants)
+        "SELECT count(*) FROM deliveries WHERE delivered_at IS NULL AND tenant_id = ANY ($1::bigint[])",
+        list(tenants),
     ):
         await asyncio.sleep(0.2)
 
 
-async def _judge(admin: Admin, town: Town, arrived: Sequence[tuple[str, str, float]], made: dict[bool, list[list[UUID]]]) -> dict[str, object]:
+async def _judge(
+    admin: Admin, town: Town, arrived: Sequence[tuple[str, str, float]], made: dict[bool, list[list[UUID]]]
+) -> dict[str, object]:
     rows = await admin.fetch(
-        "SELECT delivery_id, digest_id, tenant_id, created_at FROM deliveries WHERE digest_id IS NOT NULL AND tenant_id <> $1", town.bad
+        "SELECT delivery_id, digest_id, tenant_id, created_at FROM deliveries WHERE digest_id IS NOT NULL "
+        "AND tenant_id <> $1",
+        town.bad,
     )
     queued_at = {str(row["delivery_id"]): row["created_at"].timestamp() for row in rows}
     suspended = {str(row["delivery_id"]) for row in rows if row["tenant_id"] == town.suspended.tenant_id}
@@ -194,16 +240,23 @@ async def _judge(admin: Admin, town: Town, arrived: Sequence[tuple[str, str, flo
     id_of_digest = {str(row["digest_id"]): str(row["delivery_id"]) for row in rows}
     expected = queued_at.keys() - suspended
     waits = {
-        with_bad: [[first_at[id_of_digest[str(digest)]] - queued_at[id_of_digest[str(digest)]] for digest in digests] for digests in per_round]
+        with_bad: [
+            [first_at[id_of_digest[str(digest)]] - queued_at[id_of_digest[str(digest)]] for digest in digests]
+            for digests in per_round
+        ]
         for with_bad, per_round in made.items()
         if not (expected - first_at.keys())
     }
-    p95 = {with_bad: median([percentile(per_round, 0.95) for per_round in rounds]) for with_bad, rounds in waits.items()}
+    p95 = {
+        with_bad: median([percentile(per_round, 0.95) for per_round in rounds])
+        for with_bad, rounds in waits.items()
+    }
     return {
         "deliveries": sum(map(len, made[True])),
         "lost": len(expected - first_at.keys()),
         "repeated_with_another_id": sum(len(ids) > 1 for ids in ids_of_digest.values()),
-        "repeated_with_the_same_id": Counter(message_id for message_id, _, _ in arrived).total() - len(first_at),
+        "repeated_with_the_same_id": Counter(message_id for message_id, _, _ in arrived).total()
+        - len(first_at),
         "sent_to_suspended": len(suspended & first_at.keys()),
         "p95_ratio": round(p95[True] / p95[False], 2) if p95 else None,
         "p95_ms": {"without": round(p95[False] * 1000), "with": round(p95[True] * 1000)} if p95 else None,
@@ -212,7 +265,12 @@ async def _judge(admin: Admin, town: Town, arrived: Sequence[tuple[str, str, flo
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--deliveries", type=int, default=2000, help="of the good tenants, with the bad one; as many without it")
+    parser.add_argument(
+        "--deliveries",
+        type=int,
+        default=2000,
+        help="of the good tenants, with the bad one; as many without it",
+    )
     parser.add_argument("--per-second", type=float, default=25)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="300 deliveries, one round each")

@@ -1,9 +1,11 @@
-"""The demo as a person meets it: how soon its world answers, what it holds, and how long the whole ingest role needs for its two weeks.
+"""The demo as a person meets it: how soon its world answers, what it holds, and how long the whole ingest
+role needs for its two weeks.
 
-The world runs in a process of its own and the ingest role in another. A tenant subscribes to every channel with all of its
-history; the bench waits until every post of the truth is stored with the text it has now, albums item by item. An account may
-ask for a page every 1.25 seconds and no setting raises that, so a high budget means several accounts: each has joined every
-channel. Files are not asked for; bench.media measures those.
+The world runs in a process of its own and the ingest role in another. A tenant subscribes to every channel
+with all of its history; the bench waits until every post of the truth is stored with the text it has now,
+albums item by item. An account may ask for a page every 1.25 seconds and no setting raises that, so a high
+budget means several accounts: each has joined every channel. Files are not asked for; bench.media measures
+those.
 """
 
 import asyncio
@@ -66,14 +68,20 @@ def busiest(channels: int) -> list[int]:
 async def furnish(app: App, control: ControlClient, channels: list[int], accounts: int) -> TenantId:
     tenant_id = (await app.system.tenants.ensure(FIRST_TENANT, is_operator=True)).tenant_id
     sessions = [control.session(f"7999000{number:04}", joined=channels) for number in range(accounts)]
-    await asyncio.gather(*(add_joined(app, tenant_id, session, history_days=DAYS["demo"] + 1) for session in sessions))
+    await asyncio.gather(
+        *(add_joined(app, tenant_id, session, history_days=DAYS["demo"] + 1) for session in sessions)
+    )
     return tenant_id
 
 
 def expected(control: ControlClient, channels: list[int]) -> dict[PostKey, str]:
     """What has to be stored: everything that can be read now, but messages about the channel itself."""
     rows = (row for channel_id in channels for row in control.truth(channel_id))
-    return {(row["channel_id"], row["message_id"]): row["text"] for row in rows if row["service"] is None and row["deleted_at"] is None}
+    return {
+        (row["channel_id"], row["message_id"]): row["text"]
+        for row in rows
+        if row["service"] is None and row["deleted_at"] is None
+    }
 
 
 async def all_stored(admin: Database, wanted: dict[PostKey, str], began: float) -> Read:
@@ -93,12 +101,19 @@ async def run(channels: list[int], accounts: int) -> dict[str, object]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         present = datetime.now(UTC).replace(microsecond=0).isoformat()
         running = stack.enter_context(simulator("demo", "--now", present, limits="telegram"))
-        start = {"start_s": round(running.started_s, 2), "start_cpu_s": round(cpu_seconds(running.process.pid), 2)}
+        start = {
+            "start_s": round(running.started_s, 2),
+            "start_cpu_s": round(cpu_seconds(running.process.pid), 2),
+        }
         control = stack.enter_context(running.control())
         wanted = await asyncio.to_thread(expected, control, channels)
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_demo"))).database
-        servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url, "PARSER_SCHEDULER_INTERVAL_SEC": str(TICK_SECONDS)}
+        servers = {
+            "DATABASE_URL": database.url.get_secret_value(),
+            "REDIS_URL": engine.url,
+            "PARSER_SCHEDULER_INTERVAL_SEC": str(TICK_SECONDS),
+        }
         environ = {**os.environ, **telegram_at(running, None), **servers, "INGEST_PORT": str(free_port())}
         async with assemble(read_settings(environ), with_accounts=True) as app:
             await furnish(app, control, channels, accounts)
@@ -108,7 +123,13 @@ async def run(channels: list[int], accounts: int) -> dict[str, object]:
         async with assistant(environ, folder / "ingest.log", roles="ingest") as process:
             read = await all_stored(admin, wanted, began)
             spent, held = cpu_seconds(process.pid), memory_bytes(process.pid) / 1e6
-        return {"bench": "demo", **start, **figures(running, control.state(), read), **ingested(read, wanted, spent, held), "channels": len(channels)}
+        return {
+            "bench": "demo",
+            **start,
+            **figures(running, control.state(), read),
+            **ingested(read, wanted, spent, held),
+            "channels": len(channels),
+        }
 
 
 def figures(running: Running, state: dict[str, Any], read: Read) -> dict[str, object]:
@@ -140,7 +161,9 @@ def ingested(read: Read, wanted: dict[PostKey, str], spent: float, held: float) 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--channels", type=int, default=len(packs().channels), help="so many of them, the busiest first")
+    parser.add_argument(
+        "--channels", type=int, default=len(packs().channels), help="so many of them, the busiest first"
+    )
     parser.add_argument("--accounts", type=int, default=4)
     options = parser.parse_args()
     result = asyncio.run(run(busiest(options.channels), options.accounts))

@@ -1,8 +1,9 @@
-"""The demo as a newcomer meets it: a wheel in an empty environment, `tga demo`, and how soon posts and a story can be read.
+"""The demo as a newcomer meets it: a wheel in an empty environment, `tga demo`, and how soon posts and a
+story can be read.
 
-The wheel is built and installed from this checkout; the clock starts at `tga demo`. There are Python, PostgreSQL and Redis, and
-nothing else: no address of a server, no key, no network but loopback. Attempts to leave the machine are counted by the kernel. A
-second start must show every post of the first.
+The wheel is built and installed from this checkout; the clock starts at `tga demo`. There are Python,
+PostgreSQL and Redis, and nothing else: no address of a server, no key, no network but loopback. Attempts to
+leave the machine are counted by the kernel. A second start must show every post of the first.
 """
 
 import os
@@ -42,7 +43,10 @@ class Visit:
 
 
 def install(folder: Path) -> Path:
-    """The program in an environment of its own, from a wheel and the locked dependencies. Returns the command."""
+    """The program in an environment of its own, from a wheel and the locked dependencies.
+
+    Returns the command.
+    """
     wheels, environment = folder / "wheels", folder / "venv"
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels))
     run(str(UV), "venv", "--quiet", "--python", sys.executable, str(environment))
@@ -57,7 +61,9 @@ def run(*command: str) -> None:
 
 
 def visit(tga: Path, folder: Path, seconds: float) -> Visit:
-    with running_demo(folder, bare_environment(folder.parent), "--port", str(free_port()), command=[str(tga)]) as demo:
+    with running_demo(
+        folder, bare_environment(folder.parent), "--port", str(free_port()), command=[str(tga)]
+    ) as demo:
         demo.until(POSTS)
         posts_s = time.monotonic() - demo.began
         api = demo.until_open()
@@ -79,7 +85,9 @@ def measure(tga: Path, folder: Path, seconds: float) -> dict[str, object]:
     before = refused_connections()
     first = visit(tga, folder, seconds)
     second = visit(tga, folder, seconds=0)
-    removed = subprocess.run([tga, "demo", "--folder", str(folder), "--remove"], env=bare_environment(folder.parent), check=False)
+    removed = subprocess.run(
+        [tga, "demo", "--folder", str(folder), "--remove"], env=bare_environment(folder.parent), check=False
+    )
     return {
         "bench": "demo_page",
         "first_posts_s": round(first.posts_s, 1),

@@ -1,7 +1,9 @@
-"""The demo world beside what is known of real channels, and whether it starts soon, stays small and can be read through.
+"""The demo world beside what is known of real channels, and whether it starts soon, stays small and can be
+read through.
 
-Figures of real channels: 264,347 active Persian channels posted 3,075,227 times a day (2018), with 285,000 posts in the busiest hour and
-15,000 in the slowest. Percentiles per channel are not published anywhere we know of; `model` is our model of activity (bench.activity).
+Figures of real channels: 264,347 active Persian channels posted 3,075,227 times a day (2018), with 285,000
+posts in the busiest hour and 15,000 in the slowest. Percentiles per channel are not published anywhere we
+know of; `model` is our model of activity (bench.activity).
 """
 
 import asyncio
@@ -78,20 +80,30 @@ def statistics_of(demo: Demo, days: int) -> dict[str, float]:
 
 def by_hour(posts: Sequence[Planned]) -> list[int]:
     """Posts by hour of the channel's own day: its readers' clock, as in the census of one country."""
-    counted = Counter(datetime.fromtimestamp(post.date + (3 if post.channel.language == "ru" else 0) * 3600, UTC).hour for post in posts)
+    counted = Counter(
+        datetime.fromtimestamp(post.date + (3 if post.channel.language == "ru" else 0) * 3600, UTC).hour
+        for post in posts
+    )
     return [counted[hour] for hour in range(24)]
 
 
 def by_weekday(posts: Sequence[Planned], days: int) -> list[int]:
     """Posts by day of the week, of whole weeks, beginning with Monday."""
     whole = NOW - days // 7 * 7 * DAY
-    counted = Counter(datetime.fromtimestamp(post.date, UTC).weekday() for post in posts if post.date >= whole)
+    counted = Counter(
+        datetime.fromtimestamp(post.date, UTC).weekday() for post in posts if post.date >= whole
+    )
     return [counted[day] for day in range(7)]
 
 
 async def reading() -> dict[str, float]:
-    """A process of its own: how soon it answers, what it holds, and how long one client needs to read all of it."""
-    with simulator("demo", "--now", datetime.fromtimestamp(NOW, UTC).isoformat()) as running, running.control() as control:
+    """A process of its own: how soon it answers, what it holds,
+    and how long one client needs to read all of it.
+    """
+    with (
+        simulator("demo", "--now", datetime.fromtimestamp(NOW, UTC).isoformat()) as running,
+        running.control() as control,
+    ):
         started, spent = running.started_s, cpu_seconds(running.process.pid)
         client = client_for(control.session(PHONE))
         await client.connect()
@@ -175,7 +187,12 @@ def main() -> None:
         for name, key, real in ROWS:
             print(f"| {name} | {found[key]} | {larger[key]} | {real} |")
         print()
-    result: dict[str, object] = {"bench": "demo_world", **found, "measuring_posts": larger["posts"], "measuring_stories": larger["stories"]}
+    result: dict[str, object] = {
+        "bench": "demo_world",
+        **found,
+        "measuring_posts": larger["posts"],
+        "measuring_stories": larger["stories"],
+    }
     report({**result, **asyncio.run(reading()), "python": sys.version.split()[0]}, as_json=options.json)
 
 

@@ -1,9 +1,11 @@
-"""Daily digests over thirty days of the measuring world: nothing twice, nothing of high interest missed, corrections told.
+"""Daily digests over thirty days of the measuring world: nothing twice, nothing of high interest missed,
+corrections told.
 
-A person follows all channels and cares for a few kinds of events, by their names. Every day the posts of the day are stored and grouped, and the
-first post of a story that was told is deleted. `repeated`: sentences or stories that an earlier digest told, without a change. `missed`:
-stories that began that day, by the world's truth, in at least two channels, every post of which touches an interest, and of which no digest tells
-a post. `corrections_missed`: deletions that the next digest does not tell, or cites. Nothing was fitted to this.
+A person follows all channels and cares for a few kinds of events, by their names. Every day the posts of the
+day are stored and grouped, and the first post of a story that was told is deleted. `repeated`: sentences or
+stories that an earlier digest told, without a change. `missed`: stories that began that day, by the world's
+truth, in at least two channels, every post of which touches an interest, and of which no digest tells a post.
+`corrections_missed`: deletions that the next digest does not tell, or cites. Nothing was fitted to this.
 """
 
 import asyncio
@@ -31,7 +33,11 @@ from testkit.harness import arguments, at_least, at_most, finish, own_cpu_second
 
 DAY, REMEMBERED = timedelta(days=1), timedelta(days=7)
 TOPICS = ("мост", "bridge", "пожар", "fire")
-LIMITS = (*at_most(0, "repeated", "missed", "corrections_missed"), *at_least(1, "interesting", "corrections"), *at_most(30, "seconds_per_digest"))
+LIMITS = (
+    *at_most(0, "repeated", "missed", "corrections_missed"),
+    *at_least(1, "interesting", "corrections"),
+    *at_most(30, "seconds_per_digest"),
+)
 
 
 @dataclass(slots=True)
@@ -51,26 +57,42 @@ class Judged:
         return [one for one in reversed(self.digests) if one.until > now - REMEMBERED]
 
 
-async def store(app: App, admin: "asyncpg.Connection[asyncpg.Record]", tenant_id: TenantId, posts: Sequence[ToldPost], known: set[ChannelId]) -> None:
+async def store(
+    app: App,
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    tenant_id: TenantId,
+    posts: Sequence[ToldPost],
+    known: set[ChannelId],
+) -> None:
     """Stores and groups the posts as if it were their day."""
     await land(app, posts)
     for channel_id in {one.post.channel_id for one in posts} - known:
-        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
+        await app.system.channels.subscribe(
+            tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
+        )
         known.add(channel_id)
     await admin.execute("UPDATE subscriptions SET created_at = '2020-01-01', visible_from = '2020-01-01'")
-    await admin.execute("UPDATE posts SET stored_at = posted_at + interval '1 minute' WHERE stored_at > now() - interval '1 day'")
+    await admin.execute(
+        "UPDATE posts SET stored_at = posted_at + interval '1 minute' "
+        "WHERE stored_at > now() - interval '1 day'"
+    )
     for start in range(0, len(posts), BATCH):
         batch = posts[start : start + BATCH]
         await app.story_builder.group([one.post.id for one in batch], now=batch[-1].post.posted_at)
 
 
 def repeated(story: DigestStory, earlier: Sequence[Digest]) -> int:
-    """Sentences told before, and a story told as new that was told before. What was corrected is told again on purpose."""
+    """Sentences told before, and a story told as new that was told before.
+
+    What was corrected is told again on purpose.
+    """
     if story.novelty is Novelty.CORRECTED:
         return 0
     posts = set(story.posts)
     before = [other for digest in earlier for other in digest.stories if posts & set(other.posts)]
-    known = {sentence.text for other in before for sentence in other.sentences} | {other.headline for other in before}
+    known = {sentence.text for other in before for sentence in other.sentences} | {
+        other.headline for other in before
+    }
     return sum(one.text in known for one in story.sentences) + (story.novelty is Novelty.NEW and bool(before))
 
 
@@ -85,35 +107,61 @@ def begun_of(posts: Sequence[ToldPost], known: set[object]) -> list[list[ToldPos
 
 
 async def judge(
-    app: App, tenant_id: TenantId, since: datetime, now: datetime, *, begun: Sequence[Sequence[ToldPost]], gone: PostId | None, judged: Judged
+    app: App,
+    tenant_id: TenantId,
+    since: datetime,
+    now: datetime,
+    *,
+    begun: Sequence[Sequence[ToldPost]],
+    gone: PostId | None,
+    judged: Judged,
 ) -> Digest:
-    """Makes the digest of a day, and says what is wrong with it. `begun` are the stories that began that day."""
-    stores, interests = app.tenant(tenant_id), [Interest(topic, MAX_WEIGHT, InterestSource.OWN, "", now) for topic in TOPICS]
+    """Makes the digest of a day, and says what is wrong with it.
+
+    `begun` are the stories that began that day.
+    """
+    stores, interests = (
+        app.tenant(tenant_id),
+        [Interest(topic, MAX_WEIGHT, InterestSource.OWN, "", now) for topic in TOPICS],
+    )
     earlier, began = judged.remembered(now), own_cpu_seconds()
-    digest = await compose(since, stores=stores, now=now, length=DigestLength.LONG, earlier=earlier, interests=interests)
+    digest = await compose(
+        since, stores=stores, now=now, length=DigestLength.LONG, earlier=earlier, interests=interests
+    )
     judged.cpu += own_cpu_seconds() - began
     judged.digests.append(digest)
     judged.novelties.update(story.novelty.value for story in digest.stories)
     judged.repeated += sum(repeated(story, earlier) for story in digest.stories)
     told = {post for one in (*earlier, digest) for story in one.stories for post in story.posts}
     for posts in begun:
-        if len({one.post.channel_id for one in posts}) > 1 and all(touched([one.post.text], interests).topics for one in posts):
+        if len({one.post.channel_id for one in posts}) > 1 and all(
+            touched([one.post.text], interests).topics for one in posts
+        ):
             judged.interesting += 1
             judged.missed += not told & {one.post.id for one in posts}
     if gone is not None:
-        mended = [story for story in digest.stories if gone in story.posts and story.novelty is not Novelty.NEW]
+        mended = [
+            story for story in digest.stories if gone in story.posts and story.novelty is not Novelty.NEW
+        ]
         cited = any(gone in sentence.posts for story in digest.stories for sentence in story.sentences)
         judged.corrections += 1
         judged.corrections_missed += not mended or cited
     return digest
 
 
-async def delete_one(admin: "asyncpg.Connection[asyncpg.Record]", digest: Digest, *, at: datetime) -> PostId | None:
+async def delete_one(
+    admin: "asyncpg.Connection[asyncpg.Record]", digest: Digest, *, at: datetime
+) -> PostId | None:
     """Deletes the first post of the weightiest story that several posts tell."""
     for story in digest.stories:
         if len(story.channels) > 2:
             gone = story.posts[0]
-            await admin.execute("UPDATE posts SET deleted_at = $3 WHERE channel_id = $1 AND message_id = $2", gone.channel_id, gone.message_id, at)
+            await admin.execute(
+                "UPDATE posts SET deleted_at = $3 WHERE channel_id = $1 AND message_id = $2",
+                gone.channel_id,
+                gone.message_id,
+                at,
+            )
             return gone
     return None
 
@@ -132,7 +180,11 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
             begun = begun_of(todays, stories_known)
             digest = await judge(app, tenant.tenant_id, since, now, begun=begun, gone=gone, judged=judged)
             if shows:
-                print(write_plain(digest_document(digest, language="ru", zone=UTC, story_link=str, post_link=str)))
+                print(
+                    write_plain(
+                        digest_document(digest, language="ru", zone=UTC, story_link=str, post_link=str)
+                    )
+                )
             gone = await delete_one(admin, digest, at=now + timedelta(hours=1))
         await admin.close()
     stories = [len(one.stories) for one in judged.digests]

@@ -1,8 +1,9 @@
 """The due-queue with a million channels: what it carries, and what it costs PostgreSQL.
 
-Every worker claims a batch of 30 for one of 500 accounts. 92 % of the polls find nothing and are completed together; 8 %
-land three posts each, and are completed by their landing. Commits wait for the disk. Bare is the same queue in plain SQL
-without joins, landing and fences; both take turns, and the bloat is looked at after the whole run.
+Every worker claims a batch of 30 for one of 500 accounts. 92 % of the polls find nothing and are completed
+together; 8 % land three posts each, and are completed by their landing. Commits wait for the disk. Bare is
+the same queue in plain SQL without joins, landing and fences; both take turns, and the bloat is looked at
+after the whole run.
 """
 
 import asyncio
@@ -41,25 +42,32 @@ TURN_SECONDS = 20.0
 
 FILL = """
 INSERT INTO tenants (name) VALUES ('bench');
-INSERT INTO telegram_accounts (tenant_id, state) SELECT tenant_id, 'active' FROM tenants, generate_series(1, {accounts});
+INSERT INTO telegram_accounts (tenant_id, state) SELECT tenant_id, 'active'
+FROM tenants, generate_series(1, {accounts});
 INSERT INTO channels (channel_id, title) SELECT n, 'channel ' || n FROM generate_series(1, {channels}) AS n;
-INSERT INTO poll_schedule (channel_id, account_id, next_poll_at, last_polled_at, observed_since, level, level_at, burst, burst_at)
-SELECT n, n % {accounts} + 1, now() - random() * interval '1 hour', now() - interval '1 hour', now() - interval '30 days', 20, now(), 0, now()
+INSERT INTO poll_schedule (channel_id, account_id, next_poll_at, last_polled_at, observed_since, level,
+    level_at, burst, burst_at)
+SELECT n, n % {accounts} + 1, now() - random() * interval '1 hour', now() - interval '1 hour',
+    now() - interval '30 days', 20, now(), 0, now()
 FROM generate_series(1, {channels}) AS n;
 INSERT INTO account_channels (account_id, channel_id, access_hash, read_at)
 SELECT n % {accounts} + 1, n, n, now() FROM generate_series(1, {channels}) AS n;
 INSERT INTO coverage (channel_id, floor_id, verified, verified_at)
 SELECT n, 1, int8multirange(int8range(1, 1000)), now() FROM generate_series(1, {channels}) AS n;
-UPDATE channels SET newest_message_id = 999, newest_posted_at = now() - interval '1 day', last_parsed_at = now() - interval '1 day';
-CREATE TABLE bare_queue (channel_id bigint PRIMARY KEY, account_id bigint, next_poll_at timestamptz, lease_epoch bigint) WITH (fillfactor = 70);
+UPDATE channels SET newest_message_id = 999, newest_posted_at = now() - interval '1 day',
+    last_parsed_at = now() - interval '1 day';
+CREATE TABLE bare_queue (channel_id bigint PRIMARY KEY, account_id bigint, next_poll_at timestamptz,
+    lease_epoch bigint) WITH (fillfactor = 70);
 INSERT INTO bare_queue SELECT channel_id, account_id, next_poll_at, 0 FROM poll_schedule;
 CREATE INDEX bare_due ON bare_queue (account_id, next_poll_at);
 GRANT SELECT, UPDATE ON bare_queue TO tga_system;
 """
 BARE_CLAIM = """
 WITH due AS (
-    SELECT channel_id FROM bare_queue WHERE account_id = $1 AND next_poll_at <= now() ORDER BY next_poll_at LIMIT 30 FOR UPDATE SKIP LOCKED)
-UPDATE bare_queue b SET next_poll_at = now() + interval '120 s', lease_epoch = 1 FROM due WHERE b.channel_id = due.channel_id RETURNING b.channel_id
+    SELECT channel_id FROM bare_queue WHERE account_id = $1 AND next_poll_at <= now()
+    ORDER BY next_poll_at LIMIT 30 FOR UPDATE SKIP LOCKED)
+UPDATE bare_queue b SET next_poll_at = now() + interval '120 s', lease_epoch = 1 FROM due
+WHERE b.channel_id = due.channel_id RETURNING b.channel_id
 """
 BARE_COMPLETE = "UPDATE bare_queue SET next_poll_at = now() + interval '5 minutes' WHERE channel_id = ANY($1)"
 LIMITS = (*at_least(0.1, "ratio"), *at_most(2.0, "bloat"))
@@ -105,9 +113,22 @@ class Worker:
 
     async def land(self, due: DueChannel, now: datetime) -> None:
         first = (due.known.top.high if due.known else 0) + 1
-        posts = tuple(posts_of(self.writer, due.channel_id, first_id=first, count=POSTS, newest=now, span=timedelta(minutes=4)))
+        posts = tuple(
+            posts_of(
+                self.writer,
+                due.channel_id,
+                first_id=first,
+                count=POSTS,
+                newest=now,
+                span=timedelta(minutes=4),
+            )
+        )
         moments = [post.posted_at.timestamp() for post in posts]
-        rhythm = after_posts(due.rhythm, moments, now.timestamp()) if due.rhythm else new_rhythm(moments, now.timestamp(), since=moments[0])
+        rhythm = (
+            after_posts(due.rhythm, moments, now.timestamp())
+            if due.rhythm
+            else new_rhythm(moments, now.timestamp(), since=moments[0])
+        )
         ends = RunEnds(started_at=now, next_poll_at=now + timedelta(minutes=5), rhythm=rhythm)
         await self.system.landing.land(page_of(posts), Claim(ChannelId(due.channel_id), 1), ends=ends)
 
@@ -125,7 +146,9 @@ async def bare(number: int, pool: Pool, until: float, turns: Turns) -> None:
 
 async def run(channels: int, seconds: float) -> dict[str, object]:
     async with own_database("tga_bench_due_queue") as settings, open_pool(settings.database) as pool:
-        admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=1200)
+        admin = await asyncpg.connect(
+            (settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=1200
+        )
         await admin.execute(FILL.format(channels=channels, accounts=ACCOUNTS))
         await admin.execute("VACUUM (ANALYZE) poll_schedule")
         await admin.execute("VACUUM (ANALYZE) bare_queue")
@@ -137,8 +160,15 @@ async def run(channels: int, seconds: float) -> dict[str, object]:
         ours, plain = Turns(), Turns()
         began = time.perf_counter()
         while time.perf_counter() - began < seconds:
-            await _turn(ours, postmaster, lambda until: [worker.run(until, ours) for worker in workers], TURN_SECONDS)
-            await _turn(plain, postmaster, lambda until: [bare(number, pool, until, plain) for number in range(WORKERS)], 2.0)
+            await _turn(
+                ours, postmaster, lambda until: [worker.run(until, ours) for worker in workers], TURN_SECONDS
+            )
+            await _turn(
+                plain,
+                postmaster,
+                lambda until: [bare(number, pool, until, plain) for number in range(WORKERS)],
+                2.0,
+            )
         bloated = await admin.fetchval("SELECT pg_total_relation_size('poll_schedule')")
         versions = await Versions.read(admin)
         await admin.close()

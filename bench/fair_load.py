@@ -1,4 +1,6 @@
-"""Two tenants in processes of their own: one reads at a steady pace, the other opens expensive pages as fast as they are answered."""
+"""Two tenants in processes of their own: one reads at a steady pace,
+the other opens expensive pages as fast as they are answered.
+"""
 
 import asyncio
 import os
@@ -37,7 +39,9 @@ class Readings:
 
 
 def read_steadily(address: str, targets: Sequence[Target], seconds: float) -> dict[str, Readings]:
-    """Opens each target READS_PER_SECOND times a second, whether the ones before have been answered or not."""
+    """Opens each target READS_PER_SECOND times a second,
+    whether the ones before have been answered or not.
+    """
     collect_seldom()  # a pause of the reader's is not the server's
     return asyncio.run(_read_steadily(address, targets, seconds))
 
@@ -56,7 +60,10 @@ async def _read_steadily(address: str, targets: Sequence[Target], seconds: float
 
 
 def flood(address: str, targets: Sequence[Target], *, parallel: int, seconds: float) -> dict[int, int]:
-    """Keeps so many requests open at once and asks again as soon as one is answered, whatever the answer is. Returns the statuses."""
+    """Keeps so many requests open at once and asks again as soon as one is answered, whatever the answer is.
+
+    Returns the statuses.
+    """
     os.nice(FLOOD_NICENESS)
     collect_seldom()
     return asyncio.run(_flood(address, targets, parallel, seconds))
@@ -69,7 +76,9 @@ async def _flood(address: str, targets: Sequence[Target], parallel: int, seconds
         number = first
         while time.monotonic() < ends:
             target = targets[number % len(targets)]
-            await _open(client, Target(target.name, f"{target.path}+{quote(str(number))}", target.headers), readings)
+            await _open(
+                client, Target(target.name, f"{target.path}+{quote(str(number))}", target.headers), readings
+            )
             number += parallel
 
     async with open_client(address) as client:
@@ -85,4 +94,6 @@ async def _open(client: httpx.AsyncClient, target: Target, readings: Readings) -
 
 
 def open_client(address: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=address, timeout=TIMEOUT_SECONDS, limits=httpx.Limits(max_connections=None))
+    return httpx.AsyncClient(
+        base_url=address, timeout=TIMEOUT_SECONDS, limits=httpx.Limits(max_connections=None)
+    )

@@ -1,6 +1,8 @@
-"""The feed under row-level security: newest 50 posts of a tenant over 20,000 heavy-tailed channels, first page and 30 days back.
+"""The feed under row-level security: newest 50 posts of a tenant over 20,000 heavy-tailed channels, first
+page and 30 days back.
 
-Tenants: 500 random channels, the 500 quietest, the 500 busiest, all 20,000. Warm, one client, through the store that the product uses.
+Tenants: 500 random channels, the 500 quietest, the 500 busiest, all 20,000. Warm, one client, through the
+store that the product uses.
 """
 
 import asyncio
@@ -38,20 +40,31 @@ type Admin = asyncpg.Connection[asyncpg.Record]
 
 async def run(posts: int, rounds: int, *, keep: bool) -> dict[str, object]:
     async with own_database(f"tga_bench_feed_{posts}", keep=keep) as settings:
-        admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=3600)
+        admin = await asyncpg.connect(
+            (settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=3600
+        )
         counts = heavy_tailed_counts(1, channels=CHANNELS, posts=posts)
         if not await admin.fetchval("SELECT count(*) FROM subscriptions"):
             await load(admin, counts)
         now = await admin.fetchval("SELECT max(newest_posted_at) FROM channels")
         tenants = {
-            row["name"]: TenantId(row["tenant_id"]) for row in await admin.fetch("SELECT name, tenant_id FROM tenants WHERE name <> 'default'")
+            row["name"]: TenantId(row["tenant_id"])
+            for row in await admin.fetch("SELECT name, tenant_id FROM tenants WHERE name <> 'default'")
         }
         async with open_pool(settings.database) as pool:
             measured = await measure(pool, tenants, now=now, rounds=rounds)
             for title, query in (("first page", FIRST_PAGE), ("30 days back", LATER_PAGE)):
-                print(f"--- plan: {title}, 500 random channels", *await plan(pool, tenants["random 0"], query, now), sep="\n", file=sys.stderr)
+                print(
+                    f"--- plan: {title}, 500 random channels",
+                    *await plan(pool, tenants["random 0"], query, now),
+                    sep="\n",
+                    file=sys.stderr,
+                )
         versions = await Versions.read(admin)
-        size = await admin.fetchval("SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = 'posts'::regclass")
+        size = await admin.fetchval(
+            "SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits "
+            "WHERE inhparent = 'posts'::regclass"
+        )
         await admin.close()
     return summary(measured, posts=posts, rounds=rounds, size=int(size), versions=versions)
 
@@ -60,9 +73,15 @@ async def run(posts: int, rounds: int, *, keep: bool) -> dict[str, object]:
 
 
 async def load(admin: Admin, counts: list[int]) -> None:
-    """Slice by slice in time, as posts arrive in life, so that a channel's posts lie scattered over the table."""
+    """Slice by slice in time, as posts arrive in life,
+    so that a channel's posts lie scattered over the table.
+    """
     newest = datetime.now(UTC).replace(microsecond=0)
-    await admin.copy_records_to_table("channels", records=[(n + 1, f"Channel {n + 1}") for n in range(CHANNELS)], columns=["channel_id", "title"])
+    await admin.copy_records_to_table(
+        "channels",
+        records=[(n + 1, f"Channel {n + 1}") for n in range(CHANNELS)],
+        columns=["channel_id", "title"],
+    )
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("loading posts", total=sum(counts))
         for records in slices(counts, newest):
@@ -71,7 +90,8 @@ async def load(admin: Admin, counts: list[int]) -> None:
     await admin.execute(
         """
         UPDATE channels c SET newest_message_id = p.id, newest_posted_at = p.at
-        FROM (SELECT channel_id, max(message_id) AS id, max(posted_at) AS at FROM posts GROUP BY 1) p WHERE p.channel_id = c.channel_id
+        FROM (SELECT channel_id, max(message_id) AS id, max(posted_at) AS at FROM posts GROUP BY 1) p
+        WHERE p.channel_id = c.channel_id
         """
     )
     hand, by_count = random.Random(2), sorted(range(CHANNELS), key=lambda n: counts[n])
@@ -97,12 +117,22 @@ def slices(counts: list[int], newest: datetime) -> Iterator[list[tuple[object, .
         for channel, count in enumerate(share):
             moments = sorted(end - SPAN / SLICES * writer.hand.random() for _ in range(count))
             for moment in moments:
-                posts.append(make_post(writer, channel + 1, next_ids[channel], moment.replace(microsecond=0), is_russian=channel % 4 != 0))
+                posts.append(
+                    make_post(
+                        writer,
+                        channel + 1,
+                        next_ids[channel],
+                        moment.replace(microsecond=0),
+                        is_russian=channel % 4 != 0,
+                    )
+                )
                 next_ids[channel] += 1
         writer.hand.shuffle(posts)
         for start in range(0, len(posts), 20_000):
             part = posts[start : start + 20_000]
-            yield list(zip([post.channel_id for post in part], [newest] * len(part), *as_columns(part), strict=True))
+            yield list(
+                zip([post.channel_id for post in part], [newest] * len(part), *as_columns(part), strict=True)
+            )
 
 
 async def subscribe(admin: Admin, name: str, channels: list[int]) -> None:
@@ -118,12 +148,19 @@ async def subscribe(admin: Admin, name: str, channels: list[int]) -> None:
 # --- measuring -------------------------------------------------------------------------------
 
 
-async def measure(pool: Pool, tenants: dict[str, TenantId], *, now: datetime, rounds: int) -> dict[tuple[str, str], list[float]]:
+async def measure(
+    pool: Pool, tenants: dict[str, TenantId], *, now: datetime, rounds: int
+) -> dict[tuple[str, str], list[float]]:
     """Milliseconds by tenant kind and page; the kinds take turns, so that a noisy moment hits all of them."""
     back = Cursor(now - DEPTH, ChannelId(2**62), MessageId(2**62))
     measured: dict[tuple[str, str], list[float]] = {}
     for number in range(rounds + 3):
-        for kind, tenant in (("random", f"random {number % RANDOM_TENANTS}"), ("quietest", "quietest"), ("busiest", "busiest"), ("all", "all")):
+        for kind, tenant in (
+            ("random", f"random {number % RANDOM_TENANTS}"),
+            ("quietest", "quietest"),
+            ("busiest", "busiest"),
+            ("all", "all"),
+        ):
             feed = tenant_stores(pool, tenants[tenant]).feed
             for page, before in (("first", None), ("deep", back)):
                 began = time.perf_counter()
@@ -147,16 +184,30 @@ async def plan(pool: Pool, tenant_id: TenantId, query: str, now: datetime) -> li
 
 def _lines(node: dict[str, object], depth: int = 0) -> Iterator[str]:
     """One line per kind of node below; the sixteen partitions of an append are one line."""
-    name = node.get("Index Name") or node.get("Relation Name") or node.get("CTE Name") or node.get("Subplan Name") or ""
-    counted = f"rows={node.get('Actual Rows')} loops={node.get('Actual Loops')} ms={node.get('Actual Total Time')}"
+    name = (
+        node.get("Index Name")
+        or node.get("Relation Name")
+        or node.get("CTE Name")
+        or node.get("Subplan Name")
+        or ""
+    )
+    counted = (
+        f"rows={node.get('Actual Rows')} loops={node.get('Actual Loops')} ms={node.get('Actual Total Time')}"
+    )
     yield f"{'  ' * depth}{node['Node Type']} {name} {counted}"
     children = json.loads(json.dumps(node.get("Plans", [])))
-    shown = [child for child in children if child.get("Actual Loops")][:1] if "Append" in str(node["Node Type"]) else children
+    shown = (
+        [child for child in children if child.get("Actual Loops")][:1]
+        if "Append" in str(node["Node Type"])
+        else children
+    )
     for child in shown:
         yield from _lines(child, depth + 1)
 
 
-def summary(measured: dict[tuple[str, str], list[float]], *, posts: int, rounds: int, size: int, versions: Versions) -> dict[str, object]:
+def summary(
+    measured: dict[tuple[str, str], list[float]], *, posts: int, rounds: int, size: int, versions: Versions
+) -> dict[str, object]:
     p95 = {key: round(percentile(values, 0.95), 1) for key, values in measured.items()}
     three = ("random", "quietest", "busiest")
     return {

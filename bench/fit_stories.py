@@ -1,4 +1,5 @@
-"""Fits the three small regressions of domain/stories/pairs.py on one half of the measuring world, and prints their constants.
+"""Fits the three small regressions of domain/stories/pairs.py on one half of the measuring world, and prints
+their constants.
 
 Only kinds of events and days that bench.stories does not report are used: `python -m bench.fit_stories`.
 """
@@ -30,7 +31,9 @@ STEPS = 40
 PENALTY = 1e-4
 
 
-def fitted(features: "np.ndarray[Any, Any]", labels: "np.ndarray[Any, Any]", *, penalty: float = PENALTY) -> "np.ndarray[Any, Any]":
+def fitted(
+    features: "np.ndarray[Any, Any]", labels: "np.ndarray[Any, Any]", *, penalty: float = PENALTY
+) -> "np.ndarray[Any, Any]":
     """Logistic regression by Newton's method; the last weight is the bias, which is not penalised."""
     columns = np.c_[features, np.ones(len(features))]
     weights, cost = np.zeros(columns.shape[1]), penalty * len(labels)
@@ -43,7 +46,10 @@ def fitted(features: "np.ndarray[Any, Any]", labels: "np.ndarray[Any, Any]", *, 
 
 
 def weighed(told: Sequence[ToldPost]) -> tuple[list[WeighedPost], TermWeights]:
-    terms = [terms_of(one.post.text, addresses=tuple(entity.url for entity in one.post.entities if entity.url)) for one in told]
+    terms = [
+        terms_of(one.post.text, addresses=tuple(entity.url for entity in one.post.entities if entity.url))
+        for one in told
+    ]
     counts = Counter(term for one in terms for part in (one.words, one.names, one.numbers) for term in part)
     weights = TermWeights.counted(len(told), counts)
     return [
@@ -72,7 +78,10 @@ def pairs(posts: Sequence[WeighedPost], weights: TermWeights) -> Iterator[tuple[
                 if (post.posted_at - posts[other].posted_at).total_seconds() <= PERIOD_SECONDS:
                     scores[other] += weight
                     votes[other] += MIN_VOTES if key in sure else 1
-        found = sorted((other for other in scores if votes[other] >= MIN_VOTES), key=lambda other: (-scores[other], posts[other].post))
+        found = sorted(
+            (other for other in scores if votes[other] >= MIN_VOTES),
+            key=lambda other: (-scores[other], posts[other].post),
+        )
         yield from ((place, other) for other in found[:MAX_FOUND])
         if not post.is_private:
             for key in (*keys, *own_keys(post)):
@@ -85,10 +94,17 @@ def main() -> None:
     by_side: dict[str, list[tuple[Features, bool]]] = defaultdict(list)
     for one, other in pairs(posts, weights):
         is_same = told[one].truth == told[other].truth
-        by_side[side_of(posts[one], posts[other])].append((features_of(posts[one], posts[other], weights), is_same))
+        by_side[side_of(posts[one], posts[other])].append(
+            (features_of(posts[one], posts[other], weights), is_same)
+        )
     for side, found in sorted(by_side.items()):
-        constants = fitted(np.array([features for features, _ in found]), np.array([is_same for _, is_same in found]))
-        print(f'"{side}": ({", ".join(f"{one:.2f}" for one in constants[:-1])}), bias {constants[-1]:.2f}, {len(found)} pairs')
+        constants = fitted(
+            np.array([features for features, _ in found]), np.array([is_same for _, is_same in found])
+        )
+        print(
+            f'"{side}": ({", ".join(f"{one:.2f}" for one in constants[:-1])}), bias {constants[-1]:.2f}, '
+            f"{len(found)} pairs"
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Freshness: how long posts wait for a poll under the production policy, beside one that knows the truth and a fixed tick.
+"""Freshness: how long posts wait for a poll under the production policy, beside one that knows the truth and
+a fixed tick.
 
-A week of made-up channels in virtual time, after a week of history and two weeks in which the policy learns from its own polls.
+A week of made-up channels in virtual time, after a week of history and two weeks in which the policy learns
+from its own polls.
 """
 
 import os
@@ -27,7 +29,14 @@ HISTORY_DAYS = 7
 TRAINING_DAYS = 14
 AFTERWARDS = 2 * HOUR
 SLACK_SECONDS = 300.0
-QUICK = {"channels": 300, "requests_per_second": 0.3, "days": 3, "seeds": 3, "sensitivity_seeds": 0, "no_outages": True}
+QUICK = {
+    "channels": 300,
+    "requests_per_second": 0.3,
+    "days": 3,
+    "seeds": 3,
+    "sensitivity_seeds": 0,
+    "no_outages": True,
+}
 WEIGHTS = {Priority.HIGH: 4.0, Priority.NORMAL: 1.0, Priority.LOW: 0.25}
 """As the database's function gives them to channels."""
 CURVES = (
@@ -90,19 +99,39 @@ def make_scene(size: Size, seed: int) -> Scene:
     measured_from = followed_from + TRAINING_DAYS * DAY
     measured_until = measured_from + size.days * DAY
     world = make_world(size.nature, begin=MONDAY, end=measured_until + AFTERWARDS, seed=seed)
-    closed = outages(begin=followed_from, days=TRAINING_DAYS + size.days, seed=seed) if size.with_outages else ()
-    budget = make_budget(per_second=size.per_second, begin=followed_from, end=world.end, measured=(measured_from, measured_until), closed=closed)
+    closed = (
+        outages(begin=followed_from, days=TRAINING_DAYS + size.days, seed=seed) if size.with_outages else ()
+    )
+    budget = make_budget(
+        per_second=size.per_second,
+        begin=followed_from,
+        end=world.end,
+        measured=(measured_from, measured_until),
+        closed=closed,
+    )
     return Scene(world, budget, followed_from, measured_from)
 
 
 def run_tiers(size: Size, seed: int) -> dict[Priority, Floats]:
     """The production policy alone: a tenth of the channels has high priority, a tenth low."""
     scene = make_scene(size, seed)
-    tiers = [Priority.HIGH if number % 10 == 0 else Priority.LOW if number % 10 == 5 else Priority.NORMAL for number in range(size.nature.channels)]
+    tiers = [
+        Priority.HIGH if number % 10 == 0 else Priority.LOW if number % 10 == 5 else Priority.NORMAL
+        for number in range(size.nature.channels)
+    ]
     weights = [WEIGHTS[tier] for tier in tiers]
-    reader = fresh(scene.world, scene.budget, scene.followed_from, max_seconds=size.max_seconds, weights=weights)
+    reader = fresh(
+        scene.world, scene.budget, scene.followed_from, max_seconds=size.max_seconds, weights=weights
+    )
     return {
-        priority: np.array([wait for tier, waits in zip(tiers, reader.waits_of, strict=True) if tier is priority for wait in waits])
+        priority: np.array(
+            [
+                wait
+                for tier, waits in zip(tiers, reader.waits_of, strict=True)
+                if tier is priority
+                for wait in waits
+            ]
+        )
         for priority in Priority
     }
 
@@ -110,7 +139,10 @@ def run_tiers(size: Size, seed: int) -> dict[Priority, Floats]:
 def summary_of_tiers(size: Size, options: Namespace) -> dict[str, Any]:
     """How soon posts are found, and how many within the time that the priority of their channel promises."""
     with ProcessPoolExecutor(options.processes) as processes:
-        runs = [running.result() for running in [processes.submit(run_tiers, size, seed) for seed in range(1, 1 + options.seeds)]]
+        runs = [
+            running.result()
+            for running in [processes.submit(run_tiers, size, seed) for seed in range(1, 1 + options.seeds)]
+        ]
     figures_of: dict[str, Any] = {}
     for priority, promised in PROMISED.items():
         waits = np.concatenate([waits_of[priority] for waits_of in runs])
@@ -122,20 +154,34 @@ def summary_of_tiers(size: Size, options: Namespace) -> dict[str, Any]:
             "p95_s": round(p95, 1),
             "p99_s": round(p99, 1),
         }
-    sizes = {"channels": size.nature.channels, "requests_per_second": size.per_second, "days": size.days, "seeds": options.seeds}
+    sizes = {
+        "channels": size.nature.channels,
+        "requests_per_second": size.per_second,
+        "days": size.days,
+        "seeds": options.seeds,
+    }
     return {"bench": "freshness by priority", **figures_of, **sizes}
 
 
 def run(size: Size, seed: int) -> Run:
     """The oracle and the tick have nothing to learn and begin one day before the measurement."""
     scene = make_scene(size, seed)
-    world, budget, followed_from, measured_from = scene.world, scene.budget, scene.followed_from, scene.measured_from
+    world, budget, followed_from, measured_from = (
+        scene.world,
+        scene.budget,
+        scene.followed_from,
+        scene.measured_from,
+    )
     readers = {
         "fresh": fresh(world, budget, followed_from, max_seconds=size.max_seconds),
         "oracle": oracle(world, budget, measured_from - DAY),
         "classic": classic(world, budget, measured_from - DAY),
     }
-    return Run({name: Outcome.of(reader) for name, reader in readers.items()}, world.described(), budget.max_outage_seconds)
+    return Run(
+        {name: Outcome.of(reader) for name, reader in readers.items()},
+        world.described(),
+        budget.max_outage_seconds,
+    )
 
 
 def changed(nature: Nature) -> dict[str, Nature]:
@@ -151,7 +197,10 @@ def changed(nature: Nature) -> dict[str, Nature]:
 def run_all(sizes: dict[str, Size], options: Namespace) -> dict[str, list[Run]]:
     with ProcessPoolExecutor(options.processes) as processes:
         runs = {
-            name: [processes.submit(run, size, seed) for seed in range(1, 1 + (options.sensitivity_seeds if name else options.seeds))]
+            name: [
+                processes.submit(run, size, seed)
+                for seed in range(1, 1 + (options.sensitivity_seeds if name else options.seeds))
+            ]
             for name, size in sizes.items()
         }
         return {name: [one.result() for one in those] for name, those in runs.items() if those}
@@ -179,13 +228,18 @@ def figures(runs: list[Run], policy: str) -> dict[str, float]:
 
 def ratios(runs: list[Run]) -> dict[str, float]:
     ours = mean(runs, "fresh")
-    return {"vs_oracle": round(ours / mean(runs, "oracle"), 3), "vs_classic": round(ours / mean(runs, "classic"), 3)}
+    return {
+        "vs_oracle": round(ours / mean(runs, "oracle"), 3),
+        "vs_classic": round(ours / mean(runs, "classic"), 3),
+    }
 
 
 def decision_us() -> float:
     """CPU of one decision, over channels as different as they are."""
     now = MONDAY + 7 * DAY + 9.3 * HOUR
-    rhythms = [first_page(posts, now, MONDAY) for posts in make_world(Nature(), begin=MONDAY, end=now, seed=1).posts]
+    rhythms = [
+        first_page(posts, now, MONDAY) for posts in make_world(Nature(), begin=MONDAY, end=now, seed=1).posts
+    ]
     price = rhythm.price(sum(rhythm.base(one, rhythm.FLAT, now) ** 0.5 for one in rhythms), 1.0)
     began, rounds = time.process_time(), 20
     for _ in range(rounds):
@@ -214,7 +268,9 @@ def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: f
         "outages": size.with_outages,
         "max_wait_s": round(size.max_seconds),
         "posts": round(float(np.mean([len(one.outcomes["fresh"].waits) for one in runs]))),
-        "activity": {name: round(float(np.mean([one.activity[name] for one in runs])), 3) for name in runs[0].activity},
+        "activity": {
+            name: round(float(np.mean([one.activity[name] for one in runs])), 3) for name in runs[0].activity
+        },
         "tga": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -244,10 +300,19 @@ def draw(runs: list[Run], file: Path) -> None:
         for policy, label, colour, line in CURVES:
             waits = np.concatenate([one.outcomes[policy].waits for one in runs])
             shares = np.linspace(0, 100, 201)
-            axes.plot(np.percentile(waits, shares), shares, line, color=colour, linewidth=2, label=f"{label}: mean {mean(runs, policy):.0f} s")
+            axes.plot(
+                np.percentile(waits, shares),
+                shares,
+                line,
+                color=colour,
+                linewidth=2,
+                label=f"{label}: mean {mean(runs, policy):.0f} s",
+            )
         axes.set_xscale("log")
         axes.set_xlim(5, HOUR)
-        axes.set_xticks([10, 30, 60, 300, 900, 1800, 3600], ["10 s", "30 s", "1 min", "5 min", "15 min", "30 min", "1 h"])
+        axes.set_xticks(
+            [10, 30, 60, 300, 900, 1800, 3600], ["10 s", "30 s", "1 min", "5 min", "15 min", "30 min", "1 h"]
+        )
         axes.minorticks_off()
         axes.set_ylim(0, 100)
         axes.set_yticks([0, 25, 50, 75, 100], ["0", "25 %", "50 %", "75 %", "100 %"])
@@ -268,21 +333,36 @@ def main() -> None:
     parser.add_argument("--sensitivity-seeds", type=int, default=4)
     parser.add_argument("--no-outages", action="store_true")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help=" ".join(f"{name}={value}" for name, value in QUICK.items()))
-    parser.add_argument("--tiers", action="store_true", help="how well each priority keeps what it promises, and nothing else")
+    parser.add_argument(
+        "--quick", action="store_true", help=" ".join(f"{name}={value}" for name, value in QUICK.items())
+    )
+    parser.add_argument(
+        "--tiers", action="store_true", help="how well each priority keeps what it promises, and nothing else"
+    )
     parser.add_argument("--plot", type=Path, help="an .svg to draw how soon posts are found")
     options = parser.parse_args()
     if options.quick:
         vars(options).update(QUICK)
-    size = Size(Nature(channels=options.channels), options.requests_per_second, options.days, not options.no_outages)
+    size = Size(
+        Nature(channels=options.channels), options.requests_per_second, options.days, not options.no_outages
+    )
     if options.tiers:
-        finish(summary_of_tiers(size, options), options, *at_least(0.95, *(f"{priority.value}.kept" for priority in Priority)))
-    sizes = {"": size, **{name: replace(size, nature=nature) for name, nature in changed(size.nature).items()}}
+        finish(
+            summary_of_tiers(size, options),
+            options,
+            *at_least(0.95, *(f"{priority.value}.kept" for priority in Priority)),
+        )
+    sizes = {
+        "": size,
+        **{name: replace(size, nature=nature) for name, nature in changed(size.nature).items()},
+    }
     runs = run_all(sizes, options)
     if options.plot:
         draw(runs[""], options.plot)
     result = summary(size, runs.pop(""), runs, bar=1.18 if options.quick else 1.15)
-    finish(result, options, *(limit for figure, bar in result["bars"].items() for limit in at_most(bar, figure)))
+    finish(
+        result, options, *(limit for figure, bar in result["bars"].items() for limit in at_most(bar, figure))
+    )
 
 
 if __name__ == "__main__":

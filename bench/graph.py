@@ -1,7 +1,9 @@
-"""The graph: how many posts a second go through graph_indexing into a real Neo4j, and what each costs us, PostgreSQL and Neo4j.
+"""The graph: how many posts a second go through graph_indexing into a real Neo4j, and what each costs us,
+PostgreSQL and Neo4j.
 
-Beside it a bare loop in the same run: the same edges, merged by UNWIND without PostgreSQL, without looking twice, and with counts
-that a second delivery would make wrong. Then questions of somebody who follows 500 channels, and the graph made anew.
+Beside it a bare loop in the same run: the same edges, merged by UNWIND without PostgreSQL, without looking
+twice, and with counts that a second delivery would make wrong. Then questions of somebody who follows 500
+channels, and the graph made anew.
 """
 
 import asyncio
@@ -39,12 +41,27 @@ from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
-from testkit.harness import arguments, at_least, cpu_seconds, finish, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of
+from testkit.harness import (
+    arguments,
+    at_least,
+    cpu_seconds,
+    finish,
+    own_cpu_seconds,
+    own_database,
+    percentile,
+    postgres_cpu,
+    postmaster_of,
+)
 from testkit.rows import make_writer, page_of, posts_of
 
 CHANNELS, BATCH = 500, 200
 NAME, BARE = "Bench", "BenchBare"
-BARE_EDGES = {"forwards": ("FORWARDS", "Channel"), "links": ("LINKS", "Page"), "names": ("MENTIONS", "Name"), "tags": ("TAGGED", "Tag")}
+BARE_EDGES = {
+    "forwards": ("FORWARDS", "Channel"),
+    "links": ("LINKS", "Page"),
+    "names": ("MENTIONS", "Name"),
+    "tags": ("TAGGED", "Tag"),
+}
 LIMITS = at_least(0.3, "ratio")
 
 
@@ -63,7 +80,11 @@ class Meter:
         return {"posts_per_s": round(posts / took), **each}
 
     def _used(self) -> dict[str, float]:
-        return {"ours": own_cpu_seconds(), "postgres": postgres_cpu(self.postmaster), "neo4j": cpu_seconds(self.neo4j)}
+        return {
+            "ours": own_cpu_seconds(),
+            "postgres": postgres_cpu(self.postmaster),
+            "neo4j": cpu_seconds(self.neo4j),
+        }
 
 
 def neo4j_pid() -> int:
@@ -78,8 +99,19 @@ async def land(system: SystemStores, posts: int) -> tuple[TenantId, list[PostId]
     writer, hand, ids = make_writer(1), random.Random(1), []
     for channel_id in map(ChannelId, range(1, CHANNELS + 1)):
         await system.channels.register(Channel(channel_id=channel_id, title="bench"))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
-        made = tuple(posts_of(writer, channel_id, first_id=1, count=posts // CHANNELS, newest=datetime.now(UTC), span=timedelta(days=3)))
+        await system.channels.subscribe(
+            tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
+        )
+        made = tuple(
+            posts_of(
+                writer,
+                channel_id,
+                first_id=1,
+                count=posts // CHANNELS,
+                newest=datetime.now(UTC),
+                span=timedelta(days=3),
+            )
+        )
         await system.landing.land(page_of(made), Claim(channel_id, 0))
         rows = [Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, understood(hand)) for post in made]
         await system.enrichments.save(rows)
@@ -96,15 +128,21 @@ def understood(hand: random.Random) -> dict[str, list[str] | list[dict[str, str]
 async def prepare_bare(driver: AsyncDriver) -> None:
     async with driver.session() as session:
         for kind in ("Day", "Channel", "Page", "Name", "Tag"):
-            await (await session.run(f"CREATE CONSTRAINT {BARE}_{kind} FOR (n:{BARE}_{kind}) REQUIRE n.key IS UNIQUE")).consume()
+            await (
+                await session.run(
+                    f"CREATE CONSTRAINT {BARE}_{kind} FOR (n:{BARE}_{kind}) REQUIRE n.key IS UNIQUE"
+                )
+            ).consume()
 
 
 async def write_bare(driver: AsyncDriver, batches: Sequence[Rows]) -> None:
     for rows in batches:
         async with driver.session() as session, await session.begin_transaction() as transaction:
             for name, (edge, kind) in BARE_EDGES.items():
-                text = f"""UNWIND $rows AS row MERGE (d:{BARE}_Day {{key: row.day}}) MERGE (t:{BARE}_{kind} {{key: row.target}})
-                MERGE (d)-[e:{edge} {{sight: row.sight}}]->(t) SET e.count = coalesce(e.count, 0) + size(row.posts)"""
+                text = f"""UNWIND $rows AS row
+                MERGE (d:{BARE}_Day {{key: row.day}}) MERGE (t:{BARE}_{kind} {{key: row.target}})
+                MERGE (d)-[e:{edge} {{sight: row.sight}}]->(t)
+                SET e.count = coalesce(e.count, 0) + size(row.posts)"""
                 await (await transaction.run(text, rows=rows[name])).consume()
             await transaction.commit()
 
@@ -112,12 +150,18 @@ async def write_bare(driver: AsyncDriver, batches: Sequence[Rows]) -> None:
 async def forget_bare(driver: AsyncDriver) -> None:
     async with driver.session() as session:
         for kind in ("Day", "Channel", "Page", "Name", "Tag"):
-            await (await session.run(f"MATCH (n:{BARE}_{kind}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS")).consume()
+            await (
+                await session.run(
+                    f"MATCH (n:{BARE}_{kind}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS"
+                )
+            ).consume()
             await (await session.run(f"DROP CONSTRAINT {BARE}_{kind} IF EXISTS")).consume()
 
 
 async def question_figures(graph: Graph) -> dict[str, float]:
-    asked = GraphQuestions(graph, Visible(channels := frozenset(map(ChannelId, range(1, CHANNELS + 1))), channels, frozenset()))
+    asked = GraphQuestions(
+        graph, Visible(channels := frozenset(map(ChannelId, range(1, CHANNELS + 1))), channels, frozenset())
+    )
     since, figures = (datetime.now(UTC) - timedelta(days=30)).date(), {}
     questions: dict[str, Callable[[ChannelId], Awaitable[object]]] = {
         "forwards": lambda _one: asked.forwardings(since=since, of=None, limit=50),
@@ -143,16 +187,22 @@ async def run(posts: int) -> dict[str, object]:
         stack.push_async_callback(server.close)
         settings = await stack.enter_async_context(own_database("tga_bench_graph"))
         system = system_stores(await stack.enter_async_context(open_pool(settings.database)), Wakeup())
-        admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+        admin = await asyncpg.connect(
+            (settings.database.admin_url or settings.database.url).get_secret_value()
+        )
         stack.push_async_callback(admin.close)
         graph = Graph(server, name=NAME)
         for forget in (graph.erase, partial(forget_bare, server.driver)):
             await forget()
             stack.push_async_callback(forget)
-        return await measure(posts, system, graph, server.driver, Meter(await postmaster_of(admin), neo4j_pid()))
+        return await measure(
+            posts, system, graph, server.driver, Meter(await postmaster_of(admin), neo4j_pid())
+        )
 
 
-async def measure(posts: int, system: SystemStores, graph: Graph, driver: AsyncDriver, meter: Meter) -> dict[str, object]:
+async def measure(
+    posts: int, system: SystemStores, graph: Graph, driver: AsyncDriver, meter: Meter
+) -> dict[str, object]:
     _, ids = await land(system, posts)
     index = GraphIndex(graph, states=system.post_states)
     await graph.switch(await graph.begin())
@@ -178,7 +228,12 @@ async def measure(posts: int, system: SystemStores, graph: Graph, driver: AsyncD
     await system.rebuilds.want(Projection.GRAPH)
     began = time.perf_counter()
     await rebuild_graph(
-        index=index, states=system.post_states, rebuilds=system.rebuilds, outbox=system.outbox, owner="bench", stopping=asyncio.Event()
+        index=index,
+        states=system.post_states,
+        rebuilds=system.rebuilds,
+        outbox=system.outbox,
+        owner="bench",
+        stopping=asyncio.Event(),
     )
     return {
         "bench": "graph",

@@ -1,9 +1,11 @@
-"""Strangers' contents against a running installation: how long others wait while it meets what was made to stop it.
+"""Strangers' contents against a running installation: how long others wait while it meets what was made to
+stop it.
 
-The worker and the API run in a process of their own. Twenty posts a second land there for a while, ordinary ones first, then the
-contents of testkit/hostile_contents.py; beside them come edits, linked pages with their robots.txt, pictures, lists and bodies of
-requests, and their author reads the changes. Two probes ask all the time: `/health`, and the feed of a tenant who has nothing
-to do with it. `probe_ratio` is the worse probe's 95th percentile in the hostile run beside the ordinary one.
+The worker and the API run in a process of their own. Twenty posts a second land there for a while, ordinary
+ones first, then the contents of testkit/hostile_contents.py; beside them come edits, linked pages with their
+robots.txt, pictures, lists and bodies of requests, and their author reads the changes. Two probes ask all the
+time: `/health`, and the feed of a tenant who has nothing to do with it. `probe_ratio` is the worse probe's
+95th percentile in the hostile run beside the ordinary one.
 """
 
 import asyncio
@@ -27,7 +29,13 @@ async def run(seconds: float) -> dict[str, object]:
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_hostile"))).database
         admin_url = {"DATABASE_ADMIN_URL": (database.admin_url or database.url).get_secret_value()}
-        servers = {"DATABASE_URL": database.url.get_secret_value(), **admin_url, "REDIS_URL": engine.url, "NEO4J_URI": "", "S3_ENDPOINT": ""}
+        servers = {
+            "DATABASE_URL": database.url.get_secret_value(),
+            **admin_url,
+            "REDIS_URL": engine.url,
+            "NEO4J_URI": "",
+            "S3_ENDPOINT": "",
+        }
         ports = {name: str(free_port()) for name in ("WORKER_PORT", "API_PORT")}
         places = {"FILES_DIR": str(folder / "files"), "VECTORS_DIR": str(folder / "vectors")}
         environ = {**os.environ, **UNLIMITED, **servers, **ports, **places}

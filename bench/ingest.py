@@ -1,8 +1,10 @@
-"""Ingest: from a simulator in a process of its own through the real client to committed rows, beside bare Telethon.
+"""Ingest: from a simulator in a process of its own through the real client to committed rows, beside bare
+Telethon.
 
-Ours is the program's own way through the past: jobs claimed from PostgreSQL, Redis locks, pages read and translated, landed
-with ledger and outbox in one transaction, kept raw. Bare is unmodified Telethon that asks for the same pages and does nothing
-with them. Both read the same channels, as many at a time; they take turns. Budgets are not waited for.
+Ours is the program's own way through the past: jobs claimed from PostgreSQL, Redis locks, pages read and
+translated, landed with ledger and outbox in one transaction, kept raw. Bare is unmodified Telethon that asks
+for the same pages and does nothing with them. Both read the same channels, as many at a time; they take
+turns. Budgets are not waited for.
 """
 
 import asyncio
@@ -55,16 +57,26 @@ class Seat:
 
 
 @asynccontextmanager
-async def seats(app: App, control: ControlClient, tenant_id: TenantId, count: int, rounds: int) -> AsyncIterator[list[Seat]]:
+async def seats(
+    app: App, control: ControlClient, tenant_id: TenantId, count: int, rounds: int
+) -> AsyncIterator[list[Seat]]:
     async with AsyncExitStack() as stack:
         turns = [[FIRST_CHANNEL + turn * count + number for turn in range(rounds)] for number in range(count)]
         yield [
-            await seat_of(stack, app, control, tenant_id, f"7999{number:07}", joined, clock=Skipping().clock) for number, joined in enumerate(turns)
+            await seat_of(stack, app, control, tenant_id, f"7999{number:07}", joined, clock=Skipping().clock)
+            for number, joined in enumerate(turns)
         ]
 
 
 async def seat_of(
-    stack: AsyncExitStack, app: App, control: ControlClient, tenant_id: TenantId, phone: str, joined: list[int], *, clock: Clock
+    stack: AsyncExitStack,
+    app: App,
+    control: ControlClient,
+    tenant_id: TenantId,
+    phone: str,
+    joined: list[int],
+    *,
+    clock: Clock,
 ) -> Seat:
     system = app.system
     account_id = await system.accounts.add(tenant_id)
@@ -82,20 +94,31 @@ async def seat_of(
     )
     reader = ChannelReader(line)
     desk = account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(100), stopping=asyncio.Event())
-    bare = TelegramClient(StringSession(control.session(f"{phone}1")), 1, "x", flood_sleep_threshold=0, receive_updates=False)
+    bare = TelegramClient(
+        StringSession(control.session(f"{phone}1")), 1, "x", flood_sleep_threshold=0, receive_updates=False
+    )
     await bare.connect()
     stack.push_async_callback(bare.disconnect)
     found, _ = await reader.joined()
     return Seat(
-        account_id, mine, reader, AccountLoop(desk, asyncio.Event(), health=Health(probes={})), bare, {one.channel.channel_id: one for one in found}
+        account_id,
+        mine,
+        reader,
+        AccountLoop(desk, asyncio.Event(), health=Health(probes={})),
+        bare,
+        {one.channel.channel_id: one for one in found},
     )
 
 
 async def prepare(app: App, seat: Seat, tenant_id: TenantId, channel_id: int) -> None:
     """Followed with all of its past, and its newest page read."""
     found, system = seat.joined[channel_id], app.system
-    await system.channels.open_to(seat.account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC))
-    await system.channels.subscribe(tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=EVERYTHING_DAYS))
+    await system.channels.open_to(
+        seat.account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC)
+    )
+    await system.channels.subscribe(
+        tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=EVERYTHING_DAYS)
+    )
     await system.planning.give_accounts()
     await seat.reading.turn()
 
@@ -122,7 +145,9 @@ async def run(rounds: int, at_once: int) -> dict[str, object]:
         async with own_database("tga_bench_ingest") as settings:
             telegram = TelegramSettings(api_id=1, api_hash=SecretStr("x"))
             async with assemble(settings.model_copy(update={"telegram": telegram})) as app:
-                admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+                admin = await asyncpg.connect(
+                    (settings.database.admin_url or settings.database.url).get_secret_value()
+                )
                 tenant = await app.system.tenants.ensure("bench", is_operator=True)
                 sides: dict[str, list[tuple[float, float]]] = {"ours": [], "bare": []}
                 async with seats(app, control, tenant.tenant_id, at_once, rounds + 1) as crew:
@@ -137,7 +162,9 @@ async def run(rounds: int, at_once: int) -> dict[str, object]:
         "ratio": round(median([one / other for (one, _), (other, _) in zip(mine, theirs, strict=True)]), 3),
         "ours_per_s": round(median([rate for rate, _ in mine])),
         "bare_per_s": round(median([rate for rate, _ in theirs])),
-        "extra_cpu_us_per_post": round(median([one - other for (_, one), (_, other) in zip(mine, theirs, strict=True)]), 1),
+        "extra_cpu_us_per_post": round(
+            median([one - other for (_, one), (_, other) in zip(mine, theirs, strict=True)]), 1
+        ),
         "bare_cpu_us_per_post": round(median([cpu for _, cpu in theirs]), 1),
         "posts_stored": stored,
         "at_once": at_once,
@@ -156,12 +183,18 @@ async def one_round(
     sides: dict[str, list[tuple[float, float]]],
 ) -> None:
     names = [f"load_{first + number}" for number in range(len(crew))]
-    await asyncio.gather(*(bare(seat, name) for seat, name in zip(crew, names, strict=True)))  # so that the simulator has its pages ready
+    await asyncio.gather(
+        *(bare(seat, name) for seat, name in zip(crew, names, strict=True))
+    )  # so that the simulator has its pages ready
     for number, seat in enumerate(crew):
         await prepare(app, seat, tenant_id, FIRST_CHANNEL + first + number)
     await admin.execute("UPDATE poll_schedule SET next_poll_at = 'infinity'")
     await app.system.planning.want_history()
-    before, began, used = await admin.fetchval("SELECT count(*) FROM posts"), time.perf_counter(), own_cpu_seconds()
+    before, began, used = (
+        await admin.fetchval("SELECT count(*) FROM posts"),
+        time.perf_counter(),
+        own_cpu_seconds(),
+    )
     await asyncio.gather(*(ours(seat) for seat in crew))
     took, cpu = time.perf_counter() - began, own_cpu_seconds() - used
     posts = await admin.fetchval("SELECT count(*) FROM posts") - before

@@ -14,20 +14,29 @@ from telegram_assistant.vectors.protocol import Space
 DIMENSION = 384
 SPACE = Space("bench/instant", DIMENSION)
 DRAWN = 256
-ANSWER = '{"tags": ["экономика", "economy", "погода", "weather"], "topic": "economy", "kind": "news", "entities": []}'
+ANSWER = (
+    '{"tags": ["экономика", "economy", "погода", "weather"], "topic": "economy", "kind": "news", '
+    '"entities": []}'
+)
 
 
 class InstantModel:
     """A provider that answers at once."""
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply:
+    async def chat(
+        self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None
+    ) -> Reply:
         del model, timeout_seconds, hear
         return Reply(ANSWER, Tokens(len(instruction.user) // 4, 40))
 
-    async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
+    async def look(
+        self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float
+    ) -> Reply:
         raise NotImplementedError
 
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded:
         raise NotImplementedError
 
     async def close(self) -> None:
@@ -42,7 +51,9 @@ class Drawn:
         self._heaps = self._hand.normal(size=(500, DIMENSION))
 
     def some(self, count: int) -> list[Vector]:
-        vectors = self._heaps[self._hand.integers(0, len(self._heaps), count)] + 0.7 * self._hand.normal(size=(count, DIMENSION))
+        vectors = self._heaps[self._hand.integers(0, len(self._heaps), count)] + 0.7 * self._hand.normal(
+            size=(count, DIMENSION)
+        )
         return [tuple(one) for one in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()]
 
 
@@ -53,6 +64,8 @@ class InstantLocal(LocalModels):
         super().__init__(models=Path())
         self._vectors = drawn.some(DRAWN)
 
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded:
         del kind, model, timeout_seconds
         return Embedded(tuple(self._vectors[crc32(text.encode()) % DRAWN] for text in texts), Tokens())

@@ -1,7 +1,8 @@
-"""Landing pages of 100 posts: ours (posts, versions, coverage, head, outbox, fence) beside bare asyncpg inserting the same posts rows.
+"""Landing pages of 100 posts: ours (posts, versions, coverage, head, outbox, fence) beside bare asyncpg
+inserting the same posts rows.
 
-Bare is one multi-row INSERT … SELECT unnest per page into the same partitioned table, one commit per page. Both sides take turns,
-page group by page group, on fresh channels each; medians over the turns.
+Bare is one multi-row INSERT … SELECT unnest per page into the same partitioned table, one commit per page.
+Both sides take turns, page group by page group, on fresh channels each; medians over the turns.
 """
 
 import asyncio
@@ -19,7 +20,16 @@ from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns, unnested
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
-from testkit.harness import Versions, arguments, at_least, cpu_seconds, finish, median, own_cpu_seconds, own_database
+from testkit.harness import (
+    Versions,
+    arguments,
+    at_least,
+    cpu_seconds,
+    finish,
+    median,
+    own_cpu_seconds,
+    own_database,
+)
 from testkit.rows import Writer, make_writer, page_of, posts_of
 
 PAGE = 100
@@ -39,16 +49,23 @@ class Side:
 async def run(seconds: float) -> dict[str, object]:
     async with own_database("tga_bench_land") as settings, open_pool(settings.database) as pool:
         # Both sides have one connection each, so that the CPU of its backend is the CPU of the side.
-        plain = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+        plain = await asyncpg.connect(
+            (settings.database.admin_url or settings.database.url).get_secret_value()
+        )
         system = system_stores(pool, Wakeup())
-        pids = {"ours": await pool.fetchval("SELECT pg_backend_pid()"), "bare": await plain.fetchval("SELECT pg_backend_pid()")}
+        pids = {
+            "ours": await pool.fetchval("SELECT pg_backend_pid()"),
+            "bare": await plain.fetchval("SELECT pg_backend_pid()"),
+        }
         sides = {"ours": Side(), "bare": Side()}
         writer, channel_ids = make_writer(1), iter(range(1_000_000_000, 2_000_000_000))
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline or len(sides["ours"].per_s) < 3:
             for name in ("ours", "bare") if len(sides["ours"].per_s) % 2 else ("bare", "ours"):
                 pages = [await make_page(system, writer, next(channel_ids)) for _ in range(PAGES_PER_TURN)]
-                await take_turn(sides[name], pages, pid=pids[name], system=system if name == "ours" else None, plain=plain)
+                await take_turn(
+                    sides[name], pages, pid=pids[name], system=system if name == "ours" else None, plain=plain
+                )
         versions = await Versions.read(plain)
         await plain.close()
     return summary(sides, versions)
@@ -56,11 +73,18 @@ async def run(seconds: float) -> dict[str, object]:
 
 async def make_page(system: SystemStores, writer: Writer, channel_id: int) -> tuple[Post, ...]:
     await system.channels.register(Channel(channel_id=ChannelId(channel_id), title="bench"))
-    return tuple(posts_of(writer, channel_id, first_id=1, count=PAGE, newest=datetime.now(UTC), span=timedelta(days=3)))
+    return tuple(
+        posts_of(writer, channel_id, first_id=1, count=PAGE, newest=datetime.now(UTC), span=timedelta(days=3))
+    )
 
 
 async def take_turn(
-    side: Side, pages: list[tuple[Post, ...]], *, pid: int, system: SystemStores | None, plain: "asyncpg.Connection[asyncpg.Record]"
+    side: Side,
+    pages: list[tuple[Post, ...]],
+    *,
+    pid: int,
+    system: SystemStores | None,
+    plain: "asyncpg.Connection[asyncpg.Record]",
 ) -> None:
     cpu, began = cpu_seconds(pid) + own_cpu_seconds(), time.perf_counter()
     for posts in pages:

@@ -1,4 +1,6 @@
-"""Channels that a tenant follows, and posts that land in them: the world of bench.pipeline and bench.rebuild."""
+"""Channels that a tenant follows, and posts that land in them:
+the world of bench.pipeline and bench.rebuild.
+"""
 
 import asyncio
 import time
@@ -43,7 +45,9 @@ class World:
         await system.spending.set_budget(tenant_id, micro=10**15, tokens=None)
         for number in EVERY_CHANNEL:
             await system.channels.register(Channel(channel_id=ChannelId(number), title=f"bench {number}"))
-            wanted = Subscription(channel_id=ChannelId(number), ai_policy=self.policy, history_days=EVERYTHING_DAYS)
+            wanted = Subscription(
+                channel_id=ChannelId(number), ai_policy=self.policy, history_days=EVERYTHING_DAYS
+            )
             await system.channels.subscribe(tenant_id, wanted)
 
     async def land(self, posts: int) -> int:
@@ -57,32 +61,57 @@ class World:
         self.next_id += each
         return landed
 
-    async def land_evenly(self, per_second: float, seconds: float, *, channels: Sequence[int] = EVERY_CHANNEL) -> None:
+    async def land_evenly(
+        self, per_second: float, seconds: float, *, channels: Sequence[int] = EVERY_CHANNEL
+    ) -> None:
         """One in each channel in turn, at this rate; it may be cancelled before."""
         began, landed, first_id = time.perf_counter(), 0, self.next_id
         while (passed := time.perf_counter() - began) < seconds:
             due = range(landed, min(int(passed * per_second), landed + AT_ONCE))
             self.next_id = first_id + due.stop // len(channels) + 1
             await asyncio.gather(
-                asyncio.sleep(0.005), *(self._land(channels[one % len(channels)], first_id + one // len(channels), 1) for one in due)
+                asyncio.sleep(0.005),
+                *(
+                    self._land(channels[one % len(channels)], first_id + one // len(channels), 1)
+                    for one in due
+                ),
             )
             landed += len(due)
 
     async def _land(self, channel_id: int, first_id: int, count: int) -> None:
-        made = tuple(posts_of(self._writer, channel_id, first_id=first_id, count=count, newest=datetime.now(UTC), span=timedelta(hours=1)))
+        made = tuple(
+            posts_of(
+                self._writer,
+                channel_id,
+                first_id=first_id,
+                count=count,
+                newest=datetime.now(UTC),
+                span=timedelta(hours=1),
+            )
+        )
         await self._know_pages(made)
         await self._system.landing.land(page_of(made), Claim(ChannelId(channel_id), 0))
 
     async def _know_pages(self, posts: Sequence[Post]) -> None:
-        pages, urls = self._system.pages, {url for post in posts for url in urls_of(post.text, post.entities)} - self._read
+        pages, urls = (
+            self._system.pages,
+            {url for post in posts for url in urls_of(post.text, post.entities)} - self._read,
+        )
         if urls:
             await pages.claim(list(urls), owner="bench", lease=timedelta(minutes=5))
         for url in urls:
-            await pages.finish(url, LinkedPage(url=url, status=PageStatus.READ, title="Статья", text=TEXT), owner="bench", attempts=0)
+            await pages.finish(
+                url,
+                LinkedPage(url=url, status=PageStatus.READ, title="Статья", text=TEXT),
+                owner="bench",
+                attempts=0,
+            )
         self._read |= urls
 
 
-def land_elsewhere(database: DatabaseSettings, policy: AiPolicy, next_id: int, per_second: float, seconds: float) -> None:
+def land_elsewhere(
+    database: DatabaseSettings, policy: AiPolicy, next_id: int, per_second: float, seconds: float
+) -> None:
     """In a process of its own, as the ingest role is one."""
 
     async def land() -> None:

@@ -1,9 +1,9 @@
 """One tenant's backfill and another tenant's news: how much later are the news because of the backfill?
 
-A worker runs in a process of its own. News are landed one by one, ten a second; their latency is from the landing to the
-moment the post has passed the pipeline (its row has left the outbox). Without a backfill, while 10,000 posts of one are
-being landed (ten pages a second, what twelve accounts together may ask for), and while the rest of them passes the
-pipeline, taking turns.
+A worker runs in a process of its own. News are landed one by one, ten a second; their latency is from the
+landing to the moment the post has passed the pipeline (its row has left the outbox). Without a backfill,
+while 10,000 posts of one are being landed (ten pages a second, what twelve accounts together may ask for),
+and while the rest of them passes the pipeline, taking turns.
 """
 
 import asyncio
@@ -39,14 +39,27 @@ channel_ids = count(1_000_000)
 LIMITS = at_most(3.0, "p95_ratio")
 
 
-async def land(system: SystemStores, writer: Writer, channel_id: ChannelId, posts: int, lane: Lane, requested_by: int | None = None) -> None:
+async def land(
+    system: SystemStores,
+    writer: Writer,
+    channel_id: ChannelId,
+    posts: int,
+    lane: Lane,
+    requested_by: int | None = None,
+) -> None:
     await system.channels.register(Channel(channel_id=channel_id, title="bench"))
     by = None if requested_by is None else TenantId(requested_by)
-    page = tuple(posts_of(writer, channel_id, first_id=1, count=posts, newest=datetime.now(UTC), span=timedelta(days=1)))
+    page = tuple(
+        posts_of(
+            writer, channel_id, first_id=1, count=posts, newest=datetime.now(UTC), span=timedelta(days=1)
+        )
+    )
     await system.landing.land(page_of(page, lane=lane, requested_by=by), Claim(channel_id, 0))
 
 
-async def one_piece_of_news(system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]") -> float:
+async def one_piece_of_news(
+    system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]"
+) -> float:
     """Milliseconds until it has passed the pipeline."""
     channel_id = ChannelId(next(channel_ids))
     await land(system, writer, channel_id, 1, Lane.LIVE)
@@ -56,7 +69,9 @@ async def one_piece_of_news(system: SystemStores, writer: Writer, admin: "asyncp
     return (time.perf_counter() - landed) * 1000
 
 
-async def news(system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]", until: asyncio.Event) -> list[float]:
+async def news(
+    system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]", until: asyncio.Event
+) -> list[float]:
     tasks = []
     while not until.is_set():
         tasks.append(asyncio.create_task(one_piece_of_news(system, writer, admin)))
@@ -77,7 +92,9 @@ async def backfill(database_url: str, first_channel: int, posts: int) -> None:
 
 
 async def all_landed(database_url: str, first_channel: int, posts: int) -> None:
-    program = await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.lanes", "--backfill", database_url, str(first_channel), str(posts))
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.lanes", "--backfill", database_url, str(first_channel), str(posts)
+    )
     assert await program.wait() == 0
 
 
@@ -92,10 +109,20 @@ async def run(rounds: int, posts: int) -> dict[str, object]:
     passing: list[list[float]] = []
     took: list[float] = []
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder) / "redis") as engine:
-        async with own_database("tga_bench_lanes") as settings, open_pool(settings.database) as pool, open_wakeup(settings.database) as bell:
+        async with (
+            own_database("tga_bench_lanes") as settings,
+            open_pool(settings.database) as pool,
+            open_wakeup(settings.database) as bell,
+        ):
             system, writer = system_stores(pool, bell), make_writer(1)
-            environ = {**os.environ, "DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
-            admin = await asyncpg.create_pool((settings.database.admin_url or settings.database.url).get_secret_value())
+            environ = {
+                **os.environ,
+                "DATABASE_URL": settings.database.url.get_secret_value(),
+                "REDIS_URL": engine.url,
+            }
+            admin = await asyncpg.create_pool(
+                (settings.database.admin_url or settings.database.url).get_secret_value()
+            )
             worker = await start_worker(environ, free_port(), Path(folder) / "worker.log")
             try:
                 await one_piece_of_news(system, writer, admin)
@@ -103,7 +130,11 @@ async def run(rounds: int, posts: int) -> dict[str, object]:
                 for number in range(rounds):
                     idle.append(await in_the_meantime(asyncio.sleep(10), system, writer, admin))
                     began = time.perf_counter()
-                    landing.append(await in_the_meantime(all_landed(url, 5_000_000 + number * posts, posts), system, writer, admin))
+                    landing.append(
+                        await in_the_meantime(
+                            all_landed(url, 5_000_000 + number * posts, posts), system, writer, admin
+                        )
+                    )
                     passing.append(await in_the_meantime(all_through(admin), system, writer, admin))
                     took.append(time.perf_counter() - began)
             finally:
@@ -130,10 +161,20 @@ async def run(rounds: int, posts: int) -> dict[str, object]:
 
 
 def ratio(busy: list[list[float]], idle: list[list[float]]) -> float:
-    return round(median([percentile(during, 0.95) / percentile(before, 0.95) for before, during in zip(idle, busy, strict=True)]), 2)
+    return round(
+        median(
+            [
+                percentile(during, 0.95) / percentile(before, 0.95)
+                for before, during in zip(idle, busy, strict=True)
+            ]
+        ),
+        2,
+    )
 
 
-async def in_the_meantime(work: Awaitable[object], system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]") -> list[float]:
+async def in_the_meantime(
+    work: Awaitable[object], system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]"
+) -> list[float]:
     """Latencies of the news while the work goes on."""
     over = asyncio.Event()
     listening = asyncio.create_task(news(system, writer, admin, over))
@@ -146,7 +187,12 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--posts", type=int, default=10_000)
-    parser.add_argument("--backfill", nargs=3, metavar=("URL", "CHANNEL", "POSTS"), help="be the process that fills (used by the bench itself)")
+    parser.add_argument(
+        "--backfill",
+        nargs=3,
+        metavar=("URL", "CHANNEL", "POSTS"),
+        help="be the process that fills (used by the bench itself)",
+    )
     options = parser.parse_args()
     if options.backfill:
         url, first_channel, posts = options.backfill

@@ -1,8 +1,10 @@
-"""Watches by meaning: how many of the posts that they find are about what was asked for, and how many of those that are they find.
+"""Watches by meaning: how many of the posts that they find are about what was asked for, and how many of
+those that are they find.
 
-Each kind of event of the measuring world is watched by a few words that a person would write. A post is right if it tells of such an event,
-whatever its words. Only English posts are asked about: the model that comes as a package reads no other language. `chosen` is the nearness with
-the best F0.5 on one half of the kinds (an alert interrupts, so precision counts more), and what it finds on the other half; `shipped` is what the
+Each kind of event of the measuring world is watched by a few words that a person would write. A post is right
+if it tells of such an event, whatever its words. Only English posts are asked about: the model that comes as
+a package reads no other language. `chosen` is the nearness with the best F0.5 on one half of the kinds (an
+alert interrupts, so precision counts more), and what it finds on the other half; `shipped` is what the
 product demands (features/watches/meaning.py). Nearness is compared exactly, vector by vector.
 """
 
@@ -90,13 +92,16 @@ def measured(days: int) -> dict[str, object]:
         model = SentenceModel(folder_of(packaged_models(Path(folder)), MINILM))
         kinds = sorted(WATCHED)
         near = (
-            embedded([one.post.text for one in told], TextKind.DOCUMENT, model) @ embedded([WATCHED[kind] for kind in kinds], TextKind.QUERY, model).T
+            embedded([one.post.text for one in told], TextKind.DOCUMENT, model)
+            @ embedded([WATCHED[kind] for kind in kinds], TextKind.QUERY, model).T
         )
     right = np.array([[kind_of(one) == kind for kind in kinds] for one in told])
     places = list(range(len(kinds)))
     random.Random(3).shuffle(places)
     fitted, reported = places[: len(places) // 2], places[len(places) // 2 :]
-    chosen = max((figures(near[:, fitted], right[:, fitted], least) for least in STEPS), key=lambda one: one["f_half"])
+    chosen = max(
+        (figures(near[:, fitted], right[:, fitted], least) for least in STEPS), key=lambda one: one["f_half"]
+    )
     found: Mapping[str, float] = figures(near[:, reported], right[:, reported], chosen["least"])
     return {
         "bench": "meaning_watches",

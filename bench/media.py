@@ -1,8 +1,10 @@
-"""Media: files of all sizes from a simulator to a real S3, while connections drop, references expire and S3 goes away.
+"""Media: files of all sizes from a simulator to a real S3, while connections drop, references expire and S3
+goes away.
 
-Ours is the program's own way: polls, post_persistence, the account's fetcher with its spool, S3 behind a proxy that can be
-closed. A fifth of the files is in another data centre, one in twenty is shown by a second post. All must arrive with the
-bytes that the world has, asked for hardly more than once. Budgets are not waited for.
+Ours is the program's own way: polls, post_persistence, the account's fetcher with its spool, S3 behind a
+proxy that can be closed. A fifth of the files is in another data centre, one in twenty is shown by a second
+post. All must arrive with the bytes that the world has, asked for hardly more than once. Budgets are not
+waited for.
 """
 
 import asyncio
@@ -71,7 +73,10 @@ class Truth:
 def publish(control: ControlClient, files: int, hand: random.Random) -> list[int]:
     """Channels with so many files in all, mixed; their bytes are in no store yet."""
     mark = secrets.token_hex(4)
-    channels = [int(control.ask("POST", "/channels", title=f"Bilder {mark} {n}", username=f"media_{n}")["channel_id"]) for n in range(CHANNELS)]
+    channels = [
+        int(control.ask("POST", "/channels", title=f"Bilder {mark} {n}", username=f"media_{n}")["channel_id"])
+        for n in range(CHANNELS)
+    ]
     made: list[tuple[int, int]] = []
     for number in range(files):
         channel_id = channels[number % CHANNELS]
@@ -95,7 +100,9 @@ def truth_of(control: ControlClient, channels: Sequence[int]) -> Truth:
 
 
 @asynccontextmanager
-async def line_of(app: App, control: ControlClient, mine: OwnedAccount, channels: Sequence[int]) -> AsyncIterator[AccountClient]:
+async def line_of(
+    app: App, control: ControlClient, mine: OwnedAccount, channels: Sequence[int]
+) -> AsyncIterator[AccountClient]:
     async with open_account_client(
         app.settings.telegram,
         control.session(PHONE, joined=channels),
@@ -112,11 +119,17 @@ async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_i
     reader, system, stopping = ChannelReader(line), app.system, asyncio.Event()
     found, _ = await reader.joined()
     for one in found:
-        await system.channels.open_to(mine.account_id, one.channel, one.access_hash, joined=True, read_at=datetime.now(UTC))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=one.channel.channel_id, history_days=EVERYTHING_DAYS))
+        await system.channels.open_to(
+            mine.account_id, one.channel, one.access_hash, joined=True, read_at=datetime.now(UTC)
+        )
+        await system.channels.subscribe(
+            tenant_id, Subscription(channel_id=one.channel.channel_id, history_days=EVERYTHING_DAYS)
+        )
     await system.planning.give_accounts()
     reading = AccountLoop(
-        account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping, health=Health(probes={})
+        account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping),
+        stopping,
+        health=Health(probes={}),
     )
     while await reading.turn():
         await system.planning.want_history()
@@ -134,18 +147,24 @@ def _post(row: asyncpg.Record) -> PostId:
     return PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
 
 
-async def trouble(control: ControlClient, files: int, size_bytes: int, hand: random.Random, seen: dict[str, int]) -> None:
+async def trouble(
+    control: ControlClient, files: int, size_bytes: int, hand: random.Random, seen: dict[str, int]
+) -> None:
     """Connections drop and references expire while bytes flow, spread over all of them."""
     drops, expiries = (max(1, files * per_100 // 100) for per_100 in (DROPS_PER_100, EXPIRIES_PER_100))
     plan = [("drops", "/connections/drop")] * drops + [("expiries", "/files/expire")] * expiries
-    for moment, (what, path) in zip(sorted(hand.random() * 0.95 for _ in plan), hand.sample(plan, len(plan)), strict=True):
+    for moment, (what, path) in zip(
+        sorted(hand.random() * 0.95 for _ in plan), hand.sample(plan, len(plan)), strict=True
+    ):
         while (await asyncio.to_thread(control.state))["file_bytes"] < moment * size_bytes:
             await asyncio.sleep(0.02)
         await asyncio.to_thread(control.ask, "POST", path)
         seen[what] = seen.get(what, 0) + 1
 
 
-async def outage(road: ToxiProxy, seconds: float, admin: "asyncpg.Connection[asyncpg.Record]", files: int) -> float:
+async def outage(
+    road: ToxiProxy, seconds: float, admin: "asyncpg.Connection[asyncpg.Record]", files: int
+) -> float:
     """S3 is away for a while, once a fifth is stored."""
     if not seconds:
         return 0.0
@@ -169,7 +188,9 @@ async def in_store(files: Files, since: datetime) -> list[bytes]:
     return [one.sha256 for byte in range(256) async for one in files.listed(byte) if one.modified_at >= since]
 
 
-async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s3_down: float, seed: int) -> dict[str, object]:
+async def fetch(
+    app: App, control: ControlClient, road: ToxiProxy, files: int, s3_down: float, seed: int
+) -> dict[str, object]:
     hand, settings, store = random.Random(seed), app.settings.database, app.files
     assert store is not None
     admin = await asyncpg.connect((settings.admin_url or settings.url).get_secret_value())
@@ -180,7 +201,11 @@ async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s
     tenant = await app.system.tenants.ensure("bench", is_operator=True)
     account_id = await app.system.accounts.add(tenant.tenant_id)
     await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
-    mine, stopping, seen = OwnedAccount(account_id, account_id, Lease(begun=time.monotonic() + 7200)), asyncio.Event(), dict[str, int]()
+    mine, stopping, seen = (
+        OwnedAccount(account_id, account_id, Lease(begun=time.monotonic() + 7200)),
+        asyncio.Event(),
+        dict[str, int](),
+    )
     async with line_of(app, control, mine, channels) as line:
         await read_posts(app, mine, line, tenant.tenant_id)
         await persist(app, admin)
@@ -196,8 +221,13 @@ async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s
             stopping.set()
         took, cpu = time.monotonic() - began, own_cpu_seconds() - used
     state = await asyncio.to_thread(control.state)
-    rows = await admin.fetch("SELECT channel_id, message_id, state, encode(sha256, 'hex') AS sha256 FROM post_media")
-    right = sum(row["state"] == "stored" and truth.hashes.get((row["channel_id"], row["message_id"])) == row["sha256"] for row in rows)
+    rows = await admin.fetch(
+        "SELECT channel_id, message_id, state, encode(sha256, 'hex') AS sha256 FROM post_media"
+    )
+    right = sum(
+        row["state"] == "stored" and truth.hashes.get((row["channel_id"], row["message_id"])) == row["sha256"]
+        for row in rows
+    )
     known = {bytes(row["sha256"]) for row in await admin.fetch("SELECT sha256 FROM media_objects")}
     stored = await in_store(store, since)
     await store.delete(stored)
@@ -219,7 +249,9 @@ async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s
         "expiries": seen.get("expiries", 0),
         "double_use": state["double_use"],
         "imports": state["calls"].get(PHONE, {}).get("auth.importAuthorization", 0),
-        "migrations": sum(count for error, count in state["errors"].items() if error.startswith("FILE_MIGRATE")),
+        "migrations": sum(
+            count for error, count in state["errors"].items() if error.startswith("FILE_MIGRATE")
+        ),
         "files_per_s": round(len(truth.hashes) / took, 1),
         "took_s": round(took, 1),
         "cpu_us_per_mb": round(cpu / truth.size_bytes * 1e12),
@@ -239,12 +271,17 @@ async def run(files: int, s3_down: float, seed: int) -> dict[str, object]:
     if not (toxiproxy and endpoint):
         sys.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"')
     with simulator("tiny") as running, running.control() as control, tempfile.TemporaryDirectory() as folder:
-        async with httpx.AsyncClient(base_url=toxiproxy, timeout=10) as api, own_database("tga_bench_media") as settings:
+        async with (
+            httpx.AsyncClient(base_url=toxiproxy, timeout=10) as api,
+            own_database("tga_bench_media") as settings,
+        ):
             public_key = (await api.get(f"{running.where['control']}/key")).text
             road = ToxiProxy(api, "s3", urlsplit(endpoint).netloc)
             await road.open()
             try:
-                async with assemble(installed(settings, public_key, f"http://127.0.0.1:{road.port}", folder)) as app:
+                async with assemble(
+                    installed(settings, public_key, f"http://127.0.0.1:{road.port}", folder)
+                ) as app:
                     return await fetch(app, control, road, files, s3_down, seed)
             finally:
                 await road.close()

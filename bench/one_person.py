@@ -1,8 +1,8 @@
 """One person's installation: how much memory it takes in all.
 
-One process with all roles, PostgreSQL and Redis of its own, one account that follows 500 channels, the local models loaded.
-Memory is what the kernel counts for each process with shared pages divided among those who share them (PSS), so the sum is
-what the machine gives.
+One process with all roles, PostgreSQL and Redis of its own, one account that follows 500 channels, the local
+models loaded. Memory is what the kernel counts for each process with shared pages divided among those who
+share them (PSS), so the sum is what the machine gives.
 """
 
 import asyncio
@@ -31,7 +31,9 @@ async def run(seconds: float, channels: int) -> dict[str, object]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         servers = stack.enter_context(own_servers("postgres", "redis"))
-        running = stack.enter_context(simulator("load", "--channels", str(channels), "--posts", str(POSTS), "--live", limits="telegram"))
+        running = stack.enter_context(
+            simulator("load", "--channels", str(channels), "--posts", str(POSTS), "--live", limits="telegram")
+        )
         control = stack.enter_context(running.control())
         ports = {name: str(free_port()) for name in ("INGEST_PORT", "WORKER_PORT", "API_PORT")}
         models = {"MODELS_DIR": str(packaged_models(folder / "models")), "AI_EMBEDDINGS_MODEL": MINILM}
@@ -60,7 +62,9 @@ async def run(seconds: float, channels: int) -> dict[str, object]:
         }
 
 
-async def watch(process: asyncio.subprocess.Process, servers: OwnServers, seconds: float) -> dict[str, list[float]]:
+async def watch(
+    process: asyncio.subprocess.Process, servers: OwnServers, seconds: float
+) -> dict[str, list[float]]:
     parts = {"tga": process.pid, "postgres": servers.pid("postgres"), "redis": servers.pid("redis")}
     seen: dict[str, list[float]] = {name: [] for name in parts}
     until = time.monotonic() + seconds

@@ -1,9 +1,11 @@
-"""A provider goes away for a while under load: every post goes on in time with local tags, and has the provider's afterwards.
+"""A provider goes away for a while under load: every post goes on in time with local tags, and has the
+provider's afterwards.
 
-Posts land at a steady pace in channels whose follower pays for a provider. The provider (an HTTP server that speaks GigaChat's
-protocol, so the real SDK asks) hears everything and answers nothing for as long as the outage lasts. The worker is the
-program's own: relay, all stages, and what it works off later. A post has passed when its row has left the outbox. History that
-somebody has asked for waits as well when the provider is back; all news come before the first of it.
+Posts land at a steady pace in channels whose follower pays for a provider. The provider (an HTTP server that
+speaks GigaChat's protocol, so the real SDK asks) hears everything and answers nothing for as long as the
+outage lasts. The worker is the program's own: relay, all stages, and what it works off later. A post has
+passed when its row has left the outbox. History that somebody has asked for waits as well when the provider
+is back; all news come before the first of it.
 """
 
 import asyncio
@@ -43,7 +45,16 @@ PATIENCE_SECONDS = 1200.0
 LOOK_SECONDS = 0.25
 ABSURD_SECONDS = 60.0
 LIMITS = (
-    *at_most(0, "not_passed", "late_news", "without_local_tags", "without_provider_tags", "not_paid", "paid_twice", "dead_letters"),
+    *at_most(
+        0,
+        "not_passed",
+        "late_news",
+        "without_local_tags",
+        "without_provider_tags",
+        "not_paid",
+        "paid_twice",
+        "dead_letters",
+    ),
     *at_most(ABSURD_SECONDS, "slowest_s"),
 )
 """How late posts were depends on the machine, and is for whoever reads it, unless it is absurd."""
@@ -56,7 +67,8 @@ TAGGED = "SELECT tier, count(*) AS posts FROM post_enrichment WHERE kind = 'tags
 PAID = "SELECT count(*) AS calls, count(DISTINCT call_id) AS different FROM usage WHERE status = 'ok'"
 BEFORE_HISTORY = """
 SELECT count(*) FROM post_enrichment WHERE kind = 'tags' AND tier = 'provider' AND channel_id <> $1
-AND made_at < (SELECT min(made_at) FROM post_enrichment WHERE kind = 'tags' AND tier = 'provider' AND channel_id = $1)
+AND made_at < (SELECT min(made_at) FROM post_enrichment
+    WHERE kind = 'tags' AND tier = 'provider' AND channel_id = $1)
 """
 
 
@@ -84,7 +96,9 @@ async def furnish(app: App) -> None:
     await system.spending.set_budget(tenant_id, micro=10**12, tokens=None)
     for number in (*range(1, CHANNELS + 1), OLD_CHANNEL):
         await system.channels.register(Channel(channel_id=ChannelId(number), title=f"bench {number}"))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=AiPolicy.PROVIDER))
+        await system.channels.subscribe(
+            tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=AiPolicy.PROVIDER)
+        )
 
 
 async def land(app: App, writer: Writer, passing: Passing, until: float) -> None:
@@ -92,7 +106,16 @@ async def land(app: App, writer: Writer, passing: Passing, until: float) -> None
     number, began = 0, time.monotonic()
     while time.monotonic() < until:
         channel_id, first = number % CHANNELS + 1, number // CHANNELS * AT_ONCE + 1
-        made = tuple(posts_of(writer, channel_id, first_id=first, count=AT_ONCE, newest=datetime.now(UTC), span=timedelta(minutes=1)))
+        made = tuple(
+            posts_of(
+                writer,
+                channel_id,
+                first_id=first,
+                count=AT_ONCE,
+                newest=datetime.now(UTC),
+                span=timedelta(minutes=1),
+            )
+        )
         await app.system.landing.land(page_of(made), Claim(ChannelId(channel_id), 0))
         now = time.monotonic()
         passing.landed |= {(channel_id, post.message_id): now for post in made}
@@ -103,7 +126,9 @@ async def land(app: App, writer: Writer, passing: Passing, until: float) -> None
 async def want_history(app: App, writer: Writer) -> None:
     """As `tga retag --yes` does."""
     newest = datetime.now(UTC) - timedelta(days=3)
-    made = tuple(posts_of(writer, OLD_CHANNEL, first_id=1, count=OLD_POSTS, newest=newest, span=timedelta(hours=1)))
+    made = tuple(
+        posts_of(writer, OLD_CHANNEL, first_id=1, count=OLD_POSTS, newest=newest, span=timedelta(hours=1))
+    )
     await app.system.landing.land(page_of(made), Claim(OLD_CHANNEL, 0))
     await app.system.provider_wanted.add(*(PendingImprovement(post.id, TAGGING) for post in made))
 
@@ -111,7 +136,10 @@ async def want_history(app: App, writer: Writer) -> None:
 async def watch(admin: Admin, passing: Passing) -> None:
     while True:
         landed = [key for key in passing.landed if key not in passing.took]
-        waiting = {(row["channel_id"], row["message_id"]) for row in await admin.fetch("SELECT channel_id, message_id FROM outbox")}
+        waiting = {
+            (row["channel_id"], row["message_id"])
+            for row in await admin.fetch("SELECT channel_id, message_id FROM outbox")
+        }
         now = time.monotonic()
         passing.took |= {key: now - passing.landed[key] for key in landed if key not in waiting}
         is_open = REGISTRY.get_sample_value("ai_breaker_open", {"provider": "gigachat", "lane": "live"}) == 1
@@ -122,7 +150,10 @@ async def watch(admin: Admin, passing: Passing) -> None:
 async def recovered(admin: Admin) -> float:
     """How long it takes until nothing is wanted of the provider any more."""
     began = time.monotonic()
-    while await admin.fetchval("SELECT EXISTS (SELECT 1 FROM provider_wanted)") and time.monotonic() - began < PATIENCE_SECONDS:
+    while (
+        await admin.fetchval("SELECT EXISTS (SELECT 1 FROM provider_wanted)")
+        and time.monotonic() - began < PATIENCE_SECONDS
+    ):
         await asyncio.sleep(1)
     return round(time.monotonic() - began, 1)
 
@@ -137,16 +168,23 @@ async def run(seconds: float) -> dict[str, object]:
         servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url}
         environ = {**os.environ, **servers, **fake.gigachat(GIGACHAT_STREAMS="10", CRAWL_ENABLED="false")}
         app = await stack.enter_async_context(assemble(read_settings(environ)))
-        admin, looker = [await asyncpg.connect((database.admin_url or database.url).get_secret_value()) for _ in range(2)]
+        admin, looker = [
+            await asyncpg.connect((database.admin_url or database.url).get_secret_value()) for _ in range(2)
+        ]
         stack.push_async_callback(admin.close)
         stack.push_async_callback(looker.close)
         await furnish(app)
         return await observe(app, admin, looker, fake, seconds)
 
 
-async def observe(app: App, admin: Admin, looker: Admin, fake: FakeServer, seconds: float) -> dict[str, object]:
+async def observe(
+    app: App, admin: Admin, looker: Admin, fake: FakeServer, seconds: float
+) -> dict[str, object]:
     passing, stopping, health = Passing(), asyncio.Event(), Health(probes={})
-    work = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in loops(app, health)]
+    work = [
+        asyncio.create_task(keep_running(loop, stopping=stopping, health=health))
+        for loop in loops(app, health)
+    ]
     watching = asyncio.create_task(watch(looker, passing))
     began = time.monotonic()
     ends = began + CALM_SECONDS + seconds

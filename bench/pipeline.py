@@ -1,11 +1,12 @@
-"""The pipeline from a landed post to its index: how many posts a second, and the CPU of each stage, servers included.
+"""The pipeline from a landed post to its index: how many posts a second, and the CPU of each stage, servers
+included.
 
-Understanding takes no time: this machine looks at the words alone (`--ai local`), or a provider that answers at once is asked
-for every post (`--ai provider`: policy, cache, budget, stream and bill are real); vectors were drawn before and go into the
-server where QDRANT_URL is set, else into the embedded engine. A quarter of the posts link to pages that were read before.
-First every stage works alone, one after the other, so that its CPU is its own; then all work together, and that is what
-counts; then posts come in at half that rate, and each one's time from stored to searchable is taken.
-`--until enriched` leaves the vectors out.
+Understanding takes no time: this machine looks at the words alone (`--ai local`), or a provider that answers
+at once is asked for every post (`--ai provider`: policy, cache, budget, stream and bill are real); vectors
+were drawn before and go into the server where QDRANT_URL is set, else into the embedded engine. A quarter of
+the posts link to pages that were read before. First every stage works alone, one after the other, so that its
+CPU is its own; then all work together, and that is what counts; then posts come in at half that rate, and
+each one's time from stored to searchable is taken. `--until enriched` leaves the vectors out.
 """
 
 import asyncio
@@ -38,7 +39,18 @@ from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.worker_role import branches_of, loops_of, relay_of, runner_of
 from testkit.engines import Engine, running_engine
-from testkit.harness import Versions, arguments, at_most, cpu_seconds, finish, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of
+from testkit.harness import (
+    Versions,
+    arguments,
+    at_most,
+    cpu_seconds,
+    finish,
+    own_cpu_seconds,
+    own_database,
+    percentile,
+    postgres_cpu,
+    postmaster_of,
+)
 
 HALF_LOAD_SECONDS = 15.0
 WATCH_OUTBOX = """
@@ -47,7 +59,8 @@ CREATE FUNCTION bench_passed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     INSERT INTO bench_passed SELECT extract(epoch FROM clock_timestamp() - gone.created_at) FROM gone;
     RETURN NULL;
 END $$;
-CREATE TRIGGER bench_passed AFTER DELETE ON outbox REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION bench_passed();
+CREATE TRIGGER bench_passed AFTER DELETE ON outbox REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION bench_passed();
 """
 LIMITS = (*at_most(0, "dead_letters"), *at_most(10_000, "cpu_us_per_post"))
 
@@ -74,7 +87,9 @@ class Used:
 
     def each_us(self, posts: int) -> dict[str, float]:
         shares = {"own": self.own, "postgres": self.postgres, "redis": self.redis}
-        return {name: round(used / posts * 1e6) for name, used in {**shares, "all": sum(shares.values())}.items()}
+        return {
+            name: round(used / posts * 1e6) for name, used in {**shares, "all": sum(shares.values())}.items()
+        }
 
 
 @asynccontextmanager
@@ -82,13 +97,25 @@ async def understanding_at_once(
     app: App, *, vectors: VectorSettings | None, asks: bool = False, local: InstantLocal | None = None
 ) -> AsyncIterator[App]:
     """The same installation before models that take no time."""
-    sources = [ConfiguredProvider("openai", InstantModel(), {ModelTask.CHAT: "instant"}, streams=64, per_minute=10_000_000)] if asks else []
+    sources = (
+        [
+            ConfiguredProvider(
+                "openai", InstantModel(), {ModelTask.CHAT: "instant"}, streams=64, per_minute=10_000_000
+            )
+        ]
+        if asks
+        else []
+    )
     local = local or InstantLocal(Drawn())
     settings = app.settings.model_copy(update={"vectors": vectors or VectorSettings()})
     async with AsyncExitStack() as stack:
         models = Models(sources, local, SPACE.model if vectors else None)
-        gate = await stack.enter_async_context(open_gate(models, settings, system=app.system, redis=app.redis))
-        questions = await stack.enter_async_context(open_questions(models, settings, api=app.api, tenant=app.tenant, redis=app.redis))
+        gate = await stack.enter_async_context(
+            open_gate(models, settings, system=app.system, redis=app.redis)
+        )
+        questions = await stack.enter_async_context(
+            open_questions(models, settings, api=app.api, tenant=app.tenant, redis=app.redis)
+        )
         opened = await stack.enter_async_context(open_vectors(settings.vectors))
         index = None if opened is None else VectorIndex(opened, gate=gate, states=app.system.post_states)
         meaning_search = None if opened is None else MeaningSearch(opened, questions=questions)
@@ -97,7 +124,13 @@ async def understanding_at_once(
         changed = {"tagger": tagger, "picture_analyzer": picture_analyzer, "index": index}
         collaborators = {**app.collaborators, **changed}
         yield replace(
-            app, gate=gate, tagger=tagger, picture_analyzer=picture_analyzer, index=index, meaning_search=meaning_search, collaborators=collaborators
+            app,
+            gate=gate,
+            tagger=tagger,
+            picture_analyzer=picture_analyzer,
+            index=index,
+            meaning_search=meaning_search,
+            collaborators=collaborators,
         )
 
 
@@ -112,7 +145,11 @@ async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
 async def alone(app: App, stage: AnyStage) -> None:
     """Let one stage work until nothing is left for it."""
     stopping = asyncio.Event()
-    running = asyncio.create_task(runner_of(stage, branches_of(PIPELINE, ENDS).get(stage.name), app, Health(probes={}), Options()).run(stopping))
+    running = asyncio.create_task(
+        runner_of(stage, branches_of(PIPELINE, ENDS).get(stage.name), app, Health(probes={}), Options()).run(
+            stopping
+        )
+    )
     await until_idle(app.redis, (stage,))
     stopping.set()
     await running
@@ -140,7 +177,10 @@ async def by_stage(app: App, meter: Meter) -> dict[str, Used]:
 @asynccontextmanager
 async def at_work(app: App) -> AsyncIterator[None]:
     stopping = asyncio.Event()
-    tasks = [asyncio.create_task(loop.run(stopping)) for loop in loops_of(PIPELINE, ENDS, app, Health(probes={}), Options())]
+    tasks = [
+        asyncio.create_task(loop.run(stopping))
+        for loop in loops_of(PIPELINE, ENDS, app, Health(probes={}), Options())
+    ]
     try:
         yield
     finally:
@@ -161,8 +201,13 @@ async def together(app: App, meter: Meter, admin: "asyncpg.Connection[asyncpg.Re
     return await measured(meter, work)
 
 
-async def half_load(app: App, world: World, per_second: float, admin: "asyncpg.Connection[asyncpg.Record]") -> dict[str, float]:
-    """How long posts take that come in evenly. A post leaves the outbox when the last stage has passed it, so no sooner than it can be found."""
+async def half_load(
+    app: App, world: World, per_second: float, admin: "asyncpg.Connection[asyncpg.Record]"
+) -> dict[str, float]:
+    """How long posts take that come in evenly.
+
+    A post leaves the outbox when the last stage has passed it, so no sooner than it can be found.
+    """
     await admin.execute(WATCH_OUTBOX)
     given = (app.settings.database, world.policy, world.next_id, per_second / 2, HALF_LOAD_SECONDS)
     async with at_work(app):
@@ -181,7 +226,9 @@ async def half_load(app: App, world: World, per_second: float, admin: "asyncpg.C
 async def run(posts: int, ai: str, until: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
         async with own_database("tga_bench_pipeline") as settings:
-            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+            admin = await asyncpg.connect(
+                (settings.database.admin_url or settings.database.url).get_secret_value()
+            )
             embedded = read_group(VectorSettings, {"VECTORS_DIR": f"{folder}/vectors"})
             vectors = None if until == "enriched" else settings.vectors if settings.vectors.url else embedded
             async with (

@@ -1,4 +1,6 @@
-"""Three ways to spend the same requests on the same channels, in virtual time: ours, one that knows the truth, and a fixed tick."""
+"""Three ways to spend the same requests on the same channels, in virtual time: ours,
+one that knows the truth, and a fixed tick.
+"""
 
 import heapq
 import math
@@ -39,7 +41,14 @@ class Budget:
         return float(np.diff(self.at[self.is_open]).max() - 1.0 / self.per_second)
 
 
-def make_budget(*, per_second: float, begin: float, end: float, measured: tuple[float, float], closed: Sequence[tuple[float, float]] = ()) -> Budget:
+def make_budget(
+    *,
+    per_second: float,
+    begin: float,
+    end: float,
+    measured: tuple[float, float],
+    closed: Sequence[tuple[float, float]] = (),
+) -> Budget:
     at = np.arange(begin, end, 1.0 / per_second)
     is_open = np.ones(len(at), dtype=np.bool_)
     for low, high in closed:
@@ -50,14 +59,22 @@ def make_budget(*, per_second: float, begin: float, end: float, measured: tuple[
 def outages(*, begin: float, days: int, seed: int) -> list[tuple[float, float]]:
     """When no request goes out: three short waits a day that Telegram asks for, and an hour every week."""
     random = np.random.default_rng([seed, 1])
-    short = [(at, at + random.uniform(30.0, 300.0)) for at in begin + random.uniform(0.0, days * DAY, 3 * days)]
-    long = [begin + week * WEEK + random.uniform(0.0, min(WEEK, days * DAY - week * WEEK) - HOUR) for week in range(math.ceil(days / 7))]
+    short = [
+        (at, at + random.uniform(30.0, 300.0)) for at in begin + random.uniform(0.0, days * DAY, 3 * days)
+    ]
+    long = [
+        begin + week * WEEK + random.uniform(0.0, min(WEEK, days * DAY - week * WEEK) - HOUR)
+        for week in range(math.ceil(days / 7))
+    ]
     return short + [(at, at + HOUR) for at in long]
 
 
 @dataclass
 class Reader:
-    """What a policy may see: a poll shows the posts published since the one before. It keeps the record, too."""
+    """What a policy may see: a poll shows the posts published since the one before.
+
+    It keeps the record, too.
+    """
 
     posts: list[list[float]]
     budget: Budget
@@ -100,7 +117,9 @@ class Reader:
         self.stalest_seconds = max(self.stalest_seconds, self.budget.measured_until - min(self.polled_at))
 
     def _note(self, channel: int, posted: Sequence[float], now: float) -> None:
-        self.waits_of[channel] += [now - at for at in posted if self.budget.measured_from <= at < self.budget.measured_until]
+        self.waits_of[channel] += [
+            now - at for at in posted if self.budget.measured_from <= at < self.budget.measured_until
+        ]
 
 
 @dataclass
@@ -124,18 +143,28 @@ class Plan:
             self.profiles, self.night_at = learned_profiles(reader, now), self.night_at + DAY
         if now >= self.hour_at:
             bases = map(rhythm.base, self.rhythms, self.profiles, [now] * len(self.rhythms))
-            self.roots = sum(math.sqrt(weight * base) for weight, base in zip(self.weights, bases, strict=True))
+            self.roots = sum(
+                math.sqrt(weight * base) for weight, base in zip(self.weights, bases, strict=True)
+            )
             self.hour_at = now - now % HOUR + HOUR
         self.trim, self.late = rhythm.adjust_trim(self.trim, self.late, channels=len(self.rhythms)), []
         self.price = rhythm.price(self.roots, self.per_second, self.trim)
         self.tick_at = now - now % TICK_SECONDS + TICK_SECONDS
 
 
-def fresh(world: World, budget: Budget, begin: float, *, max_seconds: float, weights: Sequence[float] = ()) -> Reader:
-    """The production policy: a queue by due time, the price of the hour, profiles anew every night. It learns from what its polls find."""
+def fresh(
+    world: World, budget: Budget, begin: float, *, max_seconds: float, weights: Sequence[float] = ()
+) -> Reader:
+    """The production policy: a queue by due time, the price of the hour, profiles anew every night.
+
+    It learns from what its polls find.
+    """
     weights = weights or [1.0] * len(world.posts)
     reader = Reader(world.posts, budget, begin)
-    rhythms = [first_page(posts[:known], begin, world.begin) for posts, known in zip(world.posts, reader.known, strict=True)]
+    rhythms = [
+        first_page(posts[:known], begin, world.begin)
+        for posts, known in zip(world.posts, reader.known, strict=True)
+    ]
     plan = Plan(rhythms, [FLAT] * len(rhythms), weights, budget.per_second, begin, begin, begin)
     due = [(begin, channel) for channel in range(len(rhythms))]
     for now in budget.open_from(begin):
@@ -149,7 +178,9 @@ def fresh(world: World, budget: Budget, begin: float, *, max_seconds: float, wei
         if found := reader.poll(channel, now):
             plan.rhythms[channel] = rhythm.after_posts(plan.rhythms[channel], found, now)
         known, profile, weight = plan.rhythms[channel], plan.profiles[channel], weights[channel]
-        wait = rhythm.wait_seconds(known, profile, now=now, price=plan.price, weight=weight, max_seconds=max_seconds)
+        wait = rhythm.wait_seconds(
+            known, profile, now=now, price=plan.price, weight=weight, max_seconds=max_seconds
+        )
         heapq.heapreplace(due, (now + wait, channel))
     reader.close(world.end)
     return reader
@@ -172,7 +203,9 @@ def learned_profiles(reader: Reader, now: float) -> list[Profile]:
 
 
 def oracle(world: World, budget: Budget, begin: float) -> Reader:
-    """Knows each channel's true mean intensity and how its posts bring others, and always polls where most post-seconds are expected to wait."""
+    """Knows each channel's true mean intensity and how its posts bring others,
+    and always polls where most post-seconds are expected to wait.
+    """
     reader = Reader(world.posts, budget, begin)
     step = 1.0 / budget.per_second
     fade = np.exp(-world.decay * (1.0 - world.branching) * step)
@@ -184,7 +217,11 @@ def oracle(world: World, budget: Budget, begin: float) -> Reader:
     started = int(np.searchsorted(budget.at, begin))
     for now, is_open in zip(budget.at[started:].tolist(), budget.is_open[started:].tolist(), strict=True):
         if (number := int((now - world.begin) // BIN_SECONDS)) != current:
-            current, mean, usual_excitation = number, world.mean[:, number].copy(), world.excited[:, number].tolist()
+            current, mean, usual_excitation = (
+                number,
+                world.mean[:, number].copy(),
+                world.excited[:, number].tolist(),
+            )
         np.multiply(extra, fade, out=extra)
         np.add(expected, mean, out=expected)
         np.add(expected, extra, out=expected)
@@ -211,6 +248,8 @@ def classic(world: World, budget: Budget, begin: float) -> Reader:
             reader.poll(channel, now)
             channel = (channel + 1) % len(world.posts)
             if channel == 0:
-                sweep_at = math.ceil((now + 1.0 / budget.per_second) / CLASSIC_TICK_SECONDS) * CLASSIC_TICK_SECONDS
+                sweep_at = (
+                    math.ceil((now + 1.0 / budget.per_second) / CLASSIC_TICK_SECONDS) * CLASSIC_TICK_SECONDS
+                )
     reader.close(world.end)
     return reader

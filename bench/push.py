@@ -1,7 +1,9 @@
-"""Push: how soon a post is committed that Telegram tells of by itself, from the call that publishes it to the row another connection sees.
+"""Push: how soon a post is committed that Telegram tells of by itself, from the call that publishes it to the
+row another connection sees.
 
-The whole ingest role runs in a process of its own, with Telegram's limits; each account has joined its share of the channels
-and has read them once. With `--lost` Telegram tells nothing at all: everything has to come by polling, however late.
+The whole ingest role runs in a process of its own, with Telegram's limits; each account has joined its share
+of the channels and has read them once. With `--lost` Telegram tells nothing at all: everything has to come by
+polling, however late.
 """
 
 import asyncio
@@ -33,7 +35,8 @@ TELLING_SECONDS = 20.0
 
 UNREAD = "SELECT count(*) FROM poll_schedule WHERE last_polled_at IS NULL"
 LANDED = """
-SELECT channel_id, message_id FROM outbox WHERE announced_at IS NULL AND lane = 'live' AND created_at > now() - interval '5 seconds'
+SELECT channel_id, message_id FROM outbox WHERE announced_at IS NULL AND lane = 'live'
+    AND created_at > now() - interval '5 seconds'
 """
 LONGEST = "SELECT coalesce(max(longest_seconds), 0)::float8 FROM account_plans"
 LIMITS = (*at_most(0, "lost"), *at_most(1.0, "p95_s"))
@@ -66,7 +69,9 @@ def publish(race: Race, telegram: Running, size: Size, per_second: float, hand: 
         for number in range(hand, round(size.seconds * per_second), HANDS):
             time.sleep(max(0.0, began + number / per_second - time.time()))
             channel_id, asked_at = FIRST_CHANNEL + number % size.channels, time.time()
-            (message_id,) = control.post(channel_id, f"Новость номер {number}: снег и гололёд, водителей просят не торопиться.")
+            (message_id,) = control.post(
+                channel_id, f"Новость номер {number}: снег и гололёд, водителей просят не торопиться."
+            )
             race.published[channel_id, message_id] = asked_at
 
 
@@ -111,7 +116,9 @@ async def run(size: Size, per_second: float, *, lost: bool) -> dict[str, object]
             control.ask("POST", "/trouble", drop_updates=lost)
             watching = asyncio.create_task(watch(race, admin, ended))
             cpu, before = cpu_seconds(process.pid), requests(control)
-            await asyncio.gather(*(asyncio.to_thread(publish, race, running, size, per_second, hand) for hand in range(HANDS)))
+            await asyncio.gather(
+                *(asyncio.to_thread(publish, race, running, size, per_second, hand) for hand in range(HANDS))
+            )
             cpu, calls = cpu_seconds(process.pid) - cpu, requests(control) - before
             await all_seen(race, 10 * TELLING_SECONDS if lost else TELLING_SECONDS)
             ended.set()
@@ -125,7 +132,9 @@ def requests(control: ControlClient) -> Counter[str]:
     return sum((Counter(methods) for methods in control.state()["calls"].values()), Counter[str]())
 
 
-def figures(race: Race, size: Size, *, cpu: float, calls: Counter[str], bound: float, lost: bool) -> dict[str, object]:
+def figures(
+    race: Race, size: Size, *, cpu: float, calls: Counter[str], bound: float, lost: bool
+) -> dict[str, object]:
     waited, moments = race.waited, race.published.values()
     return {
         "bench": "push",
@@ -154,7 +163,9 @@ def main() -> None:
     parser.add_argument("--accounts", type=int, default=5)
     parser.add_argument("--posts-per-second", type=float, default=50)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--lost", action="store_true", help="Telegram tells nothing: everything comes by polling")
+    parser.add_argument(
+        "--lost", action="store_true", help="Telegram tells nothing: everything comes by polling"
+    )
     options = parser.parse_args()
     size = Size(options.seconds, options.channels, options.accounts, proxy=False)
     result = asyncio.run(run(size, options.posts_per_second, lost=options.lost))

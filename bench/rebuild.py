@@ -1,8 +1,10 @@
-"""Words and vectors made anew while posts come in and somebody asks all the time: nothing fails, and the same is found afterwards.
+"""Words and vectors made anew while posts come in and somebody asks all the time: nothing fails, and the same
+is found afterwards.
 
-A world of posts passes the pipeline first; then both projections are rebuilt one after the other, as `tga rebuild` does it, while
-posts go on landing and passing: in channels that whoever asks does not follow, so that the right answers stay the same. Questions
-are asked before, meanwhile and after. Recall is the part of the ten best of before that are among the ten best of after.
+A world of posts passes the pipeline first; then both projections are rebuilt one after the other, as `tga
+rebuild` does it, while posts go on landing and passing: in channels that whoever asks does not follow, so
+that the right answers stay the same. Questions are asked before, meanwhile and after. Recall is the part of
+the ten best of before that are among the ten best of after.
 """
 
 import asyncio
@@ -59,9 +61,15 @@ class OwnVectors(InstantLocal):
         super().__init__(Drawn())
         self._heaps = np.random.default_rng(2).normal(size=(500, DIMENSION))
 
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded:
         del kind, model, timeout_seconds
-        made = [self._heaps[crc32(text.encode()) % 500] + 0.7 * np.random.default_rng(crc32(text.encode())).normal(size=DIMENSION) for text in texts]
+        made = [
+            self._heaps[crc32(text.encode()) % 500]
+            + 0.7 * np.random.default_rng(crc32(text.encode())).normal(size=DIMENSION)
+            for text in texts
+        ]
         return Embedded(tuple(tuple((one / np.linalg.norm(one)).tolist()) for one in made), Tokens())
 
 
@@ -77,7 +85,9 @@ class Asker:
 
     async def found(self, question: str, index: MeaningSearch | None) -> Ids:
         stores = self._app.tenant(self._tenant_id)
-        answer = await search(question, tenant_id=self._tenant_id, stores=stores, index=index, now=datetime.now(UTC), limit=BEST)
+        answer = await search(
+            question, tenant_id=self._tenant_id, stores=stores, index=index, now=datetime.now(UTC), limit=BEST
+        )
         why = answer.words_only
         if index is not None and why is not None and why is not WordsOnly.FILLING:
             raise RuntimeError(why.words)
@@ -99,17 +109,30 @@ class Asker:
 
 
 def recall(before: Sequence[Ids], after: Sequence[Ids]) -> float:
-    shares = [len({*earlier} & {*later}) / len(earlier) if earlier else 1.0 for earlier, later in zip(before, after, strict=True)]
+    shares = [
+        len({*earlier} & {*later}) / len(earlier) if earlier else 1.0
+        for earlier, later in zip(before, after, strict=True)
+    ]
     return sum(shares) / len(shares)
 
 
 async def rebuilt(
-    world: World, asker: Asker, index: MeaningSearch | None, make_anew: Callable[[], Awaitable[bool]], *, settle: Callable[[], Awaitable[None]]
+    world: World,
+    asker: Asker,
+    index: MeaningSearch | None,
+    make_anew: Callable[[], Awaitable[bool]],
+    *,
+    settle: Callable[[], Awaitable[None]],
 ) -> dict[str, float]:
-    """Ask, make anew under load while asking, let everything pass, ask again: a search has 40 ms, so a busy moment finds less."""
+    """Ask, make anew under load while asking, let everything pass, ask again: a search has 40 ms,
+    so a busy moment finds less.
+    """
     before = await asker.all_found(index)
     asker.took_ms, asker.failed = [], 0
-    load = [asyncio.create_task(world.land_evenly(LANDED_PER_S, 10_000, channels=BUSY)), asyncio.create_task(asker.keep_asking(index))]
+    load = [
+        asyncio.create_task(world.land_evenly(LANDED_PER_S, 10_000, channels=BUSY)),
+        asyncio.create_task(asker.keep_asking(index)),
+    ]
     began = time.perf_counter()
     is_done = await make_anew()
     seconds = time.perf_counter() - began
@@ -132,46 +155,76 @@ async def rebuilt(
 async def run(posts: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
         async with own_database("tga_bench_rebuild") as settings:
-            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+            admin = await asyncpg.connect(
+                (settings.database.admin_url or settings.database.url).get_secret_value()
+            )
             embedded = read_group(VectorSettings, {"VECTORS_DIR": f"{folder}/vectors"})
             vectors = settings.vectors if settings.vectors.url else embedded
-            async with assemble(with_redis(settings, engine.url)) as plain, understanding_at_once(plain, vectors=vectors, local=OwnVectors()) as app:
+            async with (
+                assemble(with_redis(settings, engine.url)) as plain,
+                understanding_at_once(plain, vectors=vectors, local=OwnVectors()) as app,
+            ):
                 world = World(app.system, AiPolicy.LOCAL)
                 await world.open()
                 landed = await world.land(posts)
 
                 async def settle() -> None:
-                    """As it is some minutes later: how far a search relaxes depends on PostgreSQL's statistics."""
+                    """As it is some minutes later: how far a search relaxes depends on PostgreSQL's
+                    statistics.
+                    """
                     await until_passed(admin)
                     await admin.execute("ANALYZE")
 
                 async with at_work(app):
                     await settle()
-                    texts = [row["text"] for row in await admin.fetch("SELECT text FROM posts ORDER BY channel_id, message_id LIMIT 2000")]
+                    texts = [
+                        row["text"]
+                        for row in await admin.fetch(
+                            "SELECT text FROM posts ORDER BY channel_id, message_id LIMIT 2000"
+                        )
+                    ]
                     figures = await both(app, world, _questions(texts), settle=settle)
                     await until_passed(admin)
             versions = await Versions.read(admin)
             await admin.close()
-    return {"bench": "rebuild", "posts": landed, **figures, "engine": "server" if vectors.url else "embedded", **versions.as_json()}
+    return {
+        "bench": "rebuild",
+        "posts": landed,
+        **figures,
+        "engine": "server" if vectors.url else "embedded",
+        **versions.as_json(),
+    }
 
 
-async def both(app: App, world: World, questions: Sequence[str], *, settle: Callable[[], Awaitable[None]]) -> dict[str, object]:
+async def both(
+    app: App, world: World, questions: Sequence[str], *, settle: Callable[[], Awaitable[None]]
+) -> dict[str, object]:
     system = app.system
     assert app.index is not None
     index = app.index
     tenant_id = (await system.tenants.ensure("asker")).tenant_id
     for number in FOLLOWED:
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), history_days=EVERYTHING_DAYS))
+        await system.channels.subscribe(
+            tenant_id, Subscription(channel_id=ChannelId(number), history_days=EVERYTHING_DAYS)
+        )
     asker = Asker(app, tenant_id, questions)
 
     async def vectors_anew() -> bool:
         await system.rebuilds.want(Projection.VECTORS)
         return await rebuild_vectors(
-            index=index, states=system.post_states, rebuilds=system.rebuilds, model=SPACE.model, owner="bench", stopping=asyncio.Event()
+            index=index,
+            states=system.post_states,
+            rebuilds=system.rebuilds,
+            model=SPACE.model,
+            owner="bench",
+            stopping=asyncio.Event(),
         )
 
     words = await rebuilt(world, asker, None, partial(make_words, app), settle=settle)
-    return {"text": words, "vectors": await rebuilt(world, asker, app.meaning_search, vectors_anew, settle=settle)}
+    return {
+        "text": words,
+        "vectors": await rebuilt(world, asker, app.meaning_search, vectors_anew, settle=settle),
+    }
 
 
 def _questions(texts: Sequence[str]) -> list[str]:

@@ -1,8 +1,10 @@
-"""The outbox relay: how fast a backlog leaves PostgreSQL, and how soon after its commit a post is visible on the stream.
+"""The outbox relay: how fast a backlog leaves PostgreSQL, and how soon after its commit a post is visible on
+the stream.
 
-Bare is the same events in pipelines of the same size straight into Redis, without an outbox. Both take turns. Latency is
-measured at a steady 500 posts a second, landed five at a time by a writer in the same process, from the moment the landing
-returned (its commit was just before) to the moment a blocked XREAD returns the event.
+Bare is the same events in pipelines of the same size straight into Redis, without an outbox. Both take turns.
+Latency is measured at a steady 500 posts a second, landed five at a time by a writer in the same process,
+from the moment the landing returned (its commit was just before) to the moment a blocked XREAD returns the
+event.
 """
 
 import asyncio
@@ -31,22 +33,48 @@ from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.relay import BATCH, Announcement, Relay, parsed_event
 from telegram_assistant.telemetry.health import Health
 from testkit.engines import Engine, running_engine
-from testkit.harness import Versions, arguments, at_least, cpu_seconds, finish, median, own_cpu_seconds, own_database, percentile
+from testkit.harness import (
+    Versions,
+    arguments,
+    at_least,
+    cpu_seconds,
+    finish,
+    median,
+    own_cpu_seconds,
+    own_database,
+    percentile,
+)
 from testkit.rows import make_writer, page_of, posts_of
 
 KEY = stream_key(PostParsed, Lane.LIVE)
-FILL = "INSERT INTO outbox (channel_id, message_id, revision, created_at) SELECT 1, n, 1, now() FROM generate_series(1, $1::int) AS n"
+FILL = (
+    "INSERT INTO outbox (channel_id, message_id, revision, created_at) SELECT 1, n, 1, now() "
+    "FROM generate_series(1, $1::int) AS n"
+)
 PER_SECOND, AT_ONCE = 500, 5
 LIMITS = at_least(0.6, "ratio")
 
 
 async def run(rounds: int, events: int, seconds: float) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
-        async with own_database("tga_bench_relay") as settings, open_pool(settings.database) as pool, open_wakeup(settings.database) as bell:
+        async with (
+            own_database("tga_bench_relay") as settings,
+            open_pool(settings.database) as pool,
+            open_wakeup(settings.database) as bell,
+        ):
             redis = Redis.from_url(engine.url)
-            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+            admin = await asyncpg.connect(
+                (settings.database.admin_url or settings.database.url).get_secret_value()
+            )
             system = system_stores(pool, bell)
-            relay = Relay(system.outbox, PIPELINE, redis=redis, health=Health(probes={}), partitions=1, max_entries=10 * events)
+            relay = Relay(
+                system.outbox,
+                PIPELINE,
+                redis=redis,
+                health=Health(probes={}),
+                partitions=1,
+                max_entries=10 * events,
+            )
             ours, bare, cpu = [], [], []
             for _ in range(rounds):
                 bare.append(await bare_turn(redis, events))
@@ -90,12 +118,17 @@ async def bare_turn(redis: Redis, events: int) -> float:
     return events / (time.perf_counter() - began)
 
 
-async def relay_turn(relay: Relay, redis: Redis, admin: "asyncpg.Connection[asyncpg.Record]", engine: Engine, events: int) -> tuple[float, float]:
+async def relay_turn(
+    relay: Relay, redis: Redis, admin: "asyncpg.Connection[asyncpg.Record]", engine: Engine, events: int
+) -> tuple[float, float]:
     await redis.flushall()
     await admin.execute("TRUNCATE outbox")
     await relay.check()
     await admin.execute(FILL, events)
-    backends = [row["pid"] for row in await admin.fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")]
+    backends = [
+        row["pid"]
+        for row in await admin.fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+    ]
     used = -_cpu(engine.pid, backends)
     began = time.perf_counter()
     while await relay.step():
@@ -108,7 +141,11 @@ async def relay_turn(relay: Relay, redis: Redis, admin: "asyncpg.Connection[asyn
 
 def _cpu(redis_pid: int, backends: list[int]) -> float:
     """Ours, Redis's and PostgreSQL's."""
-    return own_cpu_seconds() + cpu_seconds(redis_pid) + sum(cpu_seconds(pid) for pid in backends if Path(f"/proc/{pid}").exists())
+    return (
+        own_cpu_seconds()
+        + cpu_seconds(redis_pid)
+        + sum(cpu_seconds(pid) for pid in backends if Path(f"/proc/{pid}").exists())
+    )
 
 
 async def visible_after(relay: Relay, redis: Redis, system: SystemStores, seconds: float) -> list[float]:
@@ -133,7 +170,16 @@ async def visible_after(relay: Relay, redis: Redis, system: SystemStores, second
     for number in range(int(seconds * PER_SECOND / AT_ONCE)):
         channel_id = ChannelId(2_000_000 + number)
         await system.channels.register(Channel(channel_id=channel_id, title="bench"))
-        posts = tuple(posts_of(writer, channel_id, first_id=1, count=AT_ONCE, newest=datetime.now(UTC), span=timedelta(hours=1)))
+        posts = tuple(
+            posts_of(
+                writer,
+                channel_id,
+                first_id=1,
+                count=AT_ONCE,
+                newest=datetime.now(UTC),
+                span=timedelta(hours=1),
+            )
+        )
         await asyncio.sleep(max(0.0, begun + number * AT_ONCE / PER_SECOND - time.perf_counter()))
         await system.landing.land(page_of(posts), Claim(channel_id, 0))
         now = time.perf_counter()

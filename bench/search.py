@@ -1,9 +1,11 @@
-"""Search: how soon words and both sides answer four people at once, beside the bare engine; and how much they find.
+"""Search: how soon words and both sides answer four people at once, beside the bare engine; and how much they
+find.
 
-A tenant follows 500 of 20,000 heavy-tailed channels. Questions are one to three words of a known frequency (bench.search_texts),
-through the function that every interface calls, with the sentence model that comes as a package. The vectors of the posts are drawn around
-those of questions. Bare is the plain query on the words' index with the tenant's channels, newest fifty, ids only. What is found is
-judged by the demo world (bench.search_recall). Where QDRANT_URL is set its server is used, else the embedded engine.
+A tenant follows 500 of 20,000 heavy-tailed channels. Questions are one to three words of a known frequency
+(bench.search_texts), through the function that every interface calls, with the sentence model that comes as a
+package. The vectors of the posts are drawn around those of questions. Bare is the plain query on the words'
+index with the tenant's channels, newest fifty, ids only. What is found is judged by the demo world
+(bench.search_recall). Where QDRANT_URL is set its server is used, else the embedded engine.
 """
 
 import asyncio
@@ -77,7 +79,9 @@ async def run(posts: int, rounds: int, recall_posts: int) -> dict[str, object]:
         more = {"MODELS_DIR": str(models), "AI_EMBEDDINGS_MODEL": MINILM}
         async with AsyncExitStack() as stack:
             settings = await stack.enter_async_context(own_database("tga_bench_recall"))
-            app = await stack.enter_async_context(assemble(_with(settings, VECTORS_DIR=f"{scratch}/recall", **more), with_vectors=True))
+            app = await stack.enter_async_context(
+                assemble(_with(settings, VECTORS_DIR=f"{scratch}/recall", **more), with_vectors=True)
+            )
             found = await recall(app, await _tenant(app), posts=recall_posts, questions=rounds)
         async with AsyncExitStack() as stack:
             settings = await stack.enter_async_context(own_database("tga_bench_search"))
@@ -94,7 +98,9 @@ def _with(settings: Settings, **more: str) -> Settings:
 
 @asynccontextmanager
 async def opened_vectors(settings: Settings, folder: Path) -> AsyncIterator[Vectors]:
-    """Embedded, no index is built: the points of 500 channels are few enough to be compared one by one, with an index or without."""
+    """Embedded, no index is built: the points of 500 channels are few enough to be compared one by one,
+    with an index or without.
+    """
     if settings.vectors.url:
         async with open_vectors(settings.vectors) as vectors:
             assert vectors is not None
@@ -126,9 +132,13 @@ async def timing(app: App, vectors: Vectors, posts: int, rounds: int) -> dict[st
     await admin.execute("VACUUM ANALYZE post_search, posts, post_enrichment, subscriptions, channels")
     asked = questions(written, read, posts, rounds)
     await make_points(app, vectors, asked)
-    figures = await measure(app, MeaningSearch(vectors, questions=app.questions), admin, url, tenant_id, followed, asked)
+    figures = await measure(
+        app, MeaningSearch(vectors, questions=app.questions), admin, url, tenant_id, followed, asked
+    )
     versions = await Versions.read(admin)
-    slices = await admin.fetchval("SELECT count(*) FROM pg_inherits WHERE inhparent = 'post_search'::regclass")
+    slices = await admin.fetchval(
+        "SELECT count(*) FROM pg_inherits WHERE inhparent = 'post_search'::regclass"
+    )
     await admin.close()
     where = vectors.where.split(",")[0].split(" at ")[0]
     return {
@@ -142,10 +152,16 @@ async def timing(app: App, vectors: Vectors, posts: int, rounds: int) -> dict[st
     }
 
 
-async def land(admin: Admin, written: Written, posts: int, tenant_id: TenantId, followed: Sequence[int]) -> list[list[int]]:
+async def land(
+    admin: Admin, written: Written, posts: int, tenant_id: TenantId, followed: Sequence[int]
+) -> list[list[int]]:
     """All posts with their understanding; the words of those that the tenant sees, as numbers."""
     newest, hand, ours = datetime.now(UTC).replace(microsecond=0), random.Random(4), frozenset(followed)
-    await admin.copy_records_to_table("channels", records=[(n, f"Channel {n}") for n in range(1, CHANNELS + 1)], columns=["channel_id", "title"])
+    await admin.copy_records_to_table(
+        "channels",
+        records=[(n, f"Channel {n}") for n in range(1, CHANNELS + 1)],
+        columns=["channel_id", "title"],
+    )
     await admin.execute(
         "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT $1, unnest($2::bigint[]), $3",
         tenant_id,
@@ -153,13 +169,17 @@ async def land(admin: Admin, written: Written, posts: int, tenant_id: TenantId, 
         SPAN.days + 1,
     )
     places = [
-        (channel, number) for channel, count in enumerate(heavy_tailed_counts(1, channels=CHANNELS, posts=posts), 1) for number in range(1, count + 1)
+        (channel, number)
+        for channel, count in enumerate(heavy_tailed_counts(1, channels=CHANNELS, posts=posts), 1)
+        for number in range(1, count + 1)
     ]
     hand.shuffle(places)
     read = []
     for some in itertools.batched(places, 10_000):
         made = []
-        for (channel_id, message_id), (text, numbers) in zip(some, some_texts(written, len(some)), strict=True):
+        for (channel_id, message_id), (text, numbers) in zip(
+            some, some_texts(written, len(some)), strict=True
+        ):
             made.append(as_post(channel_id, message_id, moment_in(hand, newest, SPAN), text))
             if channel_id in ours:
                 read.append(numbers)
@@ -169,7 +189,8 @@ async def land(admin: Admin, written: Written, posts: int, tenant_id: TenantId, 
         """
         INSERT INTO post_enrichment (channel_id, message_id, kind, tier, revision, data)
         SELECT channel_id, message_id, 'tags', 'local', 1, jsonb_build_object(
-            'tags', jsonb_build_array('tag ' || message_id % 50, 'tag ' || channel_id % 50), 'topic', 'city', 'kind', 'news',
+            'tags', jsonb_build_array('tag ' || message_id % 50, 'tag ' || channel_id % 50), 'topic', 'city',
+            'kind', 'news',
             'is_ad', (channel_id + message_id) % 30 = 0, 'entities', '[]'::jsonb, 'language', 'ru') FROM posts
         """
     )
@@ -181,13 +202,20 @@ async def make_words(app: App) -> bool:
     system = app.system
     await system.rebuilds.want(Projection.TEXT)
     return await rebuild_text(
-        word_index=system.word_index, posts=system.posts, states=system.post_states, rebuilds=system.rebuilds, owner="bench", stopping=asyncio.Event()
+        word_index=system.word_index,
+        posts=system.posts,
+        states=system.post_states,
+        rebuilds=system.rebuilds,
+        owner="bench",
+        stopping=asyncio.Event(),
     )
 
 
 async def make_points(app: App, vectors: Vectors, asked: Sequence[tuple[str, str]]) -> None:
     """In heaps around questions, so that each has near ones."""
-    made = await app.questions.vectors([question for _, question in asked[:HEAPS]], tenant_id=await _tenant(app))
+    made = await app.questions.vectors(
+        [question for _, question in asked[:HEAPS]], tenant_id=await _tenant(app)
+    )
     assert made.value is not None
     heaps, hand = np.array(made.value), np.random.default_rng(6)
     space = Space(made.model, heaps.shape[1])
@@ -196,9 +224,14 @@ async def make_points(app: App, vectors: Vectors, asked: Sequence[tuple[str, str
     await vectors.switch(space, collection)
     last: PostId | None = None
     while ids := await app.system.post_states.after(last, limit=2000):
-        drawn = heaps[hand.integers(0, len(heaps), len(ids))] + hand.normal(scale=0.05, size=(len(ids), heaps.shape[1]))
+        drawn = heaps[hand.integers(0, len(heaps), len(ids))] + hand.normal(
+            scale=0.05, size=(len(ids), heaps.shape[1])
+        )
         drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-        await vectors.upsert(collection, [_point(post_id, tuple(vector)) for post_id, vector in zip(ids, drawn.tolist(), strict=True)])
+        await vectors.upsert(
+            collection,
+            [_point(post_id, tuple(vector)) for post_id, vector in zip(ids, drawn.tolist(), strict=True)],
+        )
         last = ids[-1]
 
 
@@ -206,7 +239,16 @@ def _point(post_id: PostId, vector: Vector) -> Point:
     flags = ["ad_local"] if (post_id.channel_id + post_id.message_id) % 30 == 0 else []
     at = int(datetime.now(UTC).timestamp()) - post_id.message_id % 5_000_000
     return Point(
-        post_id, vector, {"channel": int(post_id.channel_id), "at": at, "lang": "ru", "flags": flags, "kind_local": "news", "tags_local": ["tag 1"]}
+        post_id,
+        vector,
+        {
+            "channel": int(post_id.channel_id),
+            "at": at,
+            "lang": "ru",
+            "flags": flags,
+            "kind_local": "news",
+            "tags_local": ["tag 1"],
+        },
     )
 
 
@@ -214,7 +256,13 @@ def _point(post_id: PostId, vector: Vector) -> Point:
 
 
 async def measure(
-    app: App, index: MeaningSearch, admin: Admin, url: str, tenant_id: TenantId, followed: Sequence[int], asked: Sequence[tuple[str, str]]
+    app: App,
+    index: MeaningSearch,
+    admin: Admin,
+    url: str,
+    tenant_id: TenantId,
+    followed: Sequence[int],
+    asked: Sequence[tuple[str, str]],
 ) -> dict[str, object]:
     postmaster = await postmaster_of(admin)
     bare = await asyncpg.create_pool(url, min_size=USERS, max_size=USERS)
@@ -222,7 +270,14 @@ async def measure(
 
     def through(either: MeaningSearch | None) -> Ask:
         async def ask(question: str) -> object:
-            return await search(question, tenant_id=tenant_id, stores=app.tenant(tenant_id), index=either, now=now, by_story=True)
+            return await search(
+                question,
+                tenant_id=tenant_id,
+                stores=app.tenant(tenant_id),
+                index=either,
+                now=now,
+                by_story=True,
+            )
 
         return ask
 
@@ -240,8 +295,13 @@ async def measure(
         figures |= {
             f"{name}_p50_ms": round(median(every), 1),
             f"{name}_p95_ms": round(percentile(every, 0.95), 1),
-            f"{name}_p95_ms_by_band": {band: round(percentile(values, 0.95), 1) for band, values in sorted(took.items())},
-            f"{name}_cpu_ms": {"own": round(own / len(asked) * 1e3, 1), "postgres": round(server / len(asked) * 1e3, 1)},
+            f"{name}_p95_ms_by_band": {
+                band: round(percentile(values, 0.95), 1) for band, values in sorted(took.items())
+            },
+            f"{name}_cpu_ms": {
+                "own": round(own / len(asked) * 1e3, 1),
+                "postgres": round(server / len(asked) * 1e3, 1),
+            },
         }
     await bare.close()
     return {"users": USERS, "questions": len(asked), **figures}
@@ -266,7 +326,9 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--posts", type=int, default=200_000)
     parser.add_argument("--questions", type=int, default=400)
-    parser.add_argument("--recall-posts", type=int, default=6000, help="of the demo world; each is read by the model")
+    parser.add_argument(
+        "--recall-posts", type=int, default=6000, help="of the demo world; each is read by the model"
+    )
     options = parser.parse_args()
     finish(asyncio.run(run(options.posts, options.questions, options.recall_posts)), options, *LIMITS)
 

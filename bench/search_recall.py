@@ -1,8 +1,10 @@
-"""How much of what a person looks for is among the first ten: by words, by meaning, and by both. The demo world knows the truth.
+"""How much of what a person looks for is among the first ten: by words, by meaning, and by both. The demo
+world knows the truth.
 
-A question is up to four words of one post about a story; relevant are the other posts about it, whoever tells it in whichever
-language, and for `same_language` those in the question's language, by words. The question's own post counts for nobody. The model that
-comes as a package reads English only. What decides the ranking (features/search/words.py) was chosen with other worlds (seeds 2 and 3).
+A question is up to four words of one post about a story; relevant are the other posts about it, whoever tells
+it in whichever language, and for `same_language` those in the question's language, by words. The question's
+own post counts for nobody. The model that comes as a package reads English only. What decides the ranking
+(features/search/words.py) was chosen with other worlds (seeds 2 and 3).
 """
 
 import random
@@ -40,7 +42,12 @@ _WORD = re.compile(r"[^\W\d_]{5,}")
 def told(most: int) -> list[Planned]:
     """The last so many posts of the demo world."""
     demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=DAYS["demo"])
-    posts = [one for past in demo.pasts for one in past.posts[1:] if one.kind is not Kind.SERVICE and one.part == 0 and written(one).strip()]
+    posts = [
+        one
+        for past in demo.pasts
+        for one in past.posts[1:]
+        if one.kind is not Kind.SERVICE and one.part == 0 and written(one).strip()
+    ]
     return sorted(posts, key=lambda one: one.date)[-most:]
 
 
@@ -53,16 +60,25 @@ async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
     for number, (name, its) in enumerate(by_channel.items(), start=1):
         channel_id = ChannelId(number)
         await app.system.channels.register(Channel(channel_id=channel_id, title=name))
-        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
+        await app.system.channels.subscribe(
+            tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
+        )
         made = {
             MessageId(place): make_post(
-                channel_id=channel_id, message_id=place, text=written(one), posted_at=datetime.fromtimestamp(one.date, UTC), lang=one.channel.language
+                channel_id=channel_id,
+                message_id=place,
+                text=written(one),
+                posted_at=datetime.fromtimestamp(one.date, UTC),
+                lang=one.channel.language,
             )
             for place, one in enumerate(its, start=1)
         }
         await app.system.landing.land(make_page(*made.values()), Claim(channel_id, 0))
         await app.system.posts.save_derived(
-            [replace(derived_of(StoredPost(post, post.posted_at, None, 1)), lang=post.lang) for post in made.values()]
+            [
+                replace(derived_of(StoredPost(post, post.posted_at, None, 1)), lang=post.lang)
+                for post in made.values()
+            ]
         )
         stored |= {PostId(channel_id, MessageId(place)): one for place, one in enumerate(its, start=1)}
     assert app.index is not None
@@ -100,9 +116,17 @@ async def recall(app: App, tenant_id: TenantId, *, posts: int, questions: int) -
             first = [one for one in ranking if one != about][:FIRST]
             by[name].append(len(relevant.intersection(first)) / min(FIRST, len(relevant)))
             by[f"{name}_{stored[about].channel.language}"].append(by[name][-1])
-            if name == "fulltext" and (same := {one for one in relevant if stored[one].channel.language == stored[about].channel.language}):
+            if name == "fulltext" and (
+                same := {
+                    one for one in relevant if stored[one].channel.language == stored[about].channel.language
+                }
+            ):
                 by["same_language"].append(len(same.intersection(first)) / min(FIRST, len(same)))
-    return {**{f"recall_{name}": round(fmean(values), 3) for name, values in by.items()}, "recall_questions": len(asked), "recall_posts": len(stored)}
+    return {
+        **{f"recall_{name}": round(fmean(values), 3) for name, values in by.items()},
+        "recall_questions": len(asked),
+        "recall_posts": len(stored),
+    }
 
 
 async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequence[PostId]]:
@@ -110,9 +134,13 @@ async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequ
     assert app.meaning_search is not None
     words = app.tenant(tenant_id).words
     query = parse_query(question, today=datetime.fromtimestamp(NOW, UTC).date())
-    by_words = (await find_by_words(query, SearchFilters(), before=SearchPosition(FAR_FUTURE), words=words)).ranked
+    by_words = (
+        await find_by_words(query, SearchFilters(), before=SearchPosition(FAR_FUTURE), words=words)
+    ).ranked
     reach = Reach(local=frozenset((await words.scope()).in_force.policies))
-    hits = await app.meaning_search.nearest(question, VectorQuery(reach=reach, limit=OF_SEARCH.limit, without_ads=True), tenant_id=tenant_id)
+    hits = await app.meaning_search.nearest(
+        question, VectorQuery(reach=reach, limit=OF_SEARCH.limit, without_ads=True), tenant_id=tenant_id
+    )
     assert not isinstance(hits, FallbackReason)
     near = [hit.post_id for hit in hits if hit.score >= OF_SEARCH.min_score]
     return {"fused": fuse_rankings(by_words, near), "fulltext": by_words, "vectors": near}

@@ -1,4 +1,6 @@
-"""Posts whose words are as frequent as in real texts: a few in every post, most in hardly any; and questions of known frequency."""
+"""Posts whose words are as frequent as in real texts: a few in every post, most in hardly any;
+and questions of known frequency.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -11,7 +13,28 @@ from telegram_assistant.domain.posts.post import Post
 from testkit.factories import make_post
 
 WORDS = 60_000
-SYLLABLES = ("ба", "во", "гри", "де", "жу", "зна", "ки", "ло", "му", "не", "опа", "пре", "ра", "со", "ту", "фи", "хо", "ца", "чу", "ша")
+SYLLABLES = (
+    "ба",
+    "во",
+    "гри",
+    "де",
+    "жу",
+    "зна",
+    "ки",
+    "ло",
+    "му",
+    "не",
+    "опа",
+    "пре",
+    "ра",
+    "со",
+    "ту",
+    "фи",
+    "хо",
+    "ца",
+    "чу",
+    "ша",
+)
 SHORTEST, LONGEST = 50, 80
 BANDS = {"below_0.1_percent": (0.0, 0.001), "0.1_to_1_percent": (0.001, 0.01), "1_to_5_percent": (0.01, 0.05)}
 MIX = {"below_0.1_percent": 0.5, "0.1_to_1_percent": 0.4, "1_to_5_percent": 0.1}
@@ -26,7 +49,9 @@ class Written:
     shares: "np.ndarray[tuple[int], np.dtype[np.float64]]"
     """By Zipf's law, the most frequent word first."""
     hand: "np.random.Generator"
-    posts_with: "np.ndarray[tuple[int], np.dtype[np.int64]]" = field(default_factory=lambda: np.zeros(WORDS, dtype=np.int64))
+    posts_with: "np.ndarray[tuple[int], np.dtype[np.int64]]" = field(
+        default_factory=lambda: np.zeros(WORDS, dtype=np.int64)
+    )
 
 
 def make_texts(seed: int) -> Written:
@@ -53,15 +78,21 @@ def _as_written(word: str, number: int) -> str:
 
 def as_post(channel_id: int, message_id: int, posted_at: datetime, text: str) -> Post:
     facts = {"media": {"kind": "photo", "id": message_id, "size_bytes": 1}} if message_id % 3 == 0 else {}
-    return make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at, lang="ru", facts=facts)
+    return make_post(
+        channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at, lang="ru", facts=facts
+    )
 
 
 def moment_in(hand: random.Random, newest: datetime, span: timedelta) -> datetime:
     return (newest - span * hand.random()).replace(microsecond=0)
 
 
-def questions(written: Written, read: Sequence[Sequence[int]], posts: int, count: int) -> list[tuple[str, str]]:
-    """Bands and questions; the words of one stand together in a post that the asker sees, so each has an answer."""
+def questions(
+    written: Written, read: Sequence[Sequence[int]], posts: int, count: int
+) -> list[tuple[str, str]]:
+    """Bands and questions; the words of one stand together in a post that the asker sees,
+    so each has an answer.
+    """
     hand = random.Random(3)
     shares = written.posts_with / posts
     found: list[tuple[str, str]] = []

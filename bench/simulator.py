@@ -1,6 +1,8 @@
-"""The simulator: how fast unmodified Telethon reads from it, beside Telethon's own decoding of the same bytes in memory.
+"""The simulator: how fast unmodified Telethon reads from it, beside Telethon's own decoding of the same bytes
+in memory.
 
-Also: its CPU per post served from ready bytes, the time of a generated page, memory with a million changes, and how soon it starts.
+Also: its CPU per post served from ready bytes, the time of a generated page, memory with a million changes,
+and how soon it starts.
 """
 
 import asyncio
@@ -58,7 +60,10 @@ async def raw_pages(client: TelegramClient, channel: Any) -> Any:
 
 async def generating(channels: int, pages: int, changes: int) -> dict[str, float]:
     """Pages of channels that nobody has looked at before, and memory with the changes."""
-    with simulator("load", "--channels", str(channels), "--posts", "100") as running, running.control() as control:
+    with (
+        simulator("load", "--channels", str(channels), "--posts", "100") as running,
+        running.control() as control,
+    ):
         client = client_for(control.session(PHONE))
         await client.connect()
         numbers = iter(range(pages))

@@ -1,7 +1,9 @@
-"""An ingest under steady load: does its memory grow, does it use its requests fully and never too fast, how late are posts?
+"""An ingest under steady load: does its memory grow, does it use its requests fully and never too fast, how
+late are posts?
 
-One process follows a thousand channels with three accounts, against a simulator with Telegram's limits whose channels go on
-posting. The full size is ten minutes; longer runs tell more about lateness, because the first round alone takes seven.
+One process follows a thousand channels with three accounts, against a simulator with Telegram's limits whose
+channels go on posting. The full size is ten minutes; longer runs tell more about lateness, because the first
+round alone takes seven.
 """
 
 import asyncio
@@ -35,7 +37,17 @@ from telegram_assistant.telegram.vault import make_key, vault_of
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.engines import free_port, running_engine
-from testkit.harness import arguments, at_most, cpu_seconds, finish, growth_percent_per_10_min, last_half, memory_bytes, own_database, percentile
+from testkit.harness import (
+    arguments,
+    at_most,
+    cpu_seconds,
+    finish,
+    growth_percent_per_10_min,
+    last_half,
+    memory_bytes,
+    own_database,
+    percentile,
+)
 from testkit.processes import last_words
 from testkit.simulators import Running, simulator
 from testkit.socks_proxy import Proxy, proxy_server
@@ -44,7 +56,9 @@ POSTS = 200
 """In each channel before the start: more than one page, so that no page is cheaper than in life."""
 TICK_SECONDS = 30
 LAG_PER_ROUND = 0.27
-"""What bench.freshness predicts for the mean, in rounds: the time in which every channel could be read once."""
+"""What bench.freshness predicts for the mean, in rounds:
+the time in which every channel could be read once.
+"""
 STALE_SLACK_SECONDS = 60.0
 FLAT_PERCENT, FLAT_SECONDS = 2.0, 600.0
 
@@ -94,9 +108,14 @@ type Late = tuple[datetime, float]
 
 
 async def furnish(app: App, control: ControlClient, size: Size) -> None:
-    """Each account has joined its share of the channels, and knows them already: finding them is not what is measured."""
+    """Each account has joined its share of the channels, and knows them already:
+    finding them is not what is measured.
+    """
     tenant_id = (await app.system.tenants.ensure(FIRST_TENANT, is_operator=True)).tenant_id
-    shares = [range(FIRST_CHANNEL + number, FIRST_CHANNEL + size.channels, size.accounts) for number in range(size.accounts)]
+    shares = [
+        range(FIRST_CHANNEL + number, FIRST_CHANNEL + size.channels, size.accounts)
+        for number in range(size.accounts)
+    ]
     sessions = [control.session(f"7999000{number:04}", joined=share) for number, share in enumerate(shares)]
     await asyncio.gather(*(add_joined(app, tenant_id, session, history_days=0) for session in sessions))
 
@@ -108,13 +127,20 @@ async def add_joined(app: App, tenant_id: TenantId, session: str, *, history_day
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
     account_id = await add_account(session, tenant_id, accounts=app.ingest.accounts, vault=vault)
     for found in await _joined(app, account_id, session):
-        await system.channels.open_to(account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=history_days, wants_media=False))
+        await system.channels.open_to(
+            account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC)
+        )
+        await system.channels.subscribe(
+            tenant_id,
+            Subscription(channel_id=found.channel.channel_id, history_days=history_days, wants_media=False),
+        )
 
 
 async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundChannel]:
     telegram, system, lease = app.settings.telegram, app.system, Lease(begun=time.monotonic())
-    async with open_account_client(telegram, session, lease, account_id=account_id, limits=system.limits) as line:
+    async with open_account_client(
+        telegram, session, lease, account_id=account_id, limits=system.limits
+    ) as line:
         reader = ChannelReader(line)
         found, cursor = await reader.joined()
         joined = list(found)
@@ -125,7 +151,9 @@ async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundCh
 
 
 @asynccontextmanager
-async def assistant(environ: dict[str, str], log: Path, *, roles: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def assistant(
+    environ: dict[str, str], log: Path, *, roles: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
     with log.open("wb") as lines:
         command = (sys.executable, "-m", "telegram_assistant", "run", "--roles", roles)
         process = await asyncio.create_subprocess_exec(*command, env=environ, stdout=lines, stderr=lines)
@@ -139,10 +167,14 @@ async def assistant(environ: dict[str, str], log: Path, *, roles: str) -> AsyncI
             print("the assistant died:", last_words(log), file=sys.stderr)
 
 
-async def watch(samples: Samples, size: Size, *, pid: int, port: str, admin: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def watch(
+    samples: Samples, size: Size, *, pid: int, port: str, admin: "asyncpg.Connection[asyncpg.Record]"
+) -> None:
     """From the first poll on; not too often, because a page of metrics costs as much as a poll."""
     deadline, every = float("inf"), max(2.0, size.seconds / 120)
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", transport=httpx.AsyncHTTPTransport(retries=20)) as client:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", transport=httpx.AsyncHTTPTransport(retries=20)
+    ) as client:
         while time.monotonic() < deadline:
             metrics = (await client.get("/metrics")).text
             polls = sum(_values(r'parser_runs_total\{.*status="(?:ok|empty)"\}', metrics))
@@ -161,13 +193,23 @@ def _values(name: str, metrics: str) -> list[float]:
     return [float(value) for value in re.findall(rf"^{name} (\S+)", metrics, re.MULTILINE)]
 
 
-async def lateness(admin: "asyncpg.Connection[asyncpg.Record]", control: ControlClient, began: datetime) -> tuple[list[Late], datetime]:
-    """How long posts waited in channels that were followed already, at least until now; and when the first round was over."""
+async def lateness(
+    admin: "asyncpg.Connection[asyncpg.Record]", control: ControlClient, began: datetime
+) -> tuple[list[Late], datetime]:
+    """How long posts waited in channels that were followed already, at least until now;
+    and when the first round was over.
+    """
     first = {row["channel_id"]: row["at"] for row in await admin.fetch(FIRST_READ)}
-    stored = {(row["channel_id"], row["posted_at"]): row["stored_at"] for row in await admin.fetch(STORED, began)}
+    stored = {
+        (row["channel_id"], row["posted_at"]): row["stored_at"] for row in await admin.fetch(STORED, began)
+    }
     ended = datetime.now(UTC)
     published = stored.keys() | await asyncio.to_thread(_published, control, began)
-    live = [(channel_id, at) for channel_id, at in published if channel_id in first and first[channel_id] < at <= ended]
+    live = [
+        (channel_id, at)
+        for channel_id, at in published
+        if channel_id in first and first[channel_id] < at <= ended
+    ]
     waited = [(at, (stored.get((channel_id, at), ended) - at).total_seconds()) for channel_id, at in live]
     return waited, max(first.values())
 
@@ -199,7 +241,12 @@ async def run(size: Size) -> dict[str, object]:
             await watch(samples, size, pid=process.pid, port=environ["INGEST_PORT"], admin=admin)
             waited, settled_at = await lateness(admin, control, began)
             state = await asyncio.to_thread(control.state)
-        return {**figures(size, samples), **lag(waited, settled_at, size), **requests(state), **carried(proxy)}
+        return {
+            **figures(size, samples),
+            **lag(waited, settled_at, size),
+            **requests(state),
+            **carried(proxy),
+        }
 
 
 def telegram_at(running: Running, proxy: Proxy | None) -> dict[str, str]:
@@ -242,14 +289,25 @@ def figures(size: Size, samples: Samples) -> dict[str, object]:
 
 
 def lag(waited: Sequence[Late], settled_at: datetime, size: Size) -> dict[str, object]:
-    """Of all posts, and of those that came after every channel had been read once: only these are what was predicted."""
-    every, settled = [seconds for _, seconds in waited], [seconds for at, seconds in waited if at > settled_at]
+    """Of all posts, and of those that came after every channel had been read once:
+    only these are what was predicted.
+    """
+    every, settled = (
+        [seconds for _, seconds in waited],
+        [seconds for at, seconds in waited if at > settled_at],
+    )
     told: dict[str, object] = {"lag_mean_s_predicted": round(LAG_PER_ROUND * size.round_seconds, 1)}
     for name, seconds in (("lag", every), ("lag_settled", settled)):
         told[f"{name}_posts"] = len(seconds)
         if seconds:
-            told |= {f"{name}_mean_s": round(statistics.fmean(seconds), 1), f"{name}_p50_s": round(percentile(seconds, 0.5), 1)}
-            told |= {f"{name}_p95_s": round(percentile(seconds, 0.95), 1), f"{name}_max_s": round(max(seconds), 1)}
+            told |= {
+                f"{name}_mean_s": round(statistics.fmean(seconds), 1),
+                f"{name}_p50_s": round(percentile(seconds, 0.5), 1),
+            }
+            told |= {
+                f"{name}_p95_s": round(percentile(seconds, 0.95), 1),
+                f"{name}_max_s": round(max(seconds), 1),
+            }
     return told
 
 
@@ -267,16 +325,24 @@ def requests(state: dict[str, Any]) -> dict[str, object]:
 
 
 def carried(proxy: Proxy | None) -> dict[str, object]:
-    return {"proxy": False} if proxy is None else {"proxy": True, "proxy_connections": len(proxy.connected_to), "proxy_bytes": proxy.bytes_carried}
+    return (
+        {"proxy": False}
+        if proxy is None
+        else {"proxy": True, "proxy_connections": len(proxy.connected_to), "proxy_bytes": proxy.bytes_carried}
+    )
 
 
 def judged(result: dict[str, Any]) -> dict[str, float]:
-    """In a short run memory is judged by what was gained in its last half, not by what that would come to in ten minutes."""
+    """In a short run memory is judged by what was gained in its last half,
+    not by what that would come to in ten minutes.
+    """
     slope, seconds = result["memory_slope_percent_per_10_min"], result["seconds"]
     return {
         "memory_growth_percent": slope if seconds >= FLAT_SECONDS else slope * seconds / 2 / FLAT_SECONDS,
         "tasks_more": result["tasks_most"] - result["tasks_middle"],
-        "connections_around_proxy": result["connections_ever"] - result["proxy_connections"] if result["proxy"] else 0,
+        "connections_around_proxy": result["connections_ever"] - result["proxy_connections"]
+        if result["proxy"]
+        else 0,
         "late_s": max(0, result["stalest_s"] - result["stalest_s_allowed"]),
     }
 

@@ -1,7 +1,9 @@
-"""A worker under steady load for a long time: does its memory grow, do tasks leak, do names of dead consumers pile up?
+"""A worker under steady load for a long time: does its memory grow, do tasks leak, do names of dead consumers
+pile up?
 
-Posts are landed at a steady rate, a fifth of them in the bulk lane. One worker is watched; beside it another is killed and
-started again all the time, so that there is something to take over and to tidy. The full size is an hour.
+Posts are landed at a steady rate, a fifth of them in the bulk lane. One worker is watched; beside it another
+is killed and started again all the time, so that there is something to take over and to tidy. The full size
+is an hour.
 """
 
 import asyncio
@@ -29,7 +31,16 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.groups import sources_of
 from testkit.engines import free_port, running_engine
-from testkit.harness import arguments, at_most, finish, growth_percent_per_10_min, last_half, median, memory_bytes, own_database
+from testkit.harness import (
+    arguments,
+    at_most,
+    finish,
+    growth_percent_per_10_min,
+    last_half,
+    median,
+    memory_bytes,
+    own_database,
+)
 from testkit.rows import make_writer, page_of, posts_of
 
 PAGE, PER_SECOND = 10, 100
@@ -91,7 +102,16 @@ async def keep_landing(system: SystemStores) -> None:
     while True:
         channel_id = channels[number % len(channels)]
         first = number // len(channels) * PAGE + 1
-        posts = tuple(posts_of(writer, channel_id, first_id=first, count=PAGE, newest=datetime.now(UTC), span=timedelta(minutes=1)))
+        posts = tuple(
+            posts_of(
+                writer,
+                channel_id,
+                first_id=first,
+                count=PAGE,
+                newest=datetime.now(UTC),
+                span=timedelta(minutes=1),
+            )
+        )
         lane = Lane.BULK if number % 5 == 0 else Lane.LIVE
         await system.landing.land(page_of(posts, lane=lane), Claim(channel_id, 0))
         number += 1
@@ -133,8 +153,16 @@ async def run(seconds: float) -> dict[str, object]:
             open_wakeup(settings.database) as bell,
             contextlib.AsyncExitStack() as at_the_end,
         ):
-            system, redis, log = system_stores(pool, bell), Redis.from_url(engine.url), Path(folder) / "workers.log"
-            environ = {**os.environ, "DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
+            system, redis, log = (
+                system_stores(pool, bell),
+                Redis.from_url(engine.url),
+                Path(folder) / "workers.log",
+            )
+            environ = {
+                **os.environ,
+                "DATABASE_URL": settings.database.url.get_secret_value(),
+                "REDIS_URL": engine.url,
+            }
             port = free_port()
             watched = await start_worker(environ, port, log)
             at_the_end.push_async_callback(end_worker, watched)
@@ -145,7 +173,11 @@ async def run(seconds: float) -> dict[str, object]:
             await until_answering(port)
             await asyncio.sleep(8)
             deadline = time.monotonic() + seconds
-            while time.monotonic() < deadline and watched.returncode is None and not any(task.done() for task in busy):
+            while (
+                time.monotonic() < deadline
+                and watched.returncode is None
+                and not any(task.done() for task in busy)
+            ):
                 await sample(samples, pid=watched.pid, port=port, redis=redis, system=system)
                 await asyncio.sleep(every)
             for task in busy:
@@ -188,9 +220,14 @@ def main() -> None:
 
 
 def judged(result: dict[str, Any]) -> dict[str, float]:
-    """Memory is judged in long runs only: in the first half hour caches are still filling. A few tasks more may be calls under way."""
+    """Memory is judged in long runs only: in the first half hour caches are still filling.
+
+    A few tasks more may be calls under way.
+    """
     return {
-        "memory_growth_percent": result["memory_slope_percent_per_10_min"] if result["seconds"] >= 3600 else 0.0,
+        "memory_growth_percent": result["memory_slope_percent_per_10_min"]
+        if result["seconds"] >= 3600
+        else 0.0,
         "tasks_gained": result["tasks_last"] - result["tasks_middle"],
         "tasks_ratio": result["tasks_most"] / result["tasks_middle"],
     }

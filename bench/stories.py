@@ -1,9 +1,11 @@
-"""How well and how fast posts are grouped into stories, without any model, through PostgreSQL: the measuring world knows the truth.
+"""How well and how fast posts are grouped into stories, without any model, through PostgreSQL: the measuring
+world knows the truth.
 
-Reported are kinds of events and days on which nothing was fitted (bench.fit_stories). A recall is the share of posts that are in one
-story with an earlier post of theirs. Pictures are hashed by our own code, and read as well as our own OCR reads (bench.story_pictures).
-Posts per second are of the CPU of this process and of its connections in PostgreSQL. `growth` compares the cost of the same new posts
-in an archive and in one ten times as large, with as many posts a day; the archives are copies of grouped posts, written by SQL.
+Reported are kinds of events and days on which nothing was fitted (bench.fit_stories). A recall is the share
+of posts that are in one story with an earlier post of theirs. Pictures are hashed by our own code, and read
+as well as our own OCR reads (bench.story_pictures). Posts per second are of the CPU of this process and of
+its connections in PostgreSQL. `growth` compares the cost of the same new posts in an archive and in one ten
+times as large, with as many posts a day; the archives are copies of grouped posts, written by SQL.
 """
 
 import asyncio
@@ -27,22 +29,27 @@ COPIED_IDS = 1_000_000
 COPIES = (
     """
     INSERT INTO posts (channel_id, message_id, posted_at, stored_at, kind, text, content_hash, revision)
-    SELECT channel_id, message_id + $1::int, posted_at - $2::interval, stored_at - $2::interval, kind, text, content_hash, revision FROM posts
+    SELECT channel_id, message_id + $1::int, posted_at - $2::interval, stored_at - $2::interval, kind, text,
+        content_hash, revision FROM posts
     WHERE message_id < 1000000
     """,
     """
     INSERT INTO stories (story_id, first_posted_at, last_posted_at, posts)
-    SELECT md5(story_id::text || $1::int)::uuid, first_posted_at - $2::interval, last_posted_at - $2::interval, posts FROM stories
+    SELECT md5(story_id::text || $1::int)::uuid, first_posted_at - $2::interval,
+        last_posted_at - $2::interval, posts FROM stories
     WHERE story_id IN (SELECT story_id FROM story_posts WHERE message_id < 1000000)
     """,
     """
     INSERT INTO story_posts (channel_id, message_id, story_id, posted_at, link, terms_hash)
-    SELECT channel_id, message_id + $1::int, md5(story_id::text || $1::int)::uuid, posted_at - $2::interval, link, terms_hash FROM story_posts
+    SELECT channel_id, message_id + $1::int, md5(story_id::text || $1::int)::uuid, posted_at - $2::interval,
+        link, terms_hash FROM story_posts
     WHERE message_id < 1000000
     """,
     """
-    INSERT INTO story_links (channel_id, message_id, other_channel_id, other_message_id, kind, score, is_leaf, posted_at, other_posted_at)
-    SELECT channel_id, message_id + $1::int, other_channel_id, other_message_id + $1::int, kind, score, is_leaf, posted_at - $2::interval,
+    INSERT INTO story_links (channel_id, message_id, other_channel_id, other_message_id, kind, score, is_leaf,
+        posted_at, other_posted_at)
+    SELECT channel_id, message_id + $1::int, other_channel_id, other_message_id + $1::int, kind, score,
+        is_leaf, posted_at - $2::interval,
            other_posted_at - $2::interval FROM story_links WHERE message_id < 1000000
     """,
 )
@@ -60,13 +67,21 @@ LIMITS = (
 )
 
 
-async def grouped(app: App, admin: "asyncpg.Connection[asyncpg.Record]", posts: Sequence[PostId]) -> tuple[float, float]:
+async def grouped(
+    app: App, admin: "asyncpg.Connection[asyncpg.Record]", posts: Sequence[PostId]
+) -> tuple[float, float]:
     """Groups the posts, and returns the CPU seconds of this process and of its connections."""
-    pids = [row["pid"] for row in await admin.fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")]
+    pids = [
+        row["pid"]
+        for row in await admin.fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+    ]
     own, servers = own_cpu_seconds(), sum(map(_cpu, pids))
     for start in range(0, len(posts), BATCH):
         await app.story_builder.group(posts[start : start + BATCH], now=datetime.now(UTC))
-    after = [row["pid"] for row in await admin.fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")]
+    after = [
+        row["pid"]
+        for row in await admin.fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+    ]
     return own_cpu_seconds() - own, sum(map(_cpu, {*pids, *after})) - servers
 
 
@@ -112,7 +127,10 @@ async def growth(archive: int) -> dict[str, float]:
     """The CPU of a post of the newest week in an archive beside that in a tenth of it."""
     told = world(days=2 * WEEK)
     middle = told[-1].post.posted_at - timedelta(days=WEEK)
-    old, new = [one for one in told if one.post.posted_at < middle], [one for one in told if one.post.posted_at >= middle]
+    old, new = (
+        [one for one in told if one.post.posted_at < middle],
+        [one for one in told if one.post.posted_at >= middle],
+    )
     costs = []
     for size in (archive // 10, archive):
         async with own_database("tga_bench_stories") as settings, assemble(settings) as app:

@@ -1,7 +1,9 @@
-"""What a sentence model would add to comparing posts by their words, names and numbers: the recall of English pairs at the same precision.
+"""What a sentence model would add to comparing posts by their words, names and numbers: the recall of English
+pairs at the same precision.
 
-The model is the one that comes as a package; it reads no other language. Both regressions, without and with the cosine of the two vectors, are
-fitted on one half of the measuring world, as bench.fit_stories does, and judged on the other. Decision 17 says why stories are grouped without it.
+The model is the one that comes as a package; it reads no other language. Both regressions, without and with
+the cosine of the two vectors, are fitted on one half of the measuring world, as bench.fit_stories does, and
+judged on the other. Decision 17 says why stories are grouped without it.
 """
 
 import tempfile
@@ -28,9 +30,17 @@ type Numbers = "np.ndarray[Any, Any]"
 def compared(told: Sequence[ToldPost], model: SentenceModel) -> tuple[Numbers, Numbers, Numbers]:
     """The features of all English pairs, the cosine of their vectors, and whether they tell the same."""
     posts, weights = weighed(told)
-    english = [(one, other) for one, other in pairs(posts, weights) if side_of(posts[one], posts[other]) == "en"]
+    english = [
+        (one, other) for one, other in pairs(posts, weights) if side_of(posts[one], posts[other]) == "en"
+    ]
     places = sorted({place for pair in english for place in pair})
-    vectors = dict(zip(places, np.array(model.embed([told[place].post.text for place in places], TextKind.DOCUMENT)), strict=True))
+    vectors = dict(
+        zip(
+            places,
+            np.array(model.embed([told[place].post.text for place in places], TextKind.DOCUMENT)),
+            strict=True,
+        )
+    )
     return (
         np.array([features_of(posts[one], posts[other], weights) for one, other in english]),
         np.array([vectors[one] @ vectors[other] for one, other in english]),
@@ -51,7 +61,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model = SentenceModel(folder_of(packaged_models(Path(folder)), MINILM), threads=2)
-        (known, known_cosines, known_labels), (features, cosines, labels) = (compared(half, model) for half in halves(world(days=options.days)))
+        (known, known_cosines, known_labels), (features, cosines, labels) = (
+            compared(half, model) for half in halves(world(days=options.days))
+        )
     words = fitted(known, known_labels)
     both = fitted(np.c_[known, known_cosines], known_labels)
     by_words, by_both = features @ words[:-1], np.c_[features, cosines] @ both[:-1]

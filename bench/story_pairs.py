@@ -1,7 +1,8 @@
 """Pairs of real news texts with people's judgement whether they are one story, compared as posts are.
 
-Five folds, grouped by shared texts; nothing is fitted on the fold that is reported. `baseline_tfidf` is the cosine of weighted words alone.
-`shipped_*` is what the constants in the code decide, whatever the pairs say. The texts are for measuring only.
+Five folds, grouped by shared texts; nothing is fitted on the fold that is reported. `baseline_tfidf` is the
+cosine of weighted words alone. `shipped_*` is what the constants in the code decide, whatever the pairs say.
+The texts are for measuring only.
 """
 
 import hashlib
@@ -42,16 +43,28 @@ def read(file: Path) -> list[Judged]:
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
     texts = sorted({f"{row[side]['title']}\n{row[side]['text']}" for row in rows for side in "ab"})
     terms = {text: terms_of(text) for text in texts}
-    counts = Counter(term for one in terms.values() for part in (one.words, one.names, one.numbers) for term in part)
+    counts = Counter(
+        term for one in terms.values() for part in (one.words, one.names, one.numbers) for term in part
+    )
     weights = TermWeights.counted(len(texts), counts)
     posts = {
-        text: weigh(PostId(ChannelId(place), MessageId(1)), MOMENT, terms[text], weights, is_private=False, username=0, terms_hash=0)
+        text: weigh(
+            PostId(ChannelId(place), MessageId(1)),
+            MOMENT,
+            terms[text],
+            weights,
+            is_private=False,
+            username=0,
+            terms_hash=0,
+        )
         for place, text in enumerate(texts, start=1)
     }
     found = []
     for row in rows:
         one, other = (posts[f"{row[side]['title']}\n{row[side]['text']}"] for side in "ab")
-        found.append(Judged(row["lang"], row["same_story"], one, other, features_of(one, other, weights), weights))
+        found.append(
+            Judged(row["lang"], row["same_story"], one, other, features_of(one, other, weights), weights)
+        )
     return found
 
 
@@ -69,8 +82,12 @@ def folds_of(pairs: Sequence[Judged]) -> list[int]:
     return [int(hashlib.sha256(str(root(pair.one.post)).encode()).hexdigest(), 16) % FOLDS for pair in pairs]
 
 
-def f1_in_folds(pairs: Sequence[Judged], learn: Callable[[Sequence[Judged]], Callable[[Judged], float]]) -> float:
-    """Scores are learned, and the threshold chosen, on four folds each time; F1 over what was decided in the fifth."""
+def f1_in_folds(
+    pairs: Sequence[Judged], learn: Callable[[Sequence[Judged]], Callable[[Judged], float]]
+) -> float:
+    """Scores are learned, and the threshold chosen, on four folds each time;
+    F1 over what was decided in the fifth.
+    """
     places, decided = folds_of(pairs), list[tuple[bool, bool]]()
     for fold in range(FOLDS):
         known = [pair for pair, place in zip(pairs, places, strict=True) if place != fold]
@@ -78,7 +95,10 @@ def f1_in_folds(pairs: Sequence[Judged], learn: Callable[[Sequence[Judged]], Cal
         if not asked:
             continue
         score = learn(known)
-        threshold = max(sorted({score(pair) for pair in known}), key=lambda least: _f1([(pair.is_same, score(pair) >= least) for pair in known]))
+        threshold = max(
+            sorted({score(pair) for pair in known}),
+            key=lambda least: _f1([(pair.is_same, score(pair) >= least) for pair in known]),
+        )
         decided += [(pair.is_same, score(pair) >= threshold) for pair in asked]
     return round(_f1(decided), 4)
 
@@ -93,13 +113,20 @@ def by_words(_known: Sequence[Judged]) -> Callable[[Judged], float]:
 
 
 def by_regression(known: Sequence[Judged]) -> Callable[[Judged], float]:
-    weights = fitted(np.array([pair.features for pair in known]), np.array([pair.is_same for pair in known]), penalty=1e-2)
+    weights = fitted(
+        np.array([pair.features for pair in known]), np.array([pair.is_same for pair in known]), penalty=1e-2
+    )
     return lambda pair: float(np.dot(weights[:-1], pair.features) + weights[-1])
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--pairs", type=Path, required=True, help="one JSON object per line: lang, same_story, a and b with title and text")
+    parser.add_argument(
+        "--pairs",
+        type=Path,
+        required=True,
+        help="one JSON object per line: lang, same_story, a and b with title and text",
+    )
     options = parser.parse_args()
     pairs = read(options.pairs)
     russian, english = ([pair for pair in pairs if pair.language == language] for language in ("ru", "en"))

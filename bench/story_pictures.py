@@ -1,7 +1,8 @@
-"""Pictures of the measuring world as the program sees them: drawn, changed and encoded as channels show them, hashed by our own code.
+"""Pictures of the measuring world as the program sees them: drawn, changed and encoded as channels show them,
+hashed by our own code.
 
-Reading thousands of pictures takes an hour, so our own OCR reads a sample. Of the words of every other picture as large a share is lost as
-in one of the sample of the same scene.
+Reading thousands of pictures takes an hour, so our own OCR reads a sample. Of the words of every other
+picture as large a share is lost as in one of the sample of the same scene.
 """
 
 import json
@@ -36,7 +37,9 @@ class SeenPicture:
     words: str
 
 
-async def seen_pictures(told: Sequence[ToldPost]) -> tuple[dict[tuple[Drawing, FileKind], SeenPicture], dict[str, float]]:
+async def seen_pictures(
+    told: Sequence[ToldPost],
+) -> tuple[dict[tuple[Drawing, FileKind], SeenPicture], dict[str, float]]:
     """Every picture of these posts, and how well words were read in the sample."""
     shown = sorted({shown_by(one) for one in told if one.planned.shows in PICTURES}, key=repr)
     made = {one: make(make_file(file_of(*one))) for one in shown}
@@ -48,7 +51,11 @@ async def seen_pictures(told: Sequence[ToldPost]) -> tuple[dict[tuple[Drawing, F
         words = [word for line in one[0].lines for word in line.split() if hand.random() >= share]
         found[one] = SeenPicture(picture.coarse, picture.fine, " ".join(words))
     read = [share for shares in lost.values() for share in shares]
-    return found, {"pictures": len(made), "pictures_read": len(read), "words_read": round(1 - sum(read) / max(len(read), 1), 4)}
+    return found, {
+        "pictures": len(made),
+        "pictures_read": len(read),
+        "words_read": round(1 - sum(read) / max(len(read), 1), 4),
+    }
 
 
 def shown_by(one: ToldPost) -> tuple[Drawing, FileKind]:
@@ -65,7 +72,10 @@ async def _lost_words(made: Mapping[tuple[Drawing, FileKind], SanitizedPicture])
     lost = {}
     for scene, pictures in sorted(by_scene.items()):
         sample = random.Random(scene).sample(pictures, min(SAMPLE_PER_SCENE, len(pictures)))
-        lost[scene] = [_lost(drawing, await read_text(Picture(one.data, one.mime), command=command, timeout_seconds=120)) for drawing, one in sample]
+        lost[scene] = [
+            _lost(drawing, await read_text(Picture(one.data, one.mime), command=command, timeout_seconds=120))
+            for drawing, one in sample
+        ]
     return lost
 
 
@@ -76,22 +86,30 @@ def _lost(drawing: Drawing, read: str) -> float:
 
 
 async def store_pictures(
-    admin: "asyncpg.Connection[asyncpg.Record]", told: Sequence[ToldPost], pictures: Mapping[tuple[Drawing, FileKind], SeenPicture]
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    told: Sequence[ToldPost],
+    pictures: Mapping[tuple[Drawing, FileKind], SeenPicture],
 ) -> None:
     """As if each post's picture had been fetched and looked at."""
     shown = [(one.post.id, shown_by(one)) for one in told if one.planned.shows in PICTURES]
     hashes = {one: sha256(repr(one).encode()).digest() for _, one in shown}
     await admin.executemany(
-        "INSERT INTO media_objects (sha256, size_bytes, phash, phash_fine) VALUES ($1, 1, $2, $3) ON CONFLICT DO NOTHING",
+        "INSERT INTO media_objects (sha256, size_bytes, phash, phash_fine) VALUES ($1, 1, $2, $3) "
+        "ON CONFLICT DO NOTHING",
         [(hashes[one], _signed(pictures[one].coarse), pictures[one].fine.to_bytes(32)) for one in hashes],
     )
     await admin.executemany(
-        "INSERT INTO media_results (sha256, tier, provider, model, prompt_version, data) VALUES ($1, 'local', '', '', '', $2) ON CONFLICT DO NOTHING",
+        "INSERT INTO media_results (sha256, tier, provider, model, prompt_version, data) "
+        "VALUES ($1, 'local', '', '', '', $2) ON CONFLICT DO NOTHING",
         [(hashes[one], json.dumps({"text": pictures[one].words})) for one in hashes],
     )
     await admin.executemany(
-        "INSERT INTO post_media (channel_id, message_id, media_id, kind, sha256) VALUES ($1, $2, $3, 'photo', $4)",
-        [(post.channel_id, post.message_id, int.from_bytes(hashes[one][:7]), hashes[one]) for post, one in shown],
+        "INSERT INTO post_media (channel_id, message_id, media_id, kind, sha256) "
+        "VALUES ($1, $2, $3, 'photo', $4)",
+        [
+            (post.channel_id, post.message_id, int.from_bytes(hashes[one][:7]), hashes[one])
+            for post, one in shown
+        ],
     )
 
 

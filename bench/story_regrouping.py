@@ -1,8 +1,9 @@
 """How much of what tenant A sees of stories depends on the public channels that only tenant B follows.
 
-Posts of the measuring world are grouped twice: with all channels, and with B's public channels removed altogether. A pair is two posts that A
-sees in one story, through row-level security and the links of which it sees both ends. `regrouped` is the share of A's pairs that stand in only
-one of the two runs. B's private channels are never compared with others, so they are left out of both runs.
+Posts of the measuring world are grouped twice: with all channels, and with B's public channels removed
+altogether. A pair is two posts that A sees in one story, through row-level security and the links of which it
+sees both ends. `regrouped` is the share of A's pairs that stand in only one of the two runs. B's private
+channels are never compared with others, so they are left out of both runs.
 """
 
 import asyncio
@@ -44,7 +45,9 @@ async def pairs_seen(told: Sequence[ToldPost], followed: frozenset[ChannelId]) -
 async def _subscribed(app: App, followed: frozenset[ChannelId]) -> TenantStores:
     tenant = await app.system.tenants.ensure("A")
     for channel_id in followed:
-        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
+        await app.system.channels.subscribe(
+            tenant.tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
+        )
     return app.tenant(tenant.tenant_id)
 
 
@@ -52,7 +55,11 @@ async def _pairs(stores: TenantStores, posts: Sequence[PostId]) -> set[tuple[Pos
     material = (await stores.words.load(posts, stories_until=FAR_FUTURE)).stories
     if material is None:
         return set()
-    return {pair for story in material.stories() for pair in itertools.combinations(sorted(post.post_id for post in story.posts), 2)}
+    return {
+        pair
+        for story in material.stories()
+        for pair in itertools.combinations(sorted(post.post_id for post in story.posts), 2)
+    }
 
 
 async def run(days: int, share: float, seed: int) -> dict[str, object]:

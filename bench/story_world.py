@@ -1,4 +1,6 @@
-"""The measuring world as benches about stories read it: posts with what is true of them, stored as the program stores them."""
+"""The measuring world as benches about stories read it: posts with what is true of them,
+stored as the program stores them.
+"""
 
 import random
 from collections import Counter, defaultdict
@@ -36,7 +38,10 @@ class ToldPost:
     is_private: bool
     username: str
     truth: object
-    """Equal for posts that tell the same. Without a story: posts in the same words within 72 hours of each other, and those of one album."""
+    """Equal for posts that tell the same.
+
+    Without a story: posts in the same words within 72 hours of each other, and those of one album.
+    """
 
     def moved(self, by: timedelta, messages: int) -> "ToldPost":
         """The same post later, under other message ids."""
@@ -46,7 +51,9 @@ class ToldPost:
             message_id=MessageId(post.message_id + messages),
             posted_at=post.posted_at + by,
             reply_to=MessageId(post.reply_to + messages) if post.reply_to else None,
-            forwarded_from=Origin(origin.channel_id, MessageId(origin.message_id + messages)) if origin and origin.message_id else None,
+            forwarded_from=Origin(origin.channel_id, MessageId(origin.message_id + messages))
+            if origin and origin.message_id
+            else None,
         )
         return replace(self, post=moved)
 
@@ -55,12 +62,16 @@ def world(*, seed: int = 1, days: int = MEASURING_DAYS, with_advertising: bool =
     """All posts in the order of time, without service messages; advertising repeats itself."""
     left_out = {Kind.SERVICE} if with_advertising else {Kind.SERVICE, Kind.ADVERTISING}
     demo = Demo(seed=seed, present=NOW, clock=lambda: NOW, days=days)
-    told = [_read(demo, past, one) for past in demo.pasts for one in past.posts[1:] if one.kind not in left_out]
+    told = [
+        _read(demo, past, one) for past in demo.pasts for one in past.posts[1:] if one.kind not in left_out
+    ]
     return _with_truth(sorted(told, key=lambda one: (one.post.posted_at, one.post.id)))
 
 
 def _with_truth(told: Sequence[ToldPost]) -> list[ToldPost]:
-    """A sentence of everyday life that is said again weeks later is said anew: no reader looks for the first time in today's story."""
+    """A sentence of everyday life that is said again weeks later is said anew:
+    no reader looks for the first time in today's story.
+    """
     said: dict[str, tuple[datetime, int]] = {}
     found = []
     for one in told:
@@ -89,7 +100,9 @@ def _read(demo: Demo, past: DemoPast, planned: Planned) -> ToldPost:
         channel_id=ChannelId(where[0]),
         message_id=where[1],
         text=text.text,
-        entities=tuple(TextEntity(one.kind, one.offset, one.length, one.url or None) for one in text.entities),
+        entities=tuple(
+            TextEntity(one.kind, one.offset, one.length, one.url or None) for one in text.entities
+        ),
         posted_at=datetime.fromtimestamp(planned.date, UTC),
         lang=planned.channel.language,
         kind=PostKind.PHOTO if planned.shows in PICTURES else PostKind.TEXT,
@@ -97,7 +110,10 @@ def _read(demo: Demo, past: DemoPast, planned: Planned) -> ToldPost:
         reply_to=shown.reply_to,
     )
     if shown.origin is not None:
-        post = replace(post, forwarded_from=Origin(ChannelId(shown.origin.channel_id), MessageId(shown.origin.message_id)))
+        post = replace(
+            post,
+            forwarded_from=Origin(ChannelId(shown.origin.channel_id), MessageId(shown.origin.message_id)),
+        )
     return ToldPost(post, planned, not planned.channel.name, planned.channel.name, None)
 
 
@@ -122,9 +138,18 @@ async def pages_of_channels(app: App, told: Sequence[ToldPost], size: int) -> li
         by_channel[one.post.channel_id].append(one)
     for channel_id, its in by_channel.items():
         await app.system.channels.register(
-            Channel(channel_id=channel_id, title=its[0].username or "private", username=its[0].username or None, is_private=its[0].is_private)
+            Channel(
+                channel_id=channel_id,
+                title=its[0].username or "private",
+                username=its[0].username or None,
+                is_private=its[0].is_private,
+            )
         )
-    return [[one.post for one in its[start : start + size]] for its in by_channel.values() for start in range(0, len(its), size)]
+    return [
+        [one.post for one in its[start : start + size]]
+        for its in by_channel.values()
+        for start in range(0, len(its), size)
+    ]
 
 
 def halves(told: Sequence[ToldPost]) -> tuple[list[ToldPost], list[ToldPost]]:
@@ -135,7 +160,11 @@ def halves(told: Sequence[ToldPost]) -> tuple[list[ToldPost], list[ToldPost]]:
     middle = told[0].post.posted_at + (told[-1].post.posted_at - told[0].post.posted_at) / 2
 
     def is_fitted(one: ToldPost) -> bool:
-        return one.planned.story.event.name in fitted if one.planned.story is not None else one.planned.key // 16 % 2 == 0
+        return (
+            one.planned.story.event.name in fitted
+            if one.planned.story is not None
+            else one.planned.key // 16 % 2 == 0
+        )
 
     return (
         [one for one in told if is_fitted(one) and one.post.posted_at < middle],
@@ -144,7 +173,9 @@ def halves(told: Sequence[ToldPost]) -> tuple[list[ToldPost], list[ToldPost]]:
 
 
 def figures(told: Sequence[ToldPost], stories: Mapping[PostId, object]) -> dict[str, float]:
-    """Precision of pairs and B-cubed over these posts; recall of each kind of post: linked to any earlier post of its story."""
+    """Precision of pairs and B-cubed over these posts; recall of each kind of post:
+    linked to any earlier post of its story.
+    """
     grouped = {one.post.id: stories.get(one.post.id, one.post.id) for one in told}
     both = Counter((one.truth, grouped[one.post.id]) for one in told)
     true, found = Counter(one.truth for one in told), Counter(grouped.values())
@@ -178,7 +209,9 @@ def _recalls(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> dict
             continue
         for kind, is_one in kinds.items():
             if earlier[one.truth] and is_one(one):
-                found[kind].append(any(grouped[other] == grouped[one.post.id] for other in earlier[one.truth]))
+                found[kind].append(
+                    any(grouped[other] == grouped[one.post.id] for other in earlier[one.truth])
+                )
         earlier[one.truth].append(one.post.id)
     return {f"recall_{kind}": round(fmean(values), 4) if values else 1.0 for kind, values in found.items()}
 
@@ -189,7 +222,9 @@ def _shows_again(one: ToldPost) -> bool:
 
 
 def _first_sources(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> float:
-    """Of true stories whose first post is there: the share whose post by somebody else names the right first post."""
+    """Of true stories whose first post is there: the share whose post
+    by somebody else names the right first post.
+    """
     groups: dict[object, ToldPost] = {}
     for one in told:
         groups.setdefault(grouped[one.post.id], one)
@@ -197,8 +232,15 @@ def _first_sources(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -
     for one in told:
         if one.planned.story is not None:
             stories[one.truth].append(one)
-    complete: Collection[list[ToldPost]] = [posts for posts in stories.values() if posts[0].planned.role is Role.FIRST and len(posts) > 1]
-    right = [groups[grouped[one.post.id]] is posts[0] for posts in complete for one in posts[1:] if one.planned.role is not Role.FOLLOW_UP]
+    complete: Collection[list[ToldPost]] = [
+        posts for posts in stories.values() if posts[0].planned.role is Role.FIRST and len(posts) > 1
+    ]
+    right = [
+        groups[grouped[one.post.id]] is posts[0]
+        for posts in complete
+        for one in posts[1:]
+        if one.planned.role is not Role.FOLLOW_UP
+    ]
     return round(fmean(right), 4)
 
 

@@ -1,4 +1,5 @@
-"""The stage runtime beside bare redis-py loops: the same events, the same server, taking turns; medians over the rounds.
+"""The stage runtime beside bare redis-py loops: the same events, the same server, taking turns; medians over
+the rounds.
 
 Four contestants read a backlog through a consumer group, validate every event, and acknowledge it:
 
@@ -7,8 +8,8 @@ Four contestants read a backlog through a consumer group, validate every event, 
     ours batch        a stage with batch=100, concurrency=2
     ours each         a stage with concurrency=64
 
-Ours with everything on: metrics, leases, timeouts, health, the watch for dead consumers. Redis without persistence, and
-ours once more with its append-only file, as it must be run (`aof`).
+Ours with everything on: metrics, leases, timeouts, health, the watch for dead consumers. Redis without
+persistence, and ours once more with its append-only file, as it must be run (`aof`).
 """
 
 import asyncio
@@ -62,7 +63,11 @@ def make_event(number: int) -> PostVisionUploaded:
     media = tuple(f"{number:08x}{place:056x}" for place in range(12))
     trace = f"00-{number:032x}-{number:016x}-01"
     return PostVisionUploaded.about(
-        PostId(ChannelId(1_234_567_890), MessageId(number)), 1, occurred_at=datetime.now(UTC), trace_id=trace, media=media
+        PostId(ChannelId(1_234_567_890), MessageId(number)),
+        1,
+        occurred_at=datetime.now(UTC),
+        trace_id=trace,
+        media=media,
     )
 
 
@@ -111,7 +116,9 @@ async def bare_concurrent(redis: Redis, count: int) -> None:
         while len(in_flight) >= IN_FLIGHT:
             room.clear()
             await room.wait()
-        answer: Any = await redis.xreadgroup("bare_concurrent", "one", streams, count=IN_FLIGHT - len(in_flight), block=1000)
+        answer: Any = await redis.xreadgroup(
+            "bare_concurrent", "one", streams, count=IN_FLIGHT - len(in_flight), block=1000
+        )
         for _, entries in answer:
             for entry_id, fields in entries:
                 task = asyncio.create_task(work(entry_id, fields))
@@ -131,7 +138,15 @@ async def ours(redis: Redis, count: int, declare: Callable[[Callable[[int], None
             stopping.set()
 
     declared = declare(handled)
-    runner = Runner(declared, {}, redis=redis, dead_letters=NoDeadLetters(), instance="bench#0001", health=Health(probes={}), options=Options())
+    runner = Runner(
+        declared,
+        {},
+        redis=redis,
+        dead_letters=NoDeadLetters(),
+        instance="bench#0001",
+        health=Health(probes={}),
+        options=Options(),
+    )
     await runner.run(stopping)
 
 
@@ -172,7 +187,11 @@ async def take_turn(side: Side, engine: Engine, redis: Redis, name: str, payload
     server = cpu_seconds(engine.pid)
     cpu, began = own_cpu_seconds(), time.perf_counter()
     await CONTESTANTS[name](redis, len(payloads))
-    took, used, server_used = time.perf_counter() - began, own_cpu_seconds() - cpu, cpu_seconds(engine.pid) - server
+    took, used, server_used = (
+        time.perf_counter() - began,
+        own_cpu_seconds() - cpu,
+        cpu_seconds(engine.pid) - server,
+    )
     pending: Any = await redis.xpending(KEY, name)
     assert pending["pending"] == 0, f"{name} left {pending['pending']} pending"
     side.per_s.append(len(payloads) / took)
@@ -199,18 +218,28 @@ async def run(rounds: int, messages: int) -> dict[str, object]:
 
 def summary(sides: dict[str, Side], **facts: object) -> dict[str, object]:
     def ratio(ours: str, bare: str) -> float:
-        return round(median([mine / theirs for mine, theirs in zip(sides[ours].per_s, sides[bare].per_s, strict=True)]), 3)
+        return round(
+            median(
+                [mine / theirs for mine, theirs in zip(sides[ours].per_s, sides[bare].per_s, strict=True)]
+            ),
+            3,
+        )
 
     return {
         "bench": "streams",
         "batch_cpu_us": round(median(sides["ours_batch"].cpu_us), 1),
         "each_cpu_us": round(median(sides["ours_each"].cpu_us), 1),
-        "redis_cpu_us": round(max(median(sides[name].redis_cpu_us) for name in ("ours_batch", "ours_each")), 1),
+        "redis_cpu_us": round(
+            max(median(sides[name].redis_cpu_us) for name in ("ours_batch", "ours_each")), 1
+        ),
         "redis_cpu_aof_us": round(max(median(sides[name].redis_cpu_us) for name in DURABLE), 1),
         "batch_ratio": ratio("ours_batch", "bare_batch"),
         "concurrent_ratio": ratio("ours_each", "bare_concurrent"),
         **{f"{name}_per_s": round(median(side.per_s)) for name, side in sides.items()},
-        **{f"{name}_cpu_us": round(median(sides[name].cpu_us), 1) for name in ("bare_batch", "bare_concurrent")},
+        **{
+            f"{name}_cpu_us": round(median(sides[name].cpu_us), 1)
+            for name in ("bare_batch", "bare_concurrent")
+        },
         **{f"{name}_redis_cpu_us": round(median(side.redis_cpu_us), 1) for name, side in sides.items()},
         "rounds": len(sides["ours_batch"].per_s),
         **facts,

@@ -1,9 +1,10 @@
-"""How well posts are understood on this machine: 200 posts of the demo world, tagged through the gate, beside what they are about.
-Two hundred are few (a figure of 0.7 may be 0.63 or 0.77), so the same is said of all its posts.
+"""How well posts are understood on this machine: 200 posts of the demo world, tagged through the gate, beside
+what they are about. Two hundred are few (a figure of 0.7 may be 0.63 or 0.77), so the same is said of all its
+posts.
 
-The demo world has eight topics of its own; ours are more and other ones, so each of ours stands for one of its (OURS). Advertising
-and service messages have no subject there and are only counted by kind. Copies and look-alikes of the same world say how
-often two posts are taken for one text.
+The demo world has eight topics of its own; ours are more and other ones, so each of ours stands for one of
+its (OURS). Advertising and service messages have no subject there and are only counted by kind. Copies and
+look-alikes of the same world say how often two posts are taken for one text.
 """
 
 import asyncio
@@ -42,7 +43,10 @@ OURS = {
     "culture": ("culture", "cinema", "religion"),
     "osint": ("osint", "war"),
 }
-"""Of the world's topics, which of ours mean the same. Politics, law, education and others have none there: they count as wrong."""
+"""Of the world's topics, which of ours mean the same.
+
+Politics, law, education and others have none there: they count as wrong.
+"""
 THEIRS = {ours: theirs for theirs, all_ours in OURS.items() for ours in all_ours}
 LIMITS = (*at_least(0.7, "precision"), *at_least(0.48, "recall"))
 
@@ -57,7 +61,9 @@ async def tagged(texts: Sequence[str]) -> list[Tags]:
         channel_id = ChannelId(1)
         tenant = await app.system.tenants.ensure("bench")
         await app.system.channels.register(Channel(channel_id=channel_id, title="bench"))
-        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
+        await app.system.channels.subscribe(
+            tenant.tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
+        )
         vocabulary = await app.system.vocabularies.current()
         found = await app.gate.tags([Material(text, channel_id) for text in texts], vocabulary=vocabulary)
         return [one.value for one in found if one.value is not None]
@@ -65,7 +71,9 @@ async def tagged(texts: Sequence[str]) -> list[Tags]:
 
 def topics(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
     pairs = [
-        (post.topic, THEIRS.get(said.topic, said.topic)) for post, said in zip(posts, tags, strict=True) if post.kind in {Kind.NEWS, Kind.OPINION}
+        (post.topic, THEIRS.get(said.topic, said.topic))
+        for post, said in zip(posts, tags, strict=True)
+        if post.kind in {Kind.NEWS, Kind.OPINION}
     ]
     right = Counter(true for true, said in pairs if true == said)
     said = Counter(said for _, said in pairs if said)
@@ -74,7 +82,11 @@ def topics(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
         "posts": len(pairs),
         "precision": round(right.total() / said.total(), 3),
         "recall": round(right.total() / len(pairs), 3),
-        "by_topic": {topic: f"{right[topic] / max(said[topic], 1):.2f}/{right[topic] / real[topic]:.2f}" for topic in OURS if real[topic]},
+        "by_topic": {
+            topic: f"{right[topic] / max(said[topic], 1):.2f}/{right[topic] / real[topic]:.2f}"
+            for topic in OURS
+            if real[topic]
+        },
     }
 
 
@@ -89,10 +101,18 @@ def kinds(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
 
 
 def copies(posts: Sequence[Planned]) -> dict[str, object]:
-    """Of forwards and copies, how many are known as such; of posts about different stories, how many are taken for one."""
+    """Of forwards and copies, how many are known as such; of posts about different stories,
+    how many are taken for one.
+    """
     sketches = {post.key: sketch_of(written(post), KEY) for post in posts}
-    copied = [post for post in posts if post.role in {Role.FORWARD, Role.COPY} and post.source is not None and post.source.key in sketches]
-    known = sum(is_copy(sketches[post.key], sketches[post.source.key]) for post in copied if post.source is not None)
+    copied = [
+        post
+        for post in posts
+        if post.role in {Role.FORWARD, Role.COPY} and post.source is not None and post.source.key in sketches
+    ]
+    known = sum(
+        is_copy(sketches[post.key], sketches[post.source.key]) for post in copied if post.source is not None
+    )
     told: dict[bytes, list[tuple[Planned, Sketch]]] = {}
     for post in posts:
         told.setdefault(sketches[post.key].bucket, []).append((post, sketches[post.key]))
@@ -128,15 +148,34 @@ def main() -> None:
     options = arguments(__doc__).parse_args()
     demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=DAYS["demo"])
     everything = [
-        post for past in demo.pasts for post in past.posts[1:] if post.kind is not Kind.SERVICE and post.part == 0 and written(post).strip()
+        post
+        for past in demo.pasts
+        for post in past.posts[1:]
+        if post.kind is not Kind.SERVICE and post.part == 0 and written(post).strip()
     ]
-    all_tags = dict(zip([post.key for post in everything], asyncio.run(tagged([written(post) for post in everything])), strict=True))
+    all_tags = dict(
+        zip(
+            [post.key for post in everything],
+            asyncio.run(tagged([written(post) for post in everything])),
+            strict=True,
+        )
+    )
     sample = random.Random(20261101).sample(everything, POSTS)
     tags = [all_tags[post.key] for post in sample]
     whole = topics(everything, list(all_tags.values()))
     beside = {f"{name}_of_all": whole[name] for name in ("posts", "precision", "recall")}
-    result = {"bench": "tagging", **topics(sample, tags), **beside, **kinds(sample, tags), **copies(everything)}
-    finish({**result, "cpu_us_per_post": cpu_us([written(post) for post in everything[:TIMED]])}, options, *LIMITS)
+    result = {
+        "bench": "tagging",
+        **topics(sample, tags),
+        **beside,
+        **kinds(sample, tags),
+        **copies(everything),
+    }
+    finish(
+        {**result, "cpu_us_per_post": cpu_us([written(post) for post in everything[:TIMED]])},
+        options,
+        *LIMITS,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Ticks of the scheduler by several ingest processes: one per interval over all of them, and the rest counted as missed."""
+"""Ticks of the scheduler by several ingest processes: one per interval over all of them,
+and the rest counted as missed.
+"""
 
 import asyncio
 import subprocess
@@ -26,8 +28,18 @@ STARTED_WITHIN_SECONDS = 180.0
 def attempts(ports: list[int]) -> Counter[str]:
     """How often the processes have tried to become the one who plans, by how it ended."""
     with ThreadPoolExecutor(len(ports)) as pool:
-        answers = list(pool.map(lambda port: httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False, timeout=30.0), ports))
-    samples = [sample for answer in answers for family in text_string_to_metric_families(answer.text) for sample in family.samples]
+        answers = list(
+            pool.map(
+                lambda port: httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False, timeout=30.0),
+                ports,
+            )
+        )
+    samples = [
+        sample
+        for answer in answers
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    ]
     found: Counter[str] = Counter()
     for sample in samples:
         if sample.name == "scheduler_lock_acquired_total":
@@ -55,11 +67,15 @@ def run(processes: int, intervals: int, interval_seconds: int) -> dict[str, obje
             "PARSER_SCHEDULER_INTERVAL_SEC": str(interval_seconds),
         }
         asyncio.run(migrate(read_settings(environ).database, tell=lambda _: None))
-        log = stack.enter_context((Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ingest.log").open("wb"))
+        log = stack.enter_context(
+            (Path(stack.enter_context(tempfile.TemporaryDirectory())) / "ingest.log").open("wb")
+        )
         ports = [free_port() for _ in range(processes)]
         for port in ports:
             command = [sys.executable, "-m", "telegram_assistant", "run", "--roles", "ingest"]
-            process = subprocess.Popen(command, env={**environ, "INGEST_PORT": str(port)}, stdout=log, stderr=log)
+            process = subprocess.Popen(
+                command, env={**environ, "INGEST_PORT": str(port)}, stdout=log, stderr=log
+            )
             stack.callback(process.wait, 30)
             stack.callback(process.terminate)
         wait_until_all_tick(ports)
@@ -87,7 +103,15 @@ def main() -> None:
     options = parser.parse_args()
     result = run(options.processes, options.intervals, options.interval_seconds)
     expected = {"ticks": options.intervals, "missed": options.intervals * (options.processes - 1)}
-    finish(result, options, *(limit for figure, number in expected.items() for limit in (*at_most(number, figure), *at_least(number, figure))))
+    finish(
+        result,
+        options,
+        *(
+            limit
+            for figure, number in expected.items()
+            for limit in (*at_most(number, figure), *at_least(number, figure))
+        ),
+    )
 
 
 if __name__ == "__main__":

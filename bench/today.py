@@ -1,8 +1,9 @@
-"""What stands on *Today* over days of the demo world that is no news: advertising, what is said every day, and posts that only look alike.
+"""What stands on *Today* over days of the demo world that is no news: advertising, what is said every day,
+and posts that only look alike.
 
-A person follows every third channel, so that the list is short and has room for all of this, and reads all of it every evening. `not_news` are
-stories of which no two channels tell the same event; `missed` are events that three or more channels told in their own words on that day and
-that the list does not have.
+A person follows every third channel, so that the list is short and has room for all of this, and reads all of
+it every evening. `not_news` are stories of which no two channels tell the same event; `missed` are events
+that three or more channels told in their own words on that day and that the list does not have.
 """
 
 import asyncio
@@ -33,10 +34,15 @@ LIMITS = (*at_most(2, "not_news_percent", "missed_percent"), *at_least(50, "list
 
 async def mark_advertising(admin: "asyncpg.Connection[asyncpg.Record]", posts: Sequence[ToldPost]) -> None:
     """Says what the local tagger would say."""
-    ads = [one.post for one in posts if has_ad_marks(one.post.text, f" {' '.join(WORD.findall(one.post.text.casefold()))} ")]
+    ads = [
+        one.post
+        for one in posts
+        if has_ad_marks(one.post.text, f" {' '.join(WORD.findall(one.post.text.casefold()))} ")
+    ]
     await admin.executemany(
         """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, revision, tier, data) VALUES ($1, $2, 'tags', 1, 'local', '{"is_ad": true}')
+        INSERT INTO post_enrichment (channel_id, message_id, kind, revision, tier, data)
+            VALUES ($1, $2, 'tags', 1, 'local', '{"is_ad": true}')
         """,
         [(one.channel_id, one.message_id) for one in ads],
     )
@@ -85,7 +91,12 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
                     print(sort, *(f"\n   {post.channel}: {post.text[:150]!r}" for post in one.posts))
             events = events_of(todays)
             told += len(events)
-            shown = {event.story_id for one in listed for post in one.posts if (event := truth[post.post_id].planned.story)}
+            shown = {
+                event.story_id
+                for one in listed
+                for post in one.posts
+                if (event := truth[post.post_id].planned.story)
+            }
             missed += len(events - shown)
         await admin.close()
     listed_count = sorts.total()

@@ -1,8 +1,10 @@
-"""How soon and how surely trends are found: 30 days of the measuring world, nights and weekends included, grouped by the program as they arrive.
+"""How soon and how surely trends are found: 30 days of the measuring world, nights and weekends included,
+grouped by the program as they arrive.
 
-The world plants two bursts a day. `found` is the share of them that a reader who follows all channels sees as a trend within 15 minutes after the
-fifth channel within an hour has told the story; `found_since_first` within 15 minutes after the first post. A trend is false if the story that
-most of its posts tell was in fewer than five channels within every hour. The first week is grouped, and nothing of it is reported.
+The world plants two bursts a day. `found` is the share of them that a reader who follows all channels sees as
+a trend within 15 minutes after the fifth channel within an hour has told the story; `found_since_first`
+within 15 minutes after the first post. A trend is false if the story that most of its posts tell was in fewer
+than five channels within every hour. The first week is grouped, and nothing of it is reported.
 """
 
 import asyncio
@@ -46,17 +48,24 @@ def minute_of(one: ToldPost) -> datetime:
     return one.post.posted_at.replace(second=0, microsecond=0) + MINUTE
 
 
-async def shown(app: App, admin: Admin, stores: TenantStores, told: Sequence[ToldPost], since: datetime) -> list[SeenTrend]:
+async def shown(
+    app: App, admin: Admin, stores: TenantStores, told: Sequence[ToldPost], since: datetime
+) -> list[SeenTrend]:
     """Groups the posts minute by minute and looks at the trends after each."""
     truths = {one.post.id: one.truth for one in told}
     lead = [one for one in told if one.post.posted_at < since]
     for start in range(0, len(lead), BATCH):
-        await app.story_builder.group([one.post.id for one in lead[start : start + BATCH]], now=minute_of(lead[start]))
+        await app.story_builder.group(
+            [one.post.id for one in lead[start : start + BATCH]], now=minute_of(lead[start])
+        )
     seen: list[SeenTrend] = []
     known: set[PostId] = set()
     for now, batch in groupby((one for one in told if one.post.posted_at >= since), key=minute_of):
         await app.story_builder.group([one.post.id for one in batch], now=now)
-        if not await admin.fetchval("SELECT EXISTS (SELECT 1 FROM story_posts WHERE is_bursting AND posted_at >= $1)", now - SOON - MINUTE):
+        if not await admin.fetchval(
+            "SELECT EXISTS (SELECT 1 FROM story_posts WHERE is_bursting AND posted_at >= $1)",
+            now - SOON - MINUTE,
+        ):
             continue  # the reader would look in vain
         for trend in await trends_since(now - SOON - MINUTE, stores=stores):
             posts = {post.post_id for post in trend.story.posts}
@@ -87,15 +96,27 @@ async def run(days: int) -> dict[str, object]:
         await land(app, told)
         tenant_id = (await app.system.tenants.ensure("bench")).tenant_id
         admin = await connected(settings)
-        await admin.execute("INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT $1, channel_id, 90 FROM channels", tenant_id)
+        await admin.execute(
+            "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT $1, channel_id, 90 "
+            "FROM channels",
+            tenant_id,
+        )
         began = own_cpu_seconds()
         seen = await shown(app, admin, app.tenant(tenant_id), told, since)
         cpu = own_cpu_seconds() - began
         await admin.close()
-    return {"bench": "trends", "days": days, "posts": len(told), "own_cpu_s": round(cpu), **judged(told, seen, since, days)}
+    return {
+        "bench": "trends",
+        "days": days,
+        "posts": len(told),
+        "own_cpu_s": round(cpu),
+        **judged(told, seen, since, days),
+    }
 
 
-def judged(told: Sequence[ToldPost], seen: Sequence[SeenTrend], since: datetime, days: int) -> dict[str, object]:
+def judged(
+    told: Sequence[ToldPost], seen: Sequence[SeenTrend], since: datetime, days: int
+) -> dict[str, object]:
     stories: dict[object, list[ToldPost]] = defaultdict(list)
     for one in told:
         stories[one.truth].append(one)
@@ -104,11 +125,21 @@ def judged(told: Sequence[ToldPost], seen: Sequence[SeenTrend], since: datetime,
         first_shown.setdefault(trend.truth, trend.shown_at)
     waves = {truth: moment for truth, posts in stories.items() if (moment := wave_at(posts))}
     planted = {
-        truth: posts[0] for truth, posts in stories.items() if (story := posts[0].planned.story) and story.burst and posts[0].post.posted_at >= since
+        truth: posts[0]
+        for truth, posts in stories.items()
+        if (story := posts[0].planned.story) and story.burst and posts[0].post.posted_at >= since
     }
     bursts = {truth: first for truth, first in planted.items() if truth in waves}
-    soon = [truth for truth in bursts if truth in first_shown and first_shown[truth] <= waves[truth] + SOON + MINUTE]
-    at_once = [truth for truth, first in planted.items() if truth in first_shown and first_shown[truth] <= first.post.posted_at + SOON + MINUTE]
+    soon = [
+        truth
+        for truth in bursts
+        if truth in first_shown and first_shown[truth] <= waves[truth] + SOON + MINUTE
+    ]
+    at_once = [
+        truth
+        for truth, first in planted.items()
+        if truth in first_shown and first_shown[truth] <= first.post.posted_at + SOON + MINUTE
+    ]
     nights = [truth for truth, first in bursts.items() if not 4 <= first.post.posted_at.hour < 20]
     weekends = [truth for truth, first in bursts.items() if first.post.posted_at.weekday() >= 5]
     false = [trend for trend in seen if trend.truth not in waves]

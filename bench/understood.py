@@ -1,7 +1,9 @@
-"""The demo understood, end to end: every post of some channels passes all stages, with a provider (`--ai provider`) or without any key.
+"""The demo understood, end to end: every post of some channels passes all stages, with a provider (`--ai
+provider`) or without any key.
 
-World, ingest and worker are processes of their own; files are fetched; the provider is an HTTP server that speaks GigaChat's
-protocol. The bench waits until nothing is on its way any more, and then looks for what is lacking.
+World, ingest and worker are processes of their own; files are fetched; the provider is an HTTP server that
+speaks GigaChat's protocol. The bench waits until nothing is on its way any more, and then looks for what is
+lacking.
 """
 
 import asyncio
@@ -38,26 +40,41 @@ QUIET_LOOKS = 5
 """Nothing on its way so often in a row, two seconds apart: it has come to an end."""
 
 UNDER_WAY = """
-SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM media_groups WHERE closed_at IS NULL) OR EXISTS (SELECT 1 FROM provider_wanted)
-    OR EXISTS (SELECT 1 FROM post_media m JOIN posts p USING (channel_id, message_id) WHERE m.state = 'wanted' AND p.deleted_at IS NULL)
+SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM media_groups WHERE closed_at IS NULL)
+    OR EXISTS (SELECT 1 FROM provider_wanted)
+    OR EXISTS (SELECT 1 FROM post_media m JOIN posts p USING (channel_id, message_id)
+        WHERE m.state = 'wanted' AND p.deleted_at IS NULL)
 """
 LACKING = """
 SELECT (SELECT count(*) FROM posts p WHERE deleted_at IS NULL AND NOT EXISTS (
-            SELECT 1 FROM post_enrichment e WHERE (e.channel_id, e.message_id) = (p.channel_id, p.message_id) AND kind = 'tags' AND tier = 'local'
+            SELECT 1 FROM post_enrichment e WHERE (e.channel_id, e.message_id) = (p.channel_id, p.message_id)
+                AND kind = 'tags' AND tier = 'local'
         )) AS without_tags,
        (SELECT count(*) FROM posts p WHERE deleted_at IS NULL AND EXISTS (
             SELECT 1 FROM post_media m WHERE (m.channel_id, m.message_id) = (p.channel_id, p.message_id)
         ) AND NOT EXISTS (
-            SELECT 1 FROM post_enrichment e WHERE (e.channel_id, e.message_id) = (p.channel_id, p.message_id) AND kind = 'vision'
+            SELECT 1 FROM post_enrichment e WHERE (e.channel_id, e.message_id) = (p.channel_id, p.message_id)
+                AND kind = 'vision'
         )) AS not_looked_at,
-       (SELECT count(*) FROM media_groups) - (SELECT count(DISTINCT (channel_id, message_id)) FROM post_enrichment WHERE kind = 'album')
+       (SELECT count(*) FROM media_groups) - (SELECT count(DISTINCT (channel_id, message_id))
+           FROM post_enrichment WHERE kind = 'album')
             AS albums_not_assembled,
        (SELECT count(*) FROM dead_letters) AS dead_letters,
        (SELECT count(*) FROM media_groups) AS albums,
        (SELECT count(*) FROM post_enrichment WHERE kind = 'tags' AND tier = 'provider') AS by_provider,
-       (SELECT count(DISTINCT (channel_id, message_id)) FROM post_enrichment WHERE kind = 'vision') AS with_pictures
+       (SELECT count(DISTINCT (channel_id, message_id)) FROM post_enrichment
+           WHERE kind = 'vision') AS with_pictures
 """
-LIMITS = at_most(0, "unfinished", "missing", "without_tags", "not_looked_at", "albums_not_assembled", "dead_letters", "strange_traces")
+LIMITS = at_most(
+    0,
+    "unfinished",
+    "missing",
+    "without_tags",
+    "not_looked_at",
+    "albums_not_assembled",
+    "dead_letters",
+    "strange_traces",
+)
 
 
 type Database = "asyncpg.Connection[asyncpg.Record]"
@@ -67,14 +84,18 @@ async def at_rest(admin: Database, redis: Redis) -> bool:
     """Whether everything came to its end in time."""
     deadline, quiet = time.monotonic() + PATIENCE_S, 0
     while quiet < QUIET_LOOKS and time.monotonic() < deadline:
-        busy = await admin.fetchval(UNDER_WAY) or any(state.lag or state.pending for state in await measure_stages(redis, PIPELINE, 1))
+        busy = await admin.fetchval(UNDER_WAY) or any(
+            state.lag or state.pending for state in await measure_stages(redis, PIPELINE, 1)
+        )
         quiet = 0 if busy else quiet + 1
         await asyncio.sleep(2)
     return quiet >= QUIET_LOOKS
 
 
 async def strange_traces(redis: Redis) -> tuple[int, int]:
-    """Of the posts that were indexed last, how many carry another trace than their own; and how many there are."""
+    """Of the posts that were indexed last, how many carry another trace than their own;
+    and how many there are.
+    """
     events = []
     for lane in Lane:
         entries: Any = await redis.xrange(stream_key(PostIndexed, lane))
@@ -102,7 +123,9 @@ async def run(channels: list[int], ai: str) -> dict[str, object]:
         engine = stack.enter_context(running_engine("redis", folder / "redis"))
         database = (await stack.enter_async_context(own_database("tga_bench_understood"))).database
         fake = await stack.enter_async_context(fake_server())
-        fake.says = saying(tags=[], entities=[], topic="economy", kind="news", description="A picture.", text="")
+        fake.says = saying(
+            tags=[], entities=[], topic="economy", kind="news", description="A picture.", text=""
+        )
         environ = {
             **os.environ,
             **telegram_at(running, None),
@@ -122,7 +145,10 @@ async def run(channels: list[int], ai: str) -> dict[str, object]:
                 await app.system.spending.set_budget(tenant_id, micro=10**12, tokens=None)
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)
-        await admin.execute("UPDATE subscriptions SET wants_media = true, ai_policy = $1", "provider" if ai == "provider" else "local")
+        await admin.execute(
+            "UPDATE subscriptions SET wants_media = true, ai_policy = $1",
+            "provider" if ai == "provider" else "local",
+        )
         began = time.monotonic()
         redis = Redis.from_url(engine.url)
         stack.push_async_callback(redis.aclose)

@@ -1,7 +1,9 @@
-"""Vectors: what the indexing stage costs beside the sentence model, how fast points go in, and how fast they are found.
+"""Vectors: what the indexing stage costs beside the sentence model, how fast points go in, and how fast they
+are found.
 
-The stage runs on real posts with vectors that cost nothing to make; the model is measured alone, on the same texts. Searches are
-those of somebody who follows 500 of 20,000 channels. Where QDRANT_URL is set the server is measured, else the embedded engine.
+The stage runs on real posts with vectors that cost nothing to make; the model is measured alone, on the same
+texts. Searches are those of somebody who follows 500 of 20,000 channels. Where QDRANT_URL is set the server
+is measured, else the embedded engine.
 """
 
 import asyncio
@@ -34,7 +36,15 @@ from telegram_assistant.stores.redis.client import open_redis
 from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Payload, Point, Reach, VectorQuery, Vectors
-from testkit.harness import arguments, at_least, cpu_seconds, finish, own_cpu_seconds, own_database, percentile
+from testkit.harness import (
+    arguments,
+    at_least,
+    cpu_seconds,
+    finish,
+    own_cpu_seconds,
+    own_database,
+    percentile,
+)
 from testkit.models import MINILM, packaged_models
 from testkit.rows import make_writer, page_of, posts_of
 
@@ -62,20 +72,33 @@ async def run(points: int, posts: int) -> dict[str, object]:
     drawn = Drawn()
     with tempfile.TemporaryDirectory() as scratch:
         async with own_database("tga_bench_vectors") as settings, open_pool(settings.database) as pool:
-            stored = settings.vectors if settings.vectors.url else read_group(VectorSettings, {"VECTORS_DIR": f"{scratch}/vectors"})
+            stored = (
+                settings.vectors
+                if settings.vectors.url
+                else read_group(VectorSettings, {"VECTORS_DIR": f"{scratch}/vectors"})
+            )
             async with open_vectors(stored) as vectors:
                 assert vectors is not None
                 stage = await stage_figures(settings, pool, vectors, drawn, posts, Path(scratch))
                 figures = await store_figures(vectors, drawn, points, stored.folder)
-                return {"bench": "vectors", "used": vectors.where.split(",")[0].split(" at ")[0], **stage, **figures}
+                return {
+                    "bench": "vectors",
+                    "used": vectors.where.split(",")[0].split(" at ")[0],
+                    **stage,
+                    **figures,
+                }
 
 
-async def stage_figures(settings: Settings, pool: Pool, vectors: Vectors, drawn: Drawn, posts: int, scratch: Path) -> dict[str, object]:
+async def stage_figures(
+    settings: Settings, pool: Pool, vectors: Vectors, drawn: Drawn, posts: int, scratch: Path
+) -> dict[str, object]:
     system = system_stores(pool, Wakeup())
     ids, texts = await land(system, posts)
     async with opened_gate(settings, system, drawn) as gate:
         index = VectorIndex(vectors, gate=gate, states=system.post_states)
-        events: list[PostEnriched | AlbumAssembled] = [PostEnriched.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids]
+        events: list[PostEnriched | AlbumAssembled] = [
+            PostEnriched.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids
+        ]
         await indexing(events[:BATCH], post_states=system.post_states, index=index)
         pid = await pool.fetchval("SELECT pg_backend_pid()")
         own, server, began = own_cpu_seconds(), cpu_seconds(pid), time.perf_counter()
@@ -98,8 +121,19 @@ async def land(system: SystemStores, posts: int) -> tuple[list[PostId], list[str
     writer, ids, texts = make_writer(1), [], []
     for channel_id in map(ChannelId, range(1, STAGE_CHANNELS + 1)):
         await system.channels.register(Channel(channel_id=channel_id, title="bench"))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
-        made = tuple(posts_of(writer, channel_id, first_id=1, count=posts // STAGE_CHANNELS, newest=datetime.now(UTC), span=timedelta(days=3)))
+        await system.channels.subscribe(
+            tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
+        )
+        made = tuple(
+            posts_of(
+                writer,
+                channel_id,
+                first_id=1,
+                count=posts // STAGE_CHANNELS,
+                newest=datetime.now(UTC),
+                span=timedelta(days=3),
+            )
+        )
         await system.landing.land(page_of(made), Claim(channel_id, 0))
         ids += [post.id for post in made]
         texts += [post.text for post in made]
@@ -110,7 +144,10 @@ async def land(system: SystemStores, posts: int) -> tuple[list[PostId], list[str
 @asynccontextmanager
 async def opened_gate(settings: Settings, system: SystemStores, drawn: Drawn) -> AsyncIterator[Gate]:
     models = Models((), InstantLocal(drawn), SPACE.model)
-    async with open_redis(settings.redis) as redis, open_gate(models, settings, system=system, redis=redis) as gate:
+    async with (
+        open_redis(settings.redis) as redis,
+        open_gate(models, settings, system=system, redis=redis) as gate,
+    ):
         yield gate
 
 
@@ -123,7 +160,9 @@ def model_figure(texts: list[str], scratch: Path) -> int:
     return round((own_cpu_seconds() - own) / len(texts) * 1e6)
 
 
-async def store_figures(vectors: Vectors, drawn: Drawn, points: int, folder: Path | None) -> dict[str, object]:
+async def store_figures(
+    vectors: Vectors, drawn: Drawn, points: int, folder: Path | None
+) -> dict[str, object]:
     collection, hand, pauses = SPACE.collection(1), random.Random(1), Pauses()
     await vectors.create(SPACE, collection)
     await vectors.switch(SPACE, collection)
@@ -144,7 +183,11 @@ async def store_figures(vectors: Vectors, drawn: Drawn, points: int, folder: Pat
     while is_being_indexed(folder):
         await asyncio.sleep(0.2)
     figures["index_ready_after_s"] = round(time.perf_counter() - began, 1)
-    for name, channels, asked in (("", FOLLOWED, 200), ("_of_5000_channels", 5000, 40), ("_of_all", None, 40)):
+    for name, channels, asked in (
+        ("", FOLLOWED, 200),
+        ("_of_5000_channels", 5000, 40),
+        ("_of_all", None, 40),
+    ):
         p50, p95 = await latencies(vectors, drawn, hand, channels, asked)
         figures |= {f"search_p50_ms{name}": p50, f"search_p95_ms{name}": p95}
     watching.cancel()
@@ -168,13 +211,23 @@ def make_point(hand: random.Random, number: int, vector: Vector) -> Point:
         "tags_local": tags,
         "topic_local": "city",
     }
-    return Point(PostId(ChannelId(channel_id), MessageId(number + 1)), vector, {**payload, "topic_local": "city", "kind_local": "news"})
+    return Point(
+        PostId(ChannelId(channel_id), MessageId(number + 1)),
+        vector,
+        {**payload, "topic_local": "city", "kind_local": "news"},
+    )
 
 
-async def latencies(vectors: Vectors, drawn: Drawn, hand: random.Random, channels: int | None, asked: int) -> tuple[float, float]:
+async def latencies(
+    vectors: Vectors, drawn: Drawn, hand: random.Random, channels: int | None, asked: int
+) -> tuple[float, float]:
     times = []
     for vector in drawn.some(asked):
-        reach = None if channels is None else Reach(local=frozenset(map(ChannelId, hand.sample(range(1, CHANNELS + 1), channels))))
+        reach = (
+            None
+            if channels is None
+            else Reach(local=frozenset(map(ChannelId, hand.sample(range(1, CHANNELS + 1), channels))))
+        )
         began = time.perf_counter()
         await vectors.search(SPACE, VectorQuery(vector=vector, reach=reach, limit=50))
         times.append((time.perf_counter() - began) * 1e3)

@@ -1,10 +1,11 @@
 """Watches: what a post costs beside 10,000 and beside 100,000 of them, and how soon a preview answers.
 
-A thousand tenants follow twenty of two thousand channels each. A watch asks for two words that stand together in some other post; the words
-are as frequent as in real texts (bench.search_texts). Both numbers of watches have a database of their own with the same posts, each of them in a
-story of five, and take turns. A cost is the CPU of this process and of its connections in PostgreSQL. Then one tenant follows everything and
-previews watches over all posts of the last 30 days; the same watches are also replayed post by post through the stage's own statement, and must
-find the same.
+A thousand tenants follow twenty of two thousand channels each. A watch asks for two words that stand together
+in some other post; the words are as frequent as in real texts (bench.search_texts). Both numbers of watches
+have a database of their own with the same posts, each of them in a story of five, and take turns. A cost is
+the CPU of this process and of its connections in PostgreSQL. Then one tenant follows everything and previews
+watches over all posts of the last 30 days; the same watches are also replayed post by post through the
+stage's own statement, and must find the same.
 """
 
 import asyncio
@@ -27,7 +28,18 @@ from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores, tenant_stores
-from testkit.harness import Limit, Versions, arguments, at_least, at_most, cpu_seconds, finish, median, own_cpu_seconds, own_database
+from testkit.harness import (
+    Limit,
+    Versions,
+    arguments,
+    at_least,
+    at_most,
+    cpu_seconds,
+    finish,
+    median,
+    own_cpu_seconds,
+    own_database,
+)
 
 TENANTS, CHANNELS, FOLLOWED = 1000, 2000, 20
 BATCH = 100
@@ -35,7 +47,11 @@ OF_STORY = 5
 """Posts of each story; the first of them decides what an alert is about."""
 FEW, MANY = 10_000, 100_000
 COLUMNS = ["channel_id", "stored_at", *LANDED.split(", ")]
-LIMITS: tuple[Limit, ...] = (*at_most(1.5, "cost_ratio"), *at_most(2.0, "preview_s"), *at_least(1, "preview_equal"))
+LIMITS: tuple[Limit, ...] = (
+    *at_most(1.5, "cost_ratio"),
+    *at_most(2.0, "preview_s"),
+    *at_least(1, "preview_equal"),
+)
 
 type Admin = asyncpg.Connection[asyncpg.Record]
 
@@ -53,45 +69,74 @@ async def run(posts: int, watches: int, matched: int) -> dict[str, object]:
         versions = await Versions.read(many[1])
     async with AsyncExitStack() as stack:
         previewed = await _preview(*await _open(stack, "tga_bench_watches_preview"), posts=posts)
-    return {"bench": "watches", "watches": watches, "matched_posts": matched, **costs, **previewed, **versions.as_json()}
+    return {
+        "bench": "watches",
+        "watches": watches,
+        "matched_posts": matched,
+        **costs,
+        **previewed,
+        **versions.as_json(),
+    }
 
 
 async def _open(stack: AsyncExitStack, name: str) -> tuple[SystemStores, Admin, Pool]:
     settings = await stack.enter_async_context(own_database(name))
     pool = await stack.enter_async_context(open_pool(settings.database))
-    admin = await asyncpg.connect(os.environ["DATABASE_ADMIN_URL"].rsplit("/", 1)[0] + f"/{name}", command_timeout=3600)
+    admin = await asyncpg.connect(
+        os.environ["DATABASE_ADMIN_URL"].rsplit("/", 1)[0] + f"/{name}", command_timeout=3600
+    )
     stack.push_async_callback(admin.close)
     return system_stores(pool, Wakeup()), admin, pool
 
 
 async def _settle(admin: Admin, written: Written, texts: Sequence[tuple[str, list[int]]], count: int) -> None:
-    """Tenants, channels and watches. The rarer word of each is its term, as `index_watch` would choose with the statistics of the posts."""
+    """Tenants, channels and watches.
+
+    The rarer word of each is its term, as `index_watch` would choose with the statistics of the posts.
+    """
     hand = random.Random(2)
     await admin.execute(
-        "INSERT INTO tenants (tenant_id, name) OVERRIDING SYSTEM VALUE SELECT n, 'bench ' || n FROM generate_series(10, $1::int) n", TENANTS + 9
+        "INSERT INTO tenants (tenant_id, name) OVERRIDING SYSTEM VALUE SELECT n, 'bench ' || n "
+        "FROM generate_series(10, $1::int) n",
+        TENANTS + 9,
     )
-    await admin.execute("INSERT INTO channels (channel_id, title) SELECT n, 'Channel ' || n FROM generate_series(1, $1::int) n", CHANNELS)
-    pairs = [(tenant, channel) for tenant in range(10, TENANTS + 10) for channel in hand.sample(range(1, CHANNELS + 1), FOLLOWED)]
     await admin.execute(
-        "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT t, c, 60 FROM unnest($1::bigint[], $2::bigint[]) AS n(t, c)",
+        "INSERT INTO channels (channel_id, title) SELECT n, 'Channel ' || n "
+        "FROM generate_series(1, $1::int) n",
+        CHANNELS,
+    )
+    pairs = [
+        (tenant, channel)
+        for tenant in range(10, TENANTS + 10)
+        for channel in hand.sample(range(1, CHANNELS + 1), FOLLOWED)
+    ]
+    await admin.execute(
+        "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT t, c, 60 "
+        "FROM unnest($1::bigint[], $2::bigint[]) AS n(t, c)",
         [one for one, _ in pairs],
         [one for _, one in pairs],
     )
     tenants, words, rarest = [], [], []
     for number in range(count):
         numbers = sorted(set(hand.choice(texts)[1]))
-        one, other = hand.sample([n for n in numbers if n > 200] or numbers, 2)  # nobody watches the commonest words
+        one, other = hand.sample(
+            [n for n in numbers if n > 200] or numbers, 2
+        )  # nobody watches the commonest words
         tenants.append(10 + number % TENANTS)
         words.append(f"{written.vocabulary[one]} {written.vocabulary[other]}")
-        rarest.append(written.vocabulary[one if written.posts_with[one] <= written.posts_with[other] else other])
+        rarest.append(
+            written.vocabulary[one if written.posts_with[one] <= written.posts_with[other] else other]
+        )
     await admin.execute(
         """
         WITH made AS (
             INSERT INTO watches (tenant_id, name, query, words, created_by, begins_at)
             SELECT t, n::text, w, websearch_to_tsquery('russian', w), r, now() - interval '40 days'
-            FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS g(t, w, r, n) RETURNING tenant_id, watch_id, created_by)
+            FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS g(t, w, r, n)
+                RETURNING tenant_id, watch_id, created_by)
         INSERT INTO watch_terms (term, tenant_id, watch_id)
-        SELECT 'w:' || (tsvector_to_array(to_tsvector('russian', created_by)))[1], tenant_id, watch_id FROM made
+        SELECT 'w:' || (tsvector_to_array(to_tsvector('russian', created_by)))[1], tenant_id, watch_id
+        FROM made
         WHERE cardinality(tsvector_to_array(to_tsvector('russian', created_by))) > 0
         """,
         tenants,
@@ -110,19 +155,28 @@ FROM (SELECT *, row_number() OVER (ORDER BY posted_at DESC, channel_id) - 1 AS p
 
 async def _land(admin: Admin, texts: Sequence[str]) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
-    posts = [as_post(1 + n % CHANNELS, 1 + n // CHANNELS, now - timedelta(seconds=n), text) for n, text in enumerate(texts)]
+    posts = [
+        as_post(1 + n % CHANNELS, 1 + n // CHANNELS, now - timedelta(seconds=n), text)
+        for n, text in enumerate(texts)
+    ]
     await _copy(admin, posts)
     await admin.execute(STORIES, OF_STORY)
     await admin.execute("VACUUM ANALYZE posts, story_posts")
 
 
 async def _copy(admin: Admin, posts: Sequence[Post]) -> None:
-    rows = zip([one.channel_id for one in posts], [one.posted_at for one in posts], *as_columns(posts), strict=True)
+    rows = zip(
+        [one.channel_id for one in posts], [one.posted_at for one in posts], *as_columns(posts), strict=True
+    )
     await admin.copy_records_to_table("posts", records=rows, columns=COLUMNS)
 
 
-async def _take_turns(few: SystemStores, many: SystemStores, few_admin: Admin, many_admin: Admin, matched: int) -> dict[str, object]:
-    """Milliseconds of CPU of a post, of this process and of its connections, by the median of batches; and what was found."""
+async def _take_turns(
+    few: SystemStores, many: SystemStores, few_admin: Admin, many_admin: Admin, matched: int
+) -> dict[str, object]:
+    """Milliseconds of CPU of a post, of this process and of its connections, by the median of batches;
+    and what was found.
+    """
     took: dict[str, list[float]] = {"few": [], "many": []}
     places = [PostId.parse(f"{1 + n % CHANNELS}/{1 + n // CHANNELS}") for n in range(matched)]
     for first in range(0, matched, BATCH):
@@ -141,14 +195,24 @@ async def _take_turns(few: SystemStores, many: SystemStores, few_admin: Admin, m
 
 
 async def _cpu_seconds(admin: Admin) -> float:
-    rows = await admin.fetch("SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+    rows = await admin.fetch(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
     return own_cpu_seconds() + sum(cpu_seconds(row["pid"]) for row in rows)
 
 
 async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int) -> dict[str, object]:
     tenant_id = TenantId((await system.tenants.ensure("bench")).tenant_id)
-    await admin.execute("INSERT INTO channels (channel_id, title) SELECT n, 'Channel ' || n FROM generate_series(1, $1::int) n", CHANNELS)
-    await admin.execute("INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT $1, channel_id, 60 FROM channels", tenant_id)
+    await admin.execute(
+        "INSERT INTO channels (channel_id, title) SELECT n, 'Channel ' || n "
+        "FROM generate_series(1, $1::int) n",
+        CHANNELS,
+    )
+    await admin.execute(
+        "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT $1, channel_id, 60 "
+        "FROM channels",
+        tenant_id,
+    )
     written, now, places = make_texts(1), datetime.now(UTC).replace(microsecond=0), []
     pending: list[Post] = []
     step = timedelta(days=29) / posts
@@ -161,7 +225,8 @@ async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int
     await admin.execute(
         """
         INSERT INTO post_search (channel_id, message_id, posted_at, words, lang, has)
-        SELECT channel_id, message_id, posted_at, to_tsvector('russian', text), 'ru', CASE WHEN message_id % 3 = 0 THEN 1 ELSE 0 END FROM posts
+        SELECT channel_id, message_id, posted_at, to_tsvector('russian', text), 'ru', CASE
+            WHEN message_id % 3 = 0 THEN 1 ELSE 0 END FROM posts
         """
     )
     await admin.execute("VACUUM ANALYZE posts, post_search, subscriptions")
@@ -175,12 +240,20 @@ async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int
         took.append(time.perf_counter() - began)
         if previewed.is_complete:
             watch = await create_watch(
-                query, WatchTarget(kind=WatchKind.WORDS, query=query), WatchOptions(), stores=stores, created_by="bench", now=now, zone=UTC
+                query,
+                WatchTarget(kind=WatchKind.WORDS, query=query),
+                WatchOptions(),
+                stores=stores,
+                created_by="bench",
+                now=now,
+                zone=UTC,
             )
             found[watch.watch_id] = {one.post_id for one in previewed.alerts}
     await admin.execute("UPDATE watches SET begins_at = $1", now - timedelta(days=30))
     for first in range(len(places), 0, -BATCH):  # the oldest first, as they came
-        await system.watch_matching.raise_alerts([derived_of(one) for one in await system.posts.load(places[max(0, first - BATCH) : first])])
+        await system.watch_matching.raise_alerts(
+            [derived_of(one) for one in await system.posts.load(places[max(0, first - BATCH) : first])]
+        )
     replayed: dict[object, set[PostId]] = {watch_id: set() for watch_id in found}
     for row in await admin.fetch("SELECT watch_id, channel_id, message FROM alerts"):
         replayed[row["watch_id"]].add(PostId.parse(f"{row['channel_id']}/{row['message']}"))
@@ -196,7 +269,10 @@ async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int
 def _queries(written: Written, posts: int) -> list[str]:
     """A word of each frequency, two words, and one with an exclusion."""
     shares = written.posts_with / posts
-    by_share = [next(number for number in range(len(shares)) if shares[number] < share) for share in (0.02, 0.005, 0.001)]
+    by_share = [
+        next(number for number in range(len(shares)) if shares[number] < share)
+        for share in (0.02, 0.005, 0.001)
+    ]
     one, two, three = (written.vocabulary[number] for number in by_share)
     return [one, two, three, f"{one} {two}", f"{two} -{one}", f'"{one} {two}" or {three}']
 
@@ -205,7 +281,9 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--posts", type=int, default=1_000_000, help="for the preview")
     parser.add_argument("--watches", type=int, default=MANY, help="and a tenth of them")
-    parser.add_argument("--matched", type=int, default=4000, help="posts that are matched beside both numbers of watches")
+    parser.add_argument(
+        "--matched", type=int, default=4000, help="posts that are matched beside both numbers of watches"
+    )
     parser.add_argument("--quick", action="store_true", help="20,000 posts and 20,000 watches")
     options = parser.parse_args()
     sizes = (20_000, 20_000, 1000) if options.quick else (options.posts, options.watches, options.matched)

@@ -1,11 +1,14 @@
-"""The pages: 100 people who open a page each every 10 s, over 200,000 posts of 500 channels; and what a phone loads first.
+"""The pages: 100 people who open a page each every 10 s, over 200,000 posts of 500 channels; and what a phone
+loads first.
 
-Three of four pages show stories, posts or channels. This process is the server and nothing else while the people read: they are in another one
-(`bench/web_load.py`), and their clocks tell the server time, from the request to the last byte of the answer on loopback. The server has been
-running for a while, with the program's memory settings: templates are compiled in each language, and connections have planned their statements. A
-thumbnail is made when somebody first asks for it; that time stands apart. CPU is that of one page at a time, of this process and of its connections.
-Queries are counted one page at a time, as transactions: each store method is one. A page that is not opened here misses a limit. A phone is
-Chromium's, four times slower than this machine, on a line of 1.6 Mbit/s with 150 ms of delay.
+Three of four pages show stories, posts or channels. This process is the server and nothing else while the
+people read: they are in another one (`bench/web_load.py`), and their clocks tell the server time, from the
+request to the last byte of the answer on loopback. The server has been running for a while, with the
+program's memory settings: templates are compiled in each language, and connections have planned their
+statements. A thumbnail is made when somebody first asks for it; that time stands apart. CPU is that of one
+page at a time, of this process and of its connections. Queries are counted one page at a time, as
+transactions: each store method is one. A page that is not opened here misses a limit. A phone is Chromium's,
+four times slower than this machine, on a line of 1.6 Mbit/s with 150 ms of delay.
 """
 
 import asyncio
@@ -40,7 +43,9 @@ from testkit.web_clients import begin_session, public_id_of, served_web
 
 PEOPLE = 100
 NOT_MEASURED = {"login.show", "login.show_start", "login.show_link", "checks.show"}
-"""Forms without anything to read, for who has not logged in; and checks of the servers, which are as fast as these answer."""
+"""Forms without anything to read, for who has not logged in; and checks of the servers,
+which are as fast as these answer.
+"""
 UNLIMITED = {"WEB_REQUESTS_PER_MINUTE": "1000000", "WEB_TENANT_REQUESTS_PER_MINUTE": "1000000"}
 """One person opens everything many times, to see what it costs."""
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -56,16 +61,28 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
     collect_seldom()
     switch_threads_often()
     with TemporaryDirectory() as files:
-        async with own_database(f"tga_bench_web_{posts}", keep=keep, variables={"S3_ENDPOINT": "", "FILES_DIR": files, **UNLIMITED}) as settings:
-            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=3600)
+        async with own_database(
+            f"tga_bench_web_{posts}",
+            keep=keep,
+            variables={"S3_ENDPOINT": "", "FILES_DIR": files, **UNLIMITED},
+        ) as settings:
+            admin = await asyncpg.connect(
+                (settings.database.admin_url or settings.database.url).get_secret_value(),
+                command_timeout=3600,
+            )
             async with assemble(settings) as app, served_web(app) as address:
                 world = await build_world(app, admin, posts)
                 thumbnails, queries = await warm_up(app, world, address)
-                people = [await settle_person(app, world, random.Random(number).choice(["ru", "en"])) for number in range(PEOPLE)]
+                people = [
+                    await settle_person(app, world, random.Random(number).choice(["ru", "en"]))
+                    for number in range(PEOPLE)
+                ]
                 backends = [row["pid"] for row in await admin.fetch(BACKENDS)]
                 with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as clients:
                     loop, seen = asyncio.get_running_loop(), replace(world, digests=())
-                    costs = await loop.run_in_executor(clients, measure_costs, address, seen, people[0], os.getpid(), backends)
+                    costs = await loop.run_in_executor(
+                        clients, measure_costs, address, seen, people[0], os.getpid(), backends
+                    )
                     load = await loop.run_in_executor(clients, read_together, address, seen, people, seconds)
                 fcp = await first_paint(app, world.tenant_id, address)
             versions = await Versions.read(admin)
@@ -80,8 +97,12 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
         "slowest_p95_ms": max(p95.values()),
         "p95_ms": p95,
         "p50_ms": {name: milliseconds(percentile(values, 0.5)) for name, values in load.times.items()},
-        "api_cpu_ms": {name: milliseconds(median([one.api for one in found])) for name, found in costs.items()},
-        "postgres_cpu_ms": {name: milliseconds(median([one.postgres for one in found])) for name, found in costs.items()},
+        "api_cpu_ms": {
+            name: milliseconds(median([one.api for one in found])) for name, found in costs.items()
+        },
+        "postgres_cpu_ms": {
+            name: milliseconds(median([one.postgres for one in found])) for name, found in costs.items()
+        },
         "pages": sum(map(len, load.times.values())),
         "new_thumbnail_ms": milliseconds(median(thumbnails)),
         "assets_kb": round(assets_kb(), 1),
@@ -101,22 +122,34 @@ def milliseconds(seconds: float) -> float:
 
 async def settle_person(app: App, world: World, language: str) -> ReadingPerson:
     """A new owner of the tenant, logged in, with what somebody has after two weeks."""
-    member = await app.system.users.join(world.tenant_id, f"person {secrets.token_hex(6)}", role=MemberRole.OWNER)
+    member = await app.system.users.join(
+        world.tenant_id, f"person {secrets.token_hex(6)}", role=MemberRole.OWNER
+    )
     begun = await begin_session(app, member.user_id, agent="bench")
     digests = await settle(app, world, member.user_id)
-    return ReadingPerson(begun.token, f"/t/{await public_id_of(app, begun.token, world.tenant_id)}", language, tuple(digests))
+    return ReadingPerson(
+        begun.token, f"/t/{await public_id_of(app, begun.token, world.tenant_id)}", language, tuple(digests)
+    )
 
 
 async def warm_up(app: App, world: World, address: str) -> tuple[list[float], dict[str, int]]:
     """Opens everything on every connection. Seconds of new thumbnails, and the queries of each page."""
     one, other = await settle_person(app, world, "en"), await settle_person(app, world, "ru")
     async with open_client(address) as client:
-        thumbnails = [await time_opening(client, one, f"{one.base}/media/{post}/0/{size}") for post in world.pictured for size in "sm"]
+        thumbnails = [
+            await time_opening(client, one, f"{one.base}/media/{post}/0/{size}")
+            for post in world.pictured
+            for size in "sm"
+        ]
         often, seldom = other.pages(world, random.Random(1))
         for path in (often | seldom).values():
-            await asyncio.gather(*(client.get(path, headers=other.headers) for _ in range(app.settings.database.pool_size)))
+            await asyncio.gather(
+                *(client.get(path, headers=other.headers) for _ in range(app.settings.database.pool_size))
+            )
         often, seldom = one.pages(world, random.Random(1))
-        return thumbnails, {name: await count_queries(client, one, path) for name, path in (often | seldom).items()}
+        return thumbnails, {
+            name: await count_queries(client, one, path) for name, path in (often | seldom).items()
+        }
 
 
 async def time_opening(client: httpx.AsyncClient, person: ReadingPerson, path: str) -> float:
@@ -143,7 +176,10 @@ def assets_kb() -> float:
 async def first_paint(app: App, tenant_id: TenantId, address: str) -> float:
     member = await app.system.users.join(tenant_id, "phone", role=MemberRole.VIEWER)
     begun = await begin_session(app, member.user_id, agent="phone")
-    async with open_chromium() as chromium, open_tab(chromium, Device("phone", PHONE, "ru-RU"), address) as page:
+    async with (
+        open_chromium() as chromium,
+        open_tab(chromium, Device("phone", PHONE, "ru-RU"), address) as page,
+    ):
         await page.context.add_cookies([{"name": SESSION, "value": begun.token, "url": address}])
         devtools = await page.context.new_cdp_session(page)
         await devtools.send("Emulation.setCPUThrottlingRate", {"rate": 4})

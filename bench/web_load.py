@@ -1,4 +1,6 @@
-"""People who read pages, in a process of their own: what they open, how long each answer takes, and the CPU that a page costs."""
+"""People who read pages, in a process of their own: what they open, how long each answer takes,
+and the CPU that a page costs.
+"""
 
 import asyncio
 import random
@@ -38,7 +40,11 @@ class ReadingPerson:
     def pages(self, world: World, hand: random.Random) -> tuple[dict[str, str], dict[str, str]]:
         """An address for each page that shows stories, posts or channels, and for each of the others."""
         often, seldom = _pages(world, self.digests, hand)
-        outside = {"person.show": "/me", "feed_file.show": f"/feeds/{world.feed}.atom", "feed_file.show_picture": world.feed_picture}
+        outside = {
+            "person.show": "/me",
+            "feed_file.show": f"/feeds/{world.feed}.atom",
+            "feed_file.show_picture": world.feed_picture,
+        }
         return (
             {"person.home": "/", **{name: self.base + path for name, path in often.items()}},
             {**outside, **{name: self.base + path for name, path in seldom.items()}},
@@ -62,7 +68,10 @@ class PageCost:
 
 
 def read_together(address: str, world: World, people: Sequence[ReadingPerson], seconds: float) -> Load:
-    """Everybody opens a page every ten seconds. Runs in a process of its own: the server's has nothing to do but answer."""
+    """Everybody opens a page every ten seconds.
+
+    Runs in a process of its own: the server's has nothing to do but answer.
+    """
     collect_seldom()  # a pause of the reader's is not the server's
     return asyncio.run(_read_together(address, world, people, seconds))
 
@@ -71,11 +80,23 @@ async def _read_together(address: str, world: World, people: Sequence[ReadingPer
     load = Load()
     async with open_client(address) as client:
         hands = (random.Random(number) for number in range(len(people)))
-        await asyncio.gather(*(_read(client, world, person, hand, seconds, load) for person, hand in zip(people, hands, strict=False)))
+        await asyncio.gather(
+            *(
+                _read(client, world, person, hand, seconds, load)
+                for person, hand in zip(people, hands, strict=False)
+            )
+        )
     return load
 
 
-async def _read(client: httpx.AsyncClient, world: World, person: ReadingPerson, hand: random.Random, seconds: float, load: Load) -> None:
+async def _read(
+    client: httpx.AsyncClient,
+    world: World,
+    person: ReadingPerson,
+    hand: random.Random,
+    seconds: float,
+    load: Load,
+) -> None:
     await asyncio.sleep(hand.random() * EVERY_SECONDS)
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
@@ -89,12 +110,16 @@ async def _read(client: httpx.AsyncClient, world: World, person: ReadingPerson, 
         await asyncio.sleep(max(0.0, EVERY_SECONDS - took))
 
 
-def measure_costs(address: str, world: World, person: ReadingPerson, server: int, backends: Sequence[int]) -> dict[str, list[PageCost]]:
+def measure_costs(
+    address: str, world: World, person: ReadingPerson, server: int, backends: Sequence[int]
+) -> dict[str, list[PageCost]]:
     """Opens pages one after another, and reads how much CPU the server and its connections used meanwhile."""
     return asyncio.run(_measure_costs(address, world, person, server, backends))
 
 
-async def _measure_costs(address: str, world: World, person: ReadingPerson, server: int, backends: Sequence[int]) -> dict[str, list[PageCost]]:
+async def _measure_costs(
+    address: str, world: World, person: ReadingPerson, server: int, backends: Sequence[int]
+) -> dict[str, list[PageCost]]:
     costs: dict[str, list[PageCost]] = {}
     async with open_client(address) as client:
         for number in range(OPENINGS):
@@ -102,7 +127,9 @@ async def _measure_costs(address: str, world: World, person: ReadingPerson, serv
             for name, path in (often | seldom).items():
                 api, postgres = cpu_seconds(server), _cpu_of(backends)
                 await client.get(path, headers=person.headers)
-                costs.setdefault(name, []).append(PageCost(cpu_seconds(server) - api, _cpu_of(backends) - postgres))
+                costs.setdefault(name, []).append(
+                    PageCost(cpu_seconds(server) - api, _cpu_of(backends) - postgres)
+                )
     return costs
 
 
@@ -111,17 +138,42 @@ def _cpu_of(processes: Iterable[int]) -> float:
 
 
 def open_client(address: str) -> httpx.AsyncClient:
-    """One for everybody, with as many connections as there are people: it keeps no cookies, each request brings its own."""
-    return httpx.AsyncClient(base_url=address, timeout=TIMEOUT_SECONDS, limits=httpx.Limits(max_connections=None))
+    """One for everybody, with as many connections as there are people: it keeps no cookies,
+    each request brings its own.
+    """
+    return httpx.AsyncClient(
+        base_url=address, timeout=TIMEOUT_SECONDS, limits=httpx.Limits(max_connections=None)
+    )
 
 
-def _pages(world: World, digests: Sequence[UUID], hand: random.Random) -> tuple[dict[str, str], dict[str, str]]:
+def _pages(
+    world: World, digests: Sequence[UUID], hand: random.Random
+) -> tuple[dict[str, str], dict[str, str]]:
     """Paths below the tenant's."""
-    channel, told, pictured, word = hand.choice(world.channels), hand.choice(world.told), hand.choice(world.pictured), hand.choice(WORDS)
+    channel, told, pictured, word = (
+        hand.choice(world.channels),
+        hand.choice(world.told),
+        hand.choice(world.pictured),
+        hand.choice(WORDS),
+    )
     often = {
-        "today.show": hand.choice(["/today", "/today?window=3days", "/today?window=week", f"/today?folder=Folder+{hand.randrange(5)}"]),
+        "today.show": hand.choice(
+            [
+                "/today",
+                "/today?window=3days",
+                "/today?window=week",
+                f"/today?folder=Folder+{hand.randrange(5)}",
+            ]
+        ),
         "story.show": f"/story/{told}",
-        "feed.show": hand.choice(["/feed", "/feed?order=oldest", f"/feed?folder=Folder+{hand.randrange(5)}", f"/feed?channel={channel}"]),
+        "feed.show": hand.choice(
+            [
+                "/feed",
+                "/feed?order=oldest",
+                f"/feed?folder=Folder+{hand.randrange(5)}",
+                f"/feed?channel={channel}",
+            ]
+        ),
         "post.show": f"/post/{hand.choice([told, f'{channel}/1'])}",
         "search.show": f"/search?q={word}",
         "changes.show": "/changes",

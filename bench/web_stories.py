@@ -1,4 +1,6 @@
-"""Stories for the world of pages: which posts tell the same, in whose words, and how they follow each other, stored as the pipeline stores them."""
+"""Stories for the world of pages: which posts tell the same, in whose words, and how they follow each other,
+stored as the pipeline stores them.
+"""
 
 import random
 from collections.abc import Sequence
@@ -41,7 +43,12 @@ def tell_stories(posts: list[Post], *, seed: int) -> list[ToldStory]:
             post = posts[place]
             if len(places) > wanted:
                 break
-            if place not in taken and post.channel_id not in channels and post.lang == posts[first].lang and post.grouped_id is None:
+            if (
+                place not in taken
+                and post.channel_id not in channels
+                and post.lang == posts[first].lang
+                and post.grouped_id is None
+            ):
                 places.append(place)
                 channels.add(post.channel_id)
         if len(places) > 1:
@@ -57,10 +64,18 @@ def _follow(first: Post, post: Post, kind: LinkKind) -> Post:
     sentences, own = first.text.split(". "), post.text.split(". ")
     text = first.text if kind is not LinkKind.REWRITE else ". ".join([own[0], *sentences[1:3], *own[1:2]])
     origin = Origin(first.channel_id, first.message_id) if kind is LinkKind.FORWARD else None
-    return replace(post, text=text, entities=(), forwarded_from=origin, content_hash=fingerprint(text, (), ()))
+    return replace(
+        post, text=text, entities=(), forwarded_from=origin, content_hash=fingerprint(text, (), ())
+    )
 
 
-async def store_stories(admin: "asyncpg.Connection[asyncpg.Record]", posts: Sequence[Post], stories: Sequence[ToldStory], *, seed: int) -> None:
+async def store_stories(
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    posts: Sequence[Post],
+    stories: Sequence[ToldStory],
+    *,
+    seed: int,
+) -> None:
     """Writes them, and a story of one post for everything else that has words."""
     hand, told = random.Random(seed), {place for story in stories for place in story.places}
     alone = [ToldStory((place,), ()) for place, post in enumerate(posts) if place not in told and post.text]
@@ -71,17 +86,40 @@ async def store_stories(admin: "asyncpg.Connection[asyncpg.Record]", posts: Sequ
         bursting = bursting_posts((post.posted_at, post.id) for post in its)
         surest = (min(story.kinds, key=list(LinkKind).index), *story.kinds) if story.kinds else (None,)
         members += [
-            (post.channel_id, post.message_id, story_id, post.posted_at, kind and kind.value, 0, post.id in bursting)
+            (
+                post.channel_id,
+                post.message_id,
+                story_id,
+                post.posted_at,
+                kind and kind.value,
+                0,
+                post.id in bursting,
+            )
             for post, kind in zip(its, surest, strict=True)
         ]
         links += [
-            (*_place(post), *_place(its[0]), kind.value, SCORES[kind], False, post.posted_at, its[0].posted_at)
+            (
+                *_place(post),
+                *_place(its[0]),
+                kind.value,
+                SCORES[kind],
+                False,
+                post.posted_at,
+                its[0].posted_at,
+            )
             for post, kind in zip(its[1:], story.kinds, strict=True)
         ]
     for table, columns, records in (
         ("stories", "story_id first_posted_at last_posted_at posts", rows),
         ("story_posts", "channel_id message_id story_id posted_at link terms_hash is_bursting", members),
-        ("story_links", "channel_id message_id other_channel_id other_message_id kind score is_leaf posted_at other_posted_at", links),
+        (
+            "story_links",
+            (
+                "channel_id message_id other_channel_id other_message_id kind score is_leaf posted_at "
+                "other_posted_at"
+            ),
+            links,
+        ),
     ):
         await admin.copy_records_to_table(table, records=records, columns=columns.split())
 

@@ -1,4 +1,6 @@
-"""The world in which pages are measured: 500 channels with stories, edits, deletions and pictures; watches, alerts, receivers and digests."""
+"""The world in which pages are measured: 500 channels with stories, edits, deletions and pictures; watches,
+alerts, receivers and digests.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -50,7 +52,15 @@ EDITED_EVERY = 40
 """One post in so many has an earlier version."""
 PICTURES = 12
 WORDS = ("мост", "снег", "город", "bridge", "city", "рынок")
-WATCHED_WORDS = ("граница таможня", "стадион чемпионат", "вакцина экзамен", "ракета орбита", "фильм режиссёр", "пожар спасатель", "space rocket")
+WATCHED_WORDS = (
+    "граница таможня",
+    "стадион чемпионат",
+    "вакцина экзамен",
+    "ракета орбита",
+    "фильм режиссёр",
+    "пожар спасатель",
+    "space rocket",
+)
 """Together in one post in a hundred: a watch tells of some dozens a day."""
 WATCHES = {
     **{f"about {words}": WatchTarget(kind=WatchKind.WORDS, query=words) for words in WATCHED_WORDS},
@@ -67,16 +77,19 @@ RECEIVERS = {
 COLUMNS = ["channel_id", "stored_at", *LANDED.split(", ")]
 NEWEST = """
 UPDATE channels c SET newest_message_id = p.id, newest_posted_at = p.at
-FROM (SELECT channel_id, max(message_id) AS id, max(posted_at) AS at FROM posts GROUP BY 1) p WHERE p.channel_id = c.channel_id
+FROM (SELECT channel_id, max(message_id) AS id, max(posted_at) AS at FROM posts GROUP BY 1) p
+WHERE p.channel_id = c.channel_id
 """
 FOLLOWED = """
 INSERT INTO subscriptions (tenant_id, channel_id, history_days, folder, created_at)
 SELECT $1, channel_id, 90, 'Folder ' || channel_id % 5, now() - interval '60 days' FROM channels
 """
 TAGGED = """
-INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision,
+    data)
 SELECT channel_id, message_id, 'tags', 'local', '', 'rules', '', 1, jsonb_build_object(
-    'tags', jsonb_build_array('tag ' || message_id % 40, 'tag ' || (message_id + channel_id) % 60, 'tag ' || channel_id % 50),
+    'tags', jsonb_build_array('tag ' || message_id % 40, 'tag ' || (message_id + channel_id) % 60, 'tag '
+        || channel_id % 50),
     'topic', 'city', 'kind', 'news')
 FROM posts
 """
@@ -86,11 +99,16 @@ SELECT channel_id, 1, int8multirange(int8range(1, newest_message_id + 1)), now()
 """
 POLLED = """
 WITH made AS (INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id)
-INSERT INTO poll_schedule (channel_id, account_id, last_polled_at) SELECT channel_id, account_id, now() FROM channels CROSS JOIN made
+INSERT INTO poll_schedule (channel_id, account_id, last_polled_at) SELECT channel_id, account_id, now()
+FROM channels CROSS JOIN made
 """
-VOCABULARY = "INSERT INTO vocabulary (lang, tag, topic, state) SELECT 'en', 'tag ' || number, 'city', 'active' FROM generate_series(0, 59) number"
+VOCABULARY = (
+    "INSERT INTO vocabulary (lang, tag, topic, state) SELECT 'en', 'tag ' || number, 'city', 'active' "
+    "FROM generate_series(0, 59) number"
+)
 SHOWN = """
-INSERT INTO post_media (channel_id, message_id, media_id, kind, mime, size_bytes, width, height, state, sha256, settled_at)
+INSERT INTO post_media (channel_id, message_id, media_id, kind, mime, size_bytes, width, height, state,
+    sha256, settled_at)
 SELECT channel_id, message_id, message_id, 'photo', 'image/png', $2, 900, 600, 'stored',
        ($1::bytea[])[1 + message_id % cardinality($1::bytea[])], now()
 FROM posts WHERE kind = 'photo'
@@ -99,9 +117,12 @@ EDITED = """
 UPDATE posts p SET revision = 2, edited_at = v.replaced_at FROM post_versions v
 WHERE v.channel_id = p.channel_id AND v.message_id = p.message_id
 """
-DELETED = "UPDATE posts SET deleted_at = least(posted_at + interval '1 hour', now()) WHERE message_id % 50 = 7"
+DELETED = (
+    "UPDATE posts SET deleted_at = least(posted_at + interval '1 hour', now()) WHERE message_id % 50 = 7"
+)
 TOLD = (
-    "SELECT DISTINCT ON (story_id) channel_id, message_id FROM story_posts WHERE link IS NOT NULL AND posted_at > now() - interval '3 days' LIMIT 200"
+    "SELECT DISTINCT ON (story_id) channel_id, message_id FROM story_posts WHERE link IS NOT NULL "
+    "AND posted_at > now() - interval '3 days' LIMIT 200"
 )
 PICTURED = "SELECT DISTINCT ON (sha256) channel_id, message_id FROM post_media"
 
@@ -160,7 +181,9 @@ async def _feed_picture(app: App, stores: TenantStores, post_id: PostId) -> str:
 
 
 async def settle(app: App, world: World, user_id: UserId) -> list[UUID]:
-    """Gives a person what somebody has who came two weeks ago: saved posts, a muted word, interests, and digests. Returns the ids of the digests."""
+    """Gives a person what somebody has who came two weeks ago: saved posts, a muted word, interests,
+    and digests. Returns the ids of the digests.
+    """
     own, made = app.person(world.tenant_id, user_id), {uuid4(): one for one in world.digests}
     await own.choices.save(world.told[:30])
     await own.choices.mute_word("ферма")
@@ -176,10 +199,19 @@ async def _write_posts(app: App, admin: Admin, tenant_id: TenantId, count: int) 
     named = [(number + 1, f"Channel {number + 1}", f"channel_{number + 1}") for number in range(CHANNELS)]
     await admin.copy_records_to_table("channels", records=named, columns=["channel_id", "title", "username"])
     counts = heavy_tailed_counts(1, channels=CHANNELS, posts=count)
-    posts = [post for number, its in enumerate(counts) for post in posts_of(writer, number + 1, first_id=1, count=its, newest=newest, span=SPAN)]
+    posts = [
+        post
+        for number, its in enumerate(counts)
+        for post in posts_of(writer, number + 1, first_id=1, count=its, newest=newest, span=SPAN)
+    ]
     posts.sort(key=lambda one: (one.posted_at, one.id))
     stories = tell_stories(posts, seed=1)
-    records = zip([post.channel_id for post in posts], [post.posted_at for post in posts], *as_columns(posts), strict=True)
+    records = zip(
+        [post.channel_id for post in posts],
+        [post.posted_at for post in posts],
+        *as_columns(posts),
+        strict=True,
+    )
     await admin.copy_records_to_table("posts", records=records, columns=COLUMNS)
     await store_stories(admin, posts, stories, seed=1)
     await admin.execute(NEWEST)
@@ -191,7 +223,12 @@ async def _write_posts(app: App, admin: Admin, tenant_id: TenantId, count: int) 
     system = app.system
     await system.rebuilds.want(Projection.TEXT)
     await rebuild_text(
-        word_index=system.word_index, posts=system.posts, states=system.post_states, rebuilds=system.rebuilds, owner="bench", stopping=asyncio.Event()
+        word_index=system.word_index,
+        posts=system.posts,
+        states=system.post_states,
+        rebuilds=system.rebuilds,
+        owner="bench",
+        stopping=asyncio.Event(),
     )
 
 
@@ -202,8 +239,30 @@ async def _edit(admin: Admin, posts: Sequence[Post]) -> None:
         before, replaced = post.text.rpartition(". ")[0] or post.text, post.posted_at + timedelta(minutes=20)
         meaning = meaning_changes(before, post.text)
         found = list(difference(before, post.text))
-        rows.append((post.channel_id, post.message_id, 1, before, b"", replaced, found, dump_meaning(meaning), weight_of(meaning)))
-    columns = ["channel_id", "message_id", "revision", "text", "content_hash", "replaced_at", "difference", "meaning", "weight"]
+        rows.append(
+            (
+                post.channel_id,
+                post.message_id,
+                1,
+                before,
+                b"",
+                replaced,
+                found,
+                dump_meaning(meaning),
+                weight_of(meaning),
+            )
+        )
+    columns = [
+        "channel_id",
+        "message_id",
+        "revision",
+        "text",
+        "content_hash",
+        "replaced_at",
+        "difference",
+        "meaning",
+        "weight",
+    ]
     await admin.copy_records_to_table("post_versions", records=rows, columns=columns)
     await admin.execute(EDITED)
 
@@ -230,22 +289,37 @@ def _draw(folder: Path) -> dict[Path, bytes]:
 
 
 async def _watch(app: App, admin: Admin, tenant_id: TenantId) -> None:
-    """Receivers, watches, and the alerts of the newest posts, silences and stories; then the names of the last days."""
+    """Receivers, watches, and the alerts of the newest posts, silences and stories;
+    then the names of the last days.
+    """
     stores, now = app.tenant(tenant_id), datetime.now(UTC)
     receivers = [
-        (await make_receiver(kind, name, address, stores=stores, sealer=app.sealer, guard=app.webhook_guard)).receiver_id
+        (
+            await make_receiver(
+                kind, name, address, stores=stores, sealer=app.sealer, guard=app.webhook_guard
+            )
+        ).receiver_id
         for name, (kind, address) in RECEIVERS.items()
     ]
     for number, (name, target) in enumerate(WATCHES.items()):
-        options = WatchOptions(severity=list(AlertSeverity)[number % 3], receivers=tuple(receivers[: number % 3]))
-        await create_watch(name, target, options, stores=stores, created_by="bench", now=now, zone=UTC, begins_at=now - SPAN)
-    newest = await _ids(admin, f"SELECT channel_id, message_id FROM posts ORDER BY posted_at DESC LIMIT {WATCHED}")
+        options = WatchOptions(
+            severity=list(AlertSeverity)[number % 3], receivers=tuple(receivers[: number % 3])
+        )
+        await create_watch(
+            name, target, options, stores=stores, created_by="bench", now=now, zone=UTC, begins_at=now - SPAN
+        )
+    newest = await _ids(
+        admin, f"SELECT channel_id, message_id FROM posts ORDER BY posted_at DESC LIMIT {WATCHED}"
+    )
     for start in range(0, len(newest), BATCH):
         loaded = await app.system.posts.load(newest[start : start + BATCH])
         await app.system.watch_matching.raise_alerts([derived_of(one) for one in loaded])
     await app.system.watch_matching.raise_silences(now)
     await app.system.watch_matching.raise_grown(now)
-    await admin.execute("UPDATE alerts SET created_at = happened_at, seen_at = CASE WHEN happened_at < now() - interval '6 hours' THEN now() END")
+    await admin.execute(
+        "UPDATE alerts SET created_at = happened_at, seen_at = CASE WHEN happened_at < now() - interval '6 "
+        "hours' THEN now() END"
+    )
     await admin.execute("UPDATE deliveries SET delivered_at = now() WHERE number % 10 > 0")
     for days in range(1, 8):
         await keep_day((now - days * DAY).date(), stores=stores)
@@ -262,4 +336,6 @@ async def _digests(app: App, tenant_id: TenantId) -> tuple[Digest, ...]:
 
 
 async def _ids(admin: Admin, query: str) -> tuple[PostId, ...]:
-    return tuple(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in await admin.fetch(query))
+    return tuple(
+        PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in await admin.fetch(query)
+    )

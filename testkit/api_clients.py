@@ -32,7 +32,12 @@ def description() -> dict[str, Any]:
     return endpoints().openapi()
 
 
-UNLIMITED = {"per_minute": 1_000_000, "burst": 1_000_000, "tenant_per_minute": 1_000_000, "tenant_burst": 1_000_000}
+UNLIMITED = {
+    "per_minute": 1_000_000,
+    "burst": 1_000_000,
+    "tenant_per_minute": 1_000_000,
+    "tenant_burst": 1_000_000,
+}
 
 
 def with_operator_key(settings: Settings, **changed: object) -> Settings:
@@ -71,10 +76,14 @@ async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[i
             await serving
 
 
-async def key_of(app: App, tenant_id: TenantId, *scopes: KeyScope, user_id: UserId | None = None) -> dict[str, str]:
+async def key_of(
+    app: App, tenant_id: TenantId, *scopes: KeyScope, user_id: UserId | None = None
+) -> dict[str, str]:
     """A new key of the tenant, as headers."""
     maker = KeyMaker(actor="test", scopes=KeyScope, user_id=user_id)
-    made = await make_key("test", scopes or FOR_TENANTS, maker=maker, keys=app.tenant(tenant_id).keys, now=datetime.now(UTC))
+    made = await make_key(
+        "test", scopes or FOR_TENANTS, maker=maker, keys=app.tenant(tenant_id).keys, now=datetime.now(UTC)
+    )
     return {"Authorization": f"Bearer {made.secret}"}
 
 

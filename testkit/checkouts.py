@@ -9,7 +9,9 @@ CHECKOUT = Path(__file__).parent.parent
 def copy_checkout(copy: Path) -> None:
     """The program, its tests and its documentation, with the bytecode of what stays as it is."""
     for folder in ("src", "tests", "bench", "testkit", "docs", "scripts", "deploy"):
-        shutil.copytree(CHECKOUT / folder, copy / folder, ignore=shutil.ignore_patterns("*.pyc.*"))  # being written just now
+        shutil.copytree(
+            CHECKOUT / folder, copy / folder, ignore=shutil.ignore_patterns("*.pyc.*")
+        )  # being written just now
     for file in ("pyproject.toml", "SECURITY.md", "compose.yaml"):
         shutil.copy(CHECKOUT / file, copy)
 

@@ -82,7 +82,9 @@ class Hands:
 async def open_chromium() -> AsyncIterator[Browser]:
     expect.set_options(timeout=PATIENCE_MS)
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         try:
             yield browser
         finally:
@@ -104,7 +106,10 @@ async def open_tab(browser: Browser, device: Device, base_url: str) -> AsyncIter
     page.set_default_timeout(PATIENCE_MS)
     troubles: list[str] = []
     page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("console", lambda message: troubles.append(message.text) if "Content Security Policy" in message.text else None)
+    page.on(
+        "console",
+        lambda message: troubles.append(message.text) if "Content Security Policy" in message.text else None,
+    )
     try:
         yield page
     finally:
@@ -113,7 +118,10 @@ async def open_tab(browser: Browser, device: Device, base_url: str) -> AsyncIter
 
 
 async def accessibility_violations(page: Page) -> list[str]:
-    """What axe-core finds, of any severity. Its script comes through the debugger, so our policy stays as it is."""
+    """What axe-core finds, of any severity.
+
+    Its script comes through the debugger, so our policy stays as it is.
+    """
     await page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [f"{one['id']}: {node['html'][:200]}" for one in found["violations"] for node in one["nodes"]]
@@ -126,14 +134,17 @@ async def layout_troubles(page: Page) -> list[str]:
             const found = [];
             const root = document.documentElement;
             if (root.scrollWidth > root.clientWidth) {
-                const isWide = (one) => !one.closest(".scroll") && one.getBoundingClientRect().right > root.clientWidth + 1;
+                const isWide = (one) => !one.closest(".scroll")
+                    && one.getBoundingClientRect().right > root.clientWidth + 1;
                 const last = [...document.querySelectorAll("body *")].filter(isWide).at(-1);
-                found.push(`the page is ${root.scrollWidth} px wide: ${last?.tagName}.${last?.className} ${last?.textContent.slice(0, 60)}`);
+                found.push(`the page is ${root.scrollWidth} px wide: ${last?.tagName}.${last?.className} ${
+                    last?.textContent.slice(0, 60)}`);
             }
             for (const one of document.querySelectorAll("main *, nav *, aside *")) {
                 const style = getComputedStyle(one);
                 if (one.closest(".sr, .folded, .scroll, svg, pre") || style.visibility === "hidden") continue;
-                const isCut = ["hidden", "clip"].includes(style.overflowX) && one.scrollWidth > one.clientWidth + 1;
+                const isCut = ["hidden", "clip"].includes(style.overflowX)
+                    && one.scrollWidth > one.clientWidth + 1;
                 if (!isCut || !one.clientWidth || style.textOverflow === "ellipsis") continue;
                 found.push(`${one.tagName}.${one.className}: ${one.textContent.slice(0, 60)}`);
             }
@@ -144,11 +155,15 @@ async def layout_troubles(page: Page) -> list[str]:
 
 
 async def save_screenshot(page: Page, folder: Path, name: str) -> None:
-    """Of the whole page, when all its pictures are there, with what lies beyond the screen and the tabs below everything."""
+    """Of the whole page, when all its pictures are there,
+    with what lies beyond the screen and the tabs below everything.
+    """
     await page.evaluate(
         """() => {
             const whole = new CSSStyleSheet();
-            whole.replaceSync(".post { content-visibility: visible !important; } .tabs { position: static !important; }");
+            whole.replaceSync(
+                ".post { content-visibility: visible !important; } .tabs { position: static !important; }"
+            );
             document.adoptedStyleSheets.push(whole);
             document.querySelectorAll("img").forEach((one) => { one.loading = "eager"; });
         }"""

@@ -1,4 +1,6 @@
-"""Counts of the program's names and packages: `python -m testkit.code_counts [REVISION]` compares a revision with the working tree."""
+"""Counts of the program's names and packages: `python -m testkit.code_counts
+[REVISION]` compares a revision with the working tree.
+"""
 
 import ast
 import io
@@ -47,7 +49,17 @@ AVOIDED_IN_CLASSES = frozenset(
         "Wanting",
     ]
 )
-AVOIDED_IN_FUNCTIONS = ("again_and_again", "see_to", "sit_out", "heed", "make_way", "take_in", "told", "made", "given")
+AVOIDED_IN_FUNCTIONS = (
+    "again_and_again",
+    "see_to",
+    "sit_out",
+    "heed",
+    "make_way",
+    "take_in",
+    "told",
+    "made",
+    "given",
+)
 NAMED_BY_OTHERS = {"connection_made"}
 """A callback of asyncio."""
 
@@ -73,7 +85,16 @@ SUBJECTS = (
 """The words that name a subject in every layer. docs/architecture.md says what each is about."""
 LAYERS = {
     f"{PROGRAM}/domain": {"branch", "days", "hosts", "ids", "lane", "timestamps"},
-    f"{PROGRAM}/stores/postgres": {"pipeline", "migrations", "database", "database_logins", "migrating", "own_database", "schema", "stores"},
+    f"{PROGRAM}/stores/postgres": {
+        "pipeline",
+        "migrations",
+        "database",
+        "database_logins",
+        "migrating",
+        "own_database",
+        "schema",
+        "stores",
+    },
     f"{PROGRAM}/features": set[str](),
     f"{PROGRAM}/api/endpoints": set[str](),
     f"{PROGRAM}/cli/commands": set[str](),
@@ -88,18 +109,31 @@ def files_of(checkout: Path) -> list[Path]:
 
 def repeated_classes(checkout: Path) -> list[str]:
     """Public classes that two files define. A protocol and the store behind it may share their name."""
-    twice = {name: files for name, files in _defined(checkout, ast.ClassDef).items() if len(files) > 1 and not name.startswith("_")}
-    stores = {name for name, files in twice.items() if len(files) == 2 and sum("stores" in file.parts for file in files) == 1}
+    twice = {
+        name: files
+        for name, files in _defined(checkout, ast.ClassDef).items()
+        if len(files) > 1 and not name.startswith("_")
+    }
+    stores = {
+        name
+        for name, files in twice.items()
+        if len(files) == 2 and sum("stores" in file.parts for file in files) == 1
+    }
     return sorted(set(twice) - stores)
 
 
 def avoided_names(checkout: Path) -> list[str]:
     """Classes and functions whose names have a word that says nothing about what they are."""
-    classes = [name for name in _defined(checkout, ast.ClassDef) if AVOIDED_IN_CLASSES.intersection(re.findall("[A-Z][a-z0-9]*", name))]
+    classes = [
+        name
+        for name in _defined(checkout, ast.ClassDef)
+        if AVOIDED_IN_CLASSES.intersection(re.findall("[A-Z][a-z0-9]*", name))
+    ]
     functions = [
         name
         for name in _defined(checkout, ast.FunctionDef, ast.AsyncFunctionDef)
-        if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS) and name not in NAMED_BY_OTHERS
+        if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS)
+        and name not in NAMED_BY_OTHERS
     ]
     return sorted({*classes, *functions})
 
@@ -107,7 +141,11 @@ def avoided_names(checkout: Path) -> list[str]:
 def modules_of(folder: Path) -> dict[str, int]:
     """The modules and packages of a folder, and how many files each has."""
     modules = {file.stem: 1 for file in folder.glob("*.py") if file.stem != "__init__"}
-    packages = {inner.name: len(list(inner.rglob("*.py"))) - 1 for inner in folder.iterdir() if (inner / "__init__.py").exists()}
+    packages = {
+        inner.name: len(list(inner.rglob("*.py"))) - 1
+        for inner in folder.iterdir()
+        if (inner / "__init__.py").exists()
+    }
     return modules | packages
 
 
@@ -124,7 +162,10 @@ def outside_subjects(checkout: Path) -> list[str]:
 def subject_table(checkout: Path) -> dict[str, dict[str, int]]:
     """How many files each subject has in each layer."""
     layers = {layer.removeprefix(f"{PROGRAM}/"): modules_of(checkout / layer) for layer in LAYERS}
-    return {subject: {layer: modules[subject] for layer, modules in layers.items() if subject in modules} for subject in SUBJECTS}
+    return {
+        subject: {layer: modules[subject] for layer, modules in layers.items() if subject in modules}
+        for subject in SUBJECTS
+    }
 
 
 def package_sizes(checkout: Path) -> dict[str, int]:
@@ -156,7 +197,9 @@ def counts(checkout: Path) -> dict[str, object]:
 def main() -> None:
     for revision in sys.argv[1:2]:
         with tempfile.TemporaryDirectory() as folder:
-            archive = subprocess.run(["git", "archive", revision, PROGRAM], cwd=CHECKOUT, capture_output=True, check=True).stdout
+            archive = subprocess.run(
+                ["git", "archive", revision, PROGRAM], cwd=CHECKOUT, capture_output=True, check=True
+            ).stdout
             with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
                 packed.extractall(folder, filter="data")
             print(json.dumps({"at": revision, **counts(Path(folder))}))

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """Fail if what runs inside keeps this process's CPUs busy for longer. Garbage that other tests left is not collected meanwhile."""
+    """Fail if what runs inside keeps this process's CPUs busy for longer.
+
+    Garbage that other tests left is not collected meanwhile.
+    """
     gc.disable()
     began = time.process_time()
     try:

@@ -74,7 +74,9 @@ class OpenApi:
         """The answer; while the machine is too busy for one, asks again."""
         deadline = time.monotonic() + 120
         while True:
-            answer = httpx.get(f"{self.address}api/v1{path}", headers={"Authorization": f"Bearer {self.key}"}, timeout=30)
+            answer = httpx.get(
+                f"{self.address}api/v1{path}", headers={"Authorization": f"Bearer {self.key}"}, timeout=30
+            )
             if answer.status_code not in {429, 503} or time.monotonic() > deadline:
                 return answer.raise_for_status().json()
             time.sleep(1)
@@ -91,10 +93,14 @@ class OpenApi:
 
 
 @contextmanager
-def running_demo(folder: Path, environ: Mapping[str, str], *options: str, command: Sequence[str] = TGA) -> Iterator[RunningDemo]:
+def running_demo(
+    folder: Path, environ: Mapping[str, str], *options: str, command: Sequence[str] = TGA
+) -> Iterator[RunningDemo]:
     """Ended at the end of the block, if it still runs."""
     words = [*command, "demo", "--folder", str(folder), "--no-browser", *options]
-    process = subprocess.Popen(words, env={**environ}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        words, env={**environ}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     demo = RunningDemo(process, time.monotonic())
     reader = threading.Thread(target=demo.follow)
     reader.start()
@@ -110,7 +116,11 @@ def running_demo(folder: Path, environ: Mapping[str, str], *options: str, comman
 
 def without_servers(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a machine on which no server is named."""
-    return {name: value for name, value in environ.items() if not name.startswith(("DATABASE_", "REDIS_", "S3_", "NEO4J_", "FILES_", "TELEGRAM_"))}
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("DATABASE_", "REDIS_", "S3_", "NEO4J_", "FILES_", "TELEGRAM_"))
+    }
 
 
 type Started = dict[str, tuple[int, str | None]]

@@ -44,7 +44,18 @@ class Engine:
 
     def start(self) -> None:
         memory = ["--maxmemory", "512mb", "--maxmemory-policy", "noeviction"]
-        durable = ["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0", "--save", "", "--dir", str(self.folder)]
+        durable = [
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "everysec",
+            "--auto-aof-rewrite-percentage",
+            "0",
+            "--save",
+            "",
+            "--dir",
+            str(self.folder),
+        ]
         command = [BINARIES[self.name], "--port", str(self.port), "--bind", "127.0.0.1", *memory, *durable]
         self.folder.mkdir(exist_ok=True)
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -55,7 +66,10 @@ class Engine:
             time.sleep(0.01)
 
     def answers(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection,
+        ):
             connection.sendall(b"PING\r\n")
             return connection.recv(16).startswith(b"+PONG")
         return False

@@ -29,7 +29,11 @@ def fresh_number() -> int:
 
 
 def make_post(*, channel_id: int = 1, message_id: int = 1, text: str = "Снег в городе", **more: Any) -> Post:
-    values: dict[str, Any] = {"posted_at": datetime(2026, 11, 1, 12, tzinfo=UTC), "content_hash": fingerprint(text), **more}
+    values: dict[str, Any] = {
+        "posted_at": datetime(2026, 11, 1, 12, tzinfo=UTC),
+        "content_hash": fingerprint(text),
+        **more,
+    }
     return Post(channel_id=ChannelId(channel_id), message_id=MessageId(message_id), text=text, **values)
 
 
@@ -43,7 +47,9 @@ async def make_tenant(system: SystemStores) -> TenantId:
 
 async def make_channel(system: SystemStores, **more: Any) -> ChannelId:
     channel_id = ChannelId(more.pop("channel_id", None) or fresh_number())
-    await system.channels.register(Channel(channel_id=channel_id, **{"title": f"Channel {channel_id}", **more}))
+    await system.channels.register(
+        Channel(channel_id=channel_id, **{"title": f"Channel {channel_id}", **more})
+    )
     return channel_id
 
 
@@ -53,11 +59,20 @@ def make_subscription(channel_id: ChannelId, **more: Any) -> Subscription:
 
 
 async def follow_long_ago(
-    system: SystemStores, admin: "asyncpg.Connection[asyncpg.Record]", tenant_id: TenantId, channel_id: ChannelId, **more: Any
+    system: SystemStores,
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    tenant_id: TenantId,
+    channel_id: ChannelId,
+    **more: Any,
 ) -> None:
-    """For tests whose edits and deletions have days of their own: what was noticed before somebody followed, they do not see."""
+    """For tests whose edits and deletions have days of their own: what was noticed before somebody followed,
+    they do not see.
+    """
     await system.channels.subscribe(tenant_id, make_subscription(channel_id, **more))
-    query = "UPDATE subscriptions SET created_at = '2026-01-01T00:00:00Z' WHERE tenant_id = $1 AND channel_id = $2"
+    query = (
+        "UPDATE subscriptions SET created_at = '2026-01-01T00:00:00Z' WHERE tenant_id = $1 "
+        "AND channel_id = $2"
+    )
     await admin.execute(query, tenant_id, channel_id)
 
 
@@ -66,7 +81,10 @@ async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datet
     others = [make_post(channel_id=channel_id, message_id=900_000 + number) for number in range(10)]
     await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
     shown = ObservedPage(tuple(others), asked_at=at, is_newest=False)
-    await system.landing.land(make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=shown), Claim(channel_id, 0))
+    await system.landing.land(
+        make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=shown),
+        Claim(channel_id, 0),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +129,9 @@ async def make_world(system: SystemStores, pool: Pool, *, posts_per_channel: int
     writer = _shared_writer()
     for channel_id in channels:
         newest = datetime.now(UTC) - timedelta(seconds=writer.hand.randrange(3600))
-        posts = posts_of(writer, channel_id, first_id=1, count=posts_per_channel, newest=newest, span=timedelta(days=2))
+        posts = posts_of(
+            writer, channel_id, first_id=1, count=posts_per_channel, newest=newest, span=timedelta(days=2)
+        )
         await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     return World(
         a,

@@ -1,4 +1,6 @@
-"""What tests of the graph share: a graph that goes at the end, posts that forward, link and name, and all that is in a graph."""
+"""What tests of the graph share: a graph that goes at the end, posts that forward, link and name,
+and all that is in a graph.
+"""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +22,9 @@ from testkit.factories import make_page, make_post
 
 
 @asynccontextmanager
-async def opened_graph(environ: Mapping[str, str], *, name: str, is_there: bool = True) -> AsyncIterator[Graph]:
+async def opened_graph(
+    environ: Mapping[str, str], *, name: str, is_there: bool = True
+) -> AsyncIterator[Graph]:
     async with opening.opened_graph(read_group(GraphSettings, environ), name=name) as graph:
         assert graph is not None
         if is_there:
@@ -30,35 +34,62 @@ async def opened_graph(environ: Mapping[str, str], *, name: str, is_there: bool 
             await graph.erase()
 
 
-def make_linked(channel_id: int, message_id: int, *, source: tuple[int, int | None] | None = None, url: str = "", **more: Any) -> Post:
+def make_linked(
+    channel_id: int,
+    message_id: int,
+    *,
+    source: tuple[int, int | None] | None = None,
+    url: str = "",
+    **more: Any,
+) -> Post:
     """A post that forwards, or leads to a page."""
-    origin = Origin(ChannelId(source[0]), None if source[1] is None else MessageId(source[1])) if source else None
+    origin = (
+        Origin(ChannelId(source[0]), None if source[1] is None else MessageId(source[1])) if source else None
+    )
     entities = (TextEntity("text_url", 0, 4, url),) if url else ()
-    return make_post(channel_id=channel_id, message_id=message_id, forwarded_from=origin, entities=entities, **more)
+    return make_post(
+        channel_id=channel_id, message_id=message_id, forwarded_from=origin, entities=entities, **more
+    )
 
 
 async def land(system: SystemStores, *posts: Post, read_at: Any = None) -> list[PostId]:
     """As the program does: landed, and what follows from them saved."""
     for channel_id in dict.fromkeys(post.channel_id for post in posts):
         own = [post for post in posts if post.channel_id == channel_id]
-        await system.landing.land(make_page(*own, **({"read_at": read_at} if read_at else {})), Claim(channel_id, 0))
+        await system.landing.land(
+            make_page(*own, **({"read_at": read_at} if read_at else {})), Claim(channel_id, 0)
+        )
     events = [PostParsed.about(post.id, 1, occurred_at=post.posted_at) for post in posts]
     rules = MediaRules(has_place=False, max_bytes=0, quota_bytes=0)
-    await post_persistence(list(events), posts=system.posts, versions=system.versions, media=system.media, media_rules=rules, albums=system.albums)
+    await post_persistence(
+        list(events),
+        posts=system.posts,
+        versions=system.versions,
+        media=system.media,
+        media_rules=rules,
+        albums=system.albums,
+    )
     return [post.id for post in posts]
 
 
-async def understand(system: SystemStores, post_id: PostId, *names: str, tier: Tier = Tier.LOCAL, tags: Sequence[str] = ()) -> None:
-    data: Mapping[str, Json] = {"tags": list(tags), "entities": [{"text": name, "kind": "person"} for name in names]}
+async def understand(
+    system: SystemStores, post_id: PostId, *names: str, tier: Tier = Tier.LOCAL, tags: Sequence[str] = ()
+) -> None:
+    data: Mapping[str, Json] = {
+        "tags": list(tags),
+        "entities": [{"text": name, "kind": "person"} for name in names],
+    }
     await system.enrichments.save([Enrichment(post_id, 1, Kind.TAGS, tier, data)])
 
 
 EVERYTHING = """
 MATCH (d:Day )-[e]->(t) WHERE d.channel IN $channels
-RETURN d.key AS day, type(e) AS edge, coalesce(e.sight, '') AS sight, coalesce(t.url, t.key, t.name, toString(t.id)) AS to, e.posts AS posts
+RETURN d.key AS day, type(e) AS edge, coalesce(e.sight, '') AS sight,
+    coalesce(t.url, t.key, t.name, toString(t.id)) AS to, e.posts AS posts
 """
 POSTS = """
-MATCH (p:Post )-[r]->(o:Post ) WHERE p.channel IN $channels RETURN p.id AS day, type(r) AS edge, '' AS sight, o.id AS to, [p.at] AS posts
+MATCH (p:Post )-[r]->(o:Post ) WHERE p.channel IN $channels RETURN p.id AS day, type(r) AS edge, '' AS sight,
+    o.id AS to, [p.at] AS posts
 """
 
 

@@ -1,4 +1,6 @@
-"""What every bench needs: a database of its own, CPU of the servers, percentiles, and one JSON line at the end."""
+"""What every bench needs: a database of its own, CPU of the servers, percentiles,
+and one JSON line at the end.
+"""
 
 import argparse
 import json
@@ -23,14 +25,25 @@ from telegram_assistant.stores.postgres.migrating import migrate
 
 def arguments(about: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON line (last) instead of a table")
-    parser.add_argument("--limit", action="append", default=[], metavar="FIGURE=NUMBER", help="another number for one of the bench's limits")
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as one JSON line (last) instead of a table"
+    )
+    parser.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="FIGURE=NUMBER",
+        help="another number for one of the bench's limits",
+    )
     return parser
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A figure that must not be higher, or lower. `a.b` is the figure b inside a; of a list, its length counts."""
+    """A figure that must not be higher, or lower.
+
+    `a.b` is the figure b inside a; of a list, its length counts.
+    """
 
     figure: str
     number: float
@@ -44,7 +57,10 @@ class Limit:
         value = len(value) if isinstance(value, Sized) else value
         if (value >= self.number) if self.is_lower_bound else (value <= self.number):
             return None
-        return f"{self.figure} is {value} and must be at {'least' if self.is_lower_bound else 'most'} {self.number}"
+        return (
+            f"{self.figure} is {value} and must be at {'least' if self.is_lower_bound else 'most'} "
+            f"{self.number}"
+        )
 
 
 def at_most(number: float, *figures: str) -> tuple[Limit, ...]:
@@ -60,25 +76,42 @@ def finish(result: Mapping[str, Any], options: argparse.Namespace, *limits: Limi
     report(result, as_json=options.json)
     others = {figure: float(number) for figure, _, number in (one.partition("=") for one in options.limit)}
     if unknown := others.keys() - {limit.figure for limit in limits}:
-        sys.exit(f"no limit for {', '.join(sorted(unknown))}; there are: {', '.join(limit.figure for limit in limits)}")
-    missed = [why for limit in limits if (why := replace(limit, number=others.get(limit.figure, limit.number)).missed(result))]
+        sys.exit(
+            f"no limit for {', '.join(sorted(unknown))}; there are: "
+            f"{', '.join(limit.figure for limit in limits)}"
+        )
+    missed = [
+        why
+        for limit in limits
+        if (why := replace(limit, number=others.get(limit.figure, limit.number)).missed(result))
+    ]
     for why in missed:
         print(f"LIMIT MISSED: {why}", file=sys.stderr)
     sys.exit(1 if missed else 0)
 
 
 BUCKET = "tests"
-"""Tests and benches leave files; in a bucket of their own they do not keep a development database from sweeping its files."""
-OWN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "S3_BUCKET": BUCKET, "SECRET_KEY": "secret of an installation that is measured"}
+"""Tests and benches leave files; in a bucket of their own they do not
+keep a development database from sweeping its files.
+"""
+OWN = {
+    "DATABASE_SYSTEM_URL": "",
+    "DATABASE_INGEST_URL": "",
+    "S3_BUCKET": BUCKET,
+    "SECRET_KEY": "secret of an installation that is measured",
+}
 """Benches do everything with one login, and so does what they start."""
 
 
 @asynccontextmanager
-async def own_database(name: str, *, keep: bool = False, variables: Mapping[str, str] | None = None) -> AsyncIterator[Settings]:
-    """A fresh migrated database on the server of DATABASE_ADMIN_URL, without a graph; dropped at the end unless it is kept.
+async def own_database(
+    name: str, *, keep: bool = False, variables: Mapping[str, str] | None = None
+) -> AsyncIterator[Settings]:
+    """A fresh migrated database on the server of DATABASE_ADMIN_URL, without a graph; dropped at the end
+    unless it is kept.
 
-    One that is kept has exactly this name; to any other a random suffix is added, so that two runs on one server do not meet.
-    `variables` are further settings.
+    One that is kept has exactly this name; to any other a random suffix is added, so that two runs on one
+    server do not meet. `variables` are further settings.
     """
     name = name if keep else f"{name}_{secrets.token_hex(4)}"
     admin_url = os.environ.get("DATABASE_ADMIN_URL")
@@ -89,7 +122,10 @@ async def own_database(name: str, *, keep: bool = False, variables: Mapping[str,
     if not exists:
         await admin.execute(f"CREATE DATABASE {name}")
     os.environ |= OWN
-    urls = {"DATABASE_URL": _with_login(_in_database(os.environ["DATABASE_URL"], name)), "DATABASE_ADMIN_URL": _in_database(admin_url, name)}
+    urls = {
+        "DATABASE_URL": _with_login(_in_database(os.environ["DATABASE_URL"], name)),
+        "DATABASE_ADMIN_URL": _in_database(admin_url, name),
+    }
     settings = read_settings({**os.environ, "NEO4J_URI": "", **urls, **(variables or {})})
     try:
         await migrate(settings.database, tell=lambda _: None)
@@ -110,8 +146,16 @@ def _in_database(url: str, name: str) -> str:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU that the threads of a process have used so far; from the scheduler, because the clock's ticks are too coarse."""
-    return sum(int(task.read_text(encoding="ascii").split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
+    """CPU that the threads of a process have used so far; from the scheduler,
+    because the clock's ticks are too coarse.
+    """
+    return (
+        sum(
+            int(task.read_text(encoding="ascii").split()[0])
+            for task in Path(f"/proc/{pid}/task").glob("*/schedstat")
+        )
+        / 1e9
+    )
 
 
 async def postmaster_of(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
@@ -173,7 +217,14 @@ class Versions:
 
     @classmethod
     async def read(cls, connection: "asyncpg.Connection[asyncpg.Record]") -> "Versions":
-        names = ("fsync", "synchronous_commit", "shared_buffers", "wal_compression", "random_page_cost", "jit")
+        names = (
+            "fsync",
+            "synchronous_commit",
+            "shared_buffers",
+            "wal_compression",
+            "random_page_cost",
+            "jit",
+        )
         settings = {name: str(await connection.fetchval(f"SHOW {name}")) for name in names}
         return cls(str(await connection.fetchval("SHOW server_version")).split()[0], settings)
 

@@ -63,7 +63,9 @@ class Author:
         """A site of that kind that nobody has been to, and a page of that kind there."""
         number = next(self.numbers)
         url = f"http://{site.replace(' ', '-')}.{number}.example:{self.web_port}/{quote(page.lstrip('/'))}"
-        await self._land(number, f"{number} {contents.ORDINARY_TEXT}", entities=(TextEntity("text_url", 0, 1, url),))
+        await self._land(
+            number, f"{number} {contents.ORDINARY_TEXT}", entities=(TextEntity("text_url", 0, 1, url),)
+        )
 
     async def show(self, picture: bytes) -> None:
         """A photo; the file is there as soon as the pipeline asks for it."""
@@ -94,14 +96,29 @@ class Author:
         await self._ask("POST", "/channels", content=body, headers={"Content-Type": "application/json"})
 
     async def follow_list(self, text: str) -> None:
-        """Each is a program of its own, whose start alone takes a second: one at a time, with pauses, others not at all."""
+        """Each is a program of its own, whose start alone takes a second: one at a time, with pauses,
+        others not at all.
+        """
         if self.importing.locked():
             return
         async with self.importing:
             file = self.folder / "list.opml"
             file.write_text(text, encoding="utf-8")
-            command = (sys.executable, "-m", "telegram_assistant", "channels", "import", str(file), "--tenant", "author", "--wait", "0")
-            process = await asyncio.create_subprocess_exec(*command, env=dict(self.environ), stdout=DEVNULL, stderr=DEVNULL)
+            command = (
+                sys.executable,
+                "-m",
+                "telegram_assistant",
+                "channels",
+                "import",
+                str(file),
+                "--tenant",
+                "author",
+                "--wait",
+                "0",
+            )
+            process = await asyncio.create_subprocess_exec(
+                *command, env=dict(self.environ), stdout=DEVNULL, stderr=DEVNULL
+            )
             try:
                 await process.wait()
             finally:
@@ -138,7 +155,10 @@ async def serve_web() -> AsyncIterator[int]:
             path = head.split(" ")[1].lstrip("/")
             host = next((line[6:] for line in head.splitlines() if line.lower().startswith("host: ")), "")
             if path == "robots.txt":
-                body, kind = files.get(host.partition(".")[0], contents.ORDINARY_ROBOTS.encode()), "text/plain"
+                body, kind = (
+                    files.get(host.partition(".")[0], contents.ORDINARY_ROBOTS.encode()),
+                    "text/plain",
+                )
             else:
                 body, kind = pages.get(path, contents.ORDINARY_PAGE.encode()), "text/html; charset=utf-8"
             packed = {"Content_Encoding": "gzip"} if body.startswith(GZIP) else {}

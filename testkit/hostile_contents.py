@@ -1,6 +1,8 @@
-"""Contents that were made to keep a program busy or to fill its memory: texts, edits, pages, robots.txt, pictures, lists, bodies.
+"""Contents that were made to keep a program busy or to fill its memory: texts, edits, pages, robots.txt,
+pictures, lists, bodies.
 
-Each kind comes with an ordinary content of the same kind, so that two runs differ in nothing but what strangers wrote.
+Each kind comes with an ordinary content of the same kind, so that two runs differ in nothing but what
+strangers wrote.
 """
 
 import gzip
@@ -17,9 +19,14 @@ from PIL import Image
 
 LENGTH = 4096
 """Characters of a post, at most."""
-ORDINARY_TEXT = "Мост через Неву закрыли на 15 дней после удара баржи, сообщил Иван Петров. Автобусы пойдут в объезд, водителей просят не ждать."
+ORDINARY_TEXT = (
+    "Мост через Неву закрыли на 15 дней после удара баржи, сообщил Иван Петров. Автобусы пойдут в объезд, "
+    "водителей просят не ждать."
+)
 ORDINARY_PAGE = (
-    "<html><title>Мост закрыт</title><article>" + "<p>Автобусы пойдут в объезд, водителей просят выбрать другой путь.</p>" * 20 + "</article>"
+    "<html><title>Мост закрыт</title><article>"
+    + "<p>Автобусы пойдут в объезд, водителей просят выбрать другой путь.</p>" * 20
+    + "</article>"
 )
 ORDINARY_ROBOTS = "User-agent: *\nDisallow: /private/\n"
 LETTERS = "абвгдежзийклмнопрстуфхцчшщъыьэюя"
@@ -30,7 +37,9 @@ def _of(pattern: str) -> str:
 
 
 def _words(make: str) -> str:
-    return " ".join(make.format(first=first, second=second) for first in LETTERS for second in LETTERS)[:LENGTH]
+    return " ".join(make.format(first=first, second=second) for first in LETTERS for second in LETTERS)[
+        :LENGTH
+    ]
 
 
 @cache
@@ -108,7 +117,12 @@ def pages() -> dict[str, bytes]:
 def robots() -> dict[str, bytes]:
     """Files robots.txt, packed where they are large."""
     many = "\n".join(["User-agent: *", *(f"Disallow: /{number}/*a*b*c$" for number in range(120_000))])
-    each_for_each = "\n".join([*(f"User-agent: {number}" for number in range(10_000)), *(f"Disallow: /{number}" for number in range(10_000))])
+    each_for_each = "\n".join(
+        [
+            *(f"User-agent: {number}" for number in range(10_000)),
+            *(f"Disallow: /{number}" for number in range(10_000)),
+        ]
+    )
     stars = "\n".join(["User-agent: *", *(f"Disallow: /{'*a' * 200}$" for _ in range(1_000))])
     return {
         "three megabytes of rules": gzip.compress(many.encode(), 1),
@@ -141,7 +155,9 @@ def lists() -> dict[str, str]:
     return {
         "folders in folders": f"<opml><body>{'<outline>' * 100_000}{'</outline>' * 100_000}</body></opml>",
         "entities": '<!DOCTYPE x [<!ENTITY a "aaaa">]><opml/>',
-        "channels without number": "<opml><body>" + '<outline url="https://t.me/a"/>' * 200_000 + "</body></opml>",
+        "channels without number": "<opml><body>"
+        + '<outline url="https://t.me/a"/>' * 200_000
+        + "</body></opml>",
     }
 
 
@@ -155,12 +171,24 @@ def bodies() -> dict[str, bytes]:
         "a long value": {"references": ["@a"], "folder": "x" * 900_000},
         "lists in items": {"references": [[[[]]]] * 100_000},
     }
-    deep = {"deep": b"[" * 500_000, "deep objects": b'{"a":' * 200_000, "a number": b'{"history_days": ' + b"9" * 900_000 + b"}"}
+    deep = {
+        "deep": b"[" * 500_000,
+        "deep objects": b'{"a":' * 200_000,
+        "a number": b'{"history_days": ' + b"9" * 900_000 + b"}",
+    }
     return {name: json.dumps(wish).encode() for name, wish in wishes.items()} | deep
 
 
 def counted() -> int:
-    return len(texts()) + len(edits()) + len(pages()) + len(robots()) + len(pictures()) + len(lists()) + len(bodies())
+    return (
+        len(texts())
+        + len(edits())
+        + len(pages())
+        + len(robots())
+        + len(pictures())
+        + len(lists())
+        + len(bodies())
+    )
 
 
 def ordinary_picture(number: int) -> bytes:
@@ -178,5 +206,9 @@ def _png(width: int, height: int, data: bytes) -> bytes:
 
 
 def _chunks(width: int, height: int, data: bytes) -> Iterator[bytes]:
-    for name, body in ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", data), (b"IEND", b"")):
+    for name, body in (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
+        (b"IDAT", data),
+        (b"IEND", b""),
+    ):
         yield struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

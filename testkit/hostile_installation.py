@@ -1,4 +1,6 @@
-"""The worker and the API in one process, for which 127.0.0.2 is the public web: `python -m testkit.hostile_installation PORT`."""
+"""The worker and the API in one process, for which 127.0.0.2 is the public web:
+`python -m testkit.hostile_installation PORT`.
+"""
 
 import asyncio
 import os
@@ -24,7 +26,9 @@ def main() -> None:
     settings = read_settings(os.environ)
     configure_logging(settings.telemetry)
     guard = Guard(resolve, frozenset({int(sys.argv[1])}), (ip_network(f"{WEB}/32"),))
-    asyncio.run(run_roles(settings, [role for role in ROLES if role.name is not RoleName.INGEST], guard=guard))
+    asyncio.run(
+        run_roles(settings, [role for role in ROLES if role.name is not RoleName.INGEST], guard=guard)
+    )
 
 
 if __name__ == "__main__":

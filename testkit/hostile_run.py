@@ -1,4 +1,6 @@
-"""Runs ordinary and hostile contents against a running installation, and measures how long others wait meanwhile."""
+"""Runs ordinary and hostile contents against a running installation,
+and measures how long others wait meanwhile.
+"""
 
 import asyncio
 import itertools
@@ -33,7 +35,12 @@ READING_EVERY = 10
 SETTLED_SECONDS = 120.0
 FINISHING_SECONDS = 30.0
 STARTING_SECONDS = 60.0
-UNLIMITED = {"API_REQUESTS_PER_MINUTE": "100000", "API_REQUESTS_AT_ONCE": "100000", "CRAWL_SITE_INTERVAL_SECONDS": "0", "LOG_LEVEL": "warning"}
+UNLIMITED = {
+    "API_REQUESTS_PER_MINUTE": "100000",
+    "API_REQUESTS_AT_ONCE": "100000",
+    "CRAWL_SITE_INTERVAL_SECONDS": "0",
+    "LOG_LEVEL": "warning",
+}
 
 ON_THEIR_WAY = "SELECT count(*) FROM outbox"
 
@@ -163,10 +170,14 @@ async def settled(admin: Admin) -> float:
 
 
 @asynccontextmanager
-async def installation(environ: Mapping[str, str], web_port: int, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def installation(
+    environ: Mapping[str, str], web_port: int, log: Path
+) -> AsyncIterator[asyncio.subprocess.Process]:
     command = (sys.executable, "-m", "testkit.hostile_installation", str(web_port))
     with log.open("wb") as lines:
-        process = await asyncio.create_subprocess_exec(*command, env=dict(environ), stdout=lines, stderr=lines)
+        process = await asyncio.create_subprocess_exec(
+            *command, env=dict(environ), stdout=lines, stderr=lines
+        )
     try:
         await _answers(f"http://127.0.0.1:{environ['API_PORT']}/health", process, log)
         yield process
@@ -195,7 +206,10 @@ async def inhabitants(app: App) -> tuple[TenantId, ChannelId, TenantId]:
     channels = [await make_channel(app.system) for _ in tenants]
     for tenant_id, channel_id in zip(tenants, channels, strict=True):
         await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
-    posts = [make_post(channel_id=channels[1], message_id=number, text=f"{contents.ORDINARY_TEXT} {number}") for number in range(1, 51)]
+    posts = [
+        make_post(channel_id=channels[1], message_id=number, text=f"{contents.ORDINARY_TEXT} {number}")
+        for number in range(1, 51)
+    ]
     await app.system.landing.land(make_page(*posts), Claim(channels[1], 0))
     return tenants[0], channels[0], tenants[1]
 
@@ -204,22 +218,30 @@ async def measure(environ: Mapping[str, str], folder: Path, *, seconds: float) -
     settings = read_settings(environ)
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(assemble(settings))
-        admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+        admin = await asyncpg.connect(
+            (settings.database.admin_url or settings.database.url).get_secret_value()
+        )
         stack.push_async_callback(admin.close)
         web_port = await stack.enter_async_context(serve_web())
         author_id, channel_id, other_id = await inhabitants(app)
         keys = [await key_of(app, tenant_id) for tenant_id in (author_id, other_id)]
         api = f"http://127.0.0.1:{environ['API_PORT']}"
         process = await stack.enter_async_context(installation(environ, web_port, folder / "tga.log"))
-        client = await stack.enter_async_context(httpx.AsyncClient(base_url=f"{api}/api/v1", headers=keys[0], timeout=60))
-        author = Author(app=app, channel_id=channel_id, client=client, web_port=web_port, folder=folder, environ=environ)
+        client = await stack.enter_async_context(
+            httpx.AsyncClient(base_url=f"{api}/api/v1", headers=keys[0], timeout=60)
+        )
+        author = Author(
+            app=app, channel_id=channel_id, client=client, web_port=web_port, folder=folder, environ=environ
+        )
 
         def probes() -> list[Probe]:
             return [Probe("health", f"{api}/health", {}), Probe("feed", f"{api}/api/v1/feed", keys[1])]
 
         count = round(seconds * PER_SECOND)
         tell("warming up")
-        await drive(author, mixed(ordinary_steps(author), count // 4), probes())  # what is loaded once is loaded now
+        await drive(
+            author, mixed(ordinary_steps(author), count // 4), probes()
+        )  # what is loaded once is loaded now
         tell("ordinary contents")
         ordinary = await drive(author, mixed(ordinary_steps(author), count), probes())
         waits = [await settled(admin)]
@@ -229,10 +251,19 @@ async def measure(environ: Mapping[str, str], folder: Path, *, seconds: float) -
         waits.append(await settled(admin))
         after = proportional_mb([process.pid])
         return Figures(
-            probe_ratio=round(max(strange.p95_ms / usual.p95_ms for usual, strange in zip(ordinary.probes, hostile.probes, strict=True)), 2),
+            probe_ratio=round(
+                max(
+                    strange.p95_ms / usual.p95_ms
+                    for usual, strange in zip(ordinary.probes, hostile.probes, strict=True)
+                ),
+                2,
+            ),
             answers_503=sum(probe.answers[503] for probe in hostile.probes),
             memory_ratio=round(after / before, 3),
-            p95_ms={usual.name: (usual.p95_ms, strange.p95_ms) for usual, strange in zip(ordinary.probes, hostile.probes, strict=True)},
+            p95_ms={
+                usual.name: (usual.p95_ms, strange.p95_ms)
+                for usual, strange in zip(ordinary.probes, hostile.probes, strict=True)
+            },
             answers={probe.name: dict(probe.answers) for probe in hostile.probes},
             memory_mb=(round(before), round(after)),
             with_children_mb=round(proportional_mb(with_children(process.pid))),

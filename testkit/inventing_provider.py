@@ -1,4 +1,7 @@
-"""What a careless model writes: sentences of the passages it was given, three in ten with something invented. It never says that it does not know."""
+"""What a careless model writes: sentences of the passages it was given, three in ten with something invented.
+
+It never says that it does not know.
+"""
 
 import random
 import re
@@ -18,11 +21,17 @@ _RUSSIAN = re.compile(r"[а-яё]", re.IGNORECASE)
 
 def _number(sentence: str, _is_russian: bool) -> str:
     changed = _NUMBER.sub(lambda found: str(int(found.group()) * 3 + 7), sentence, count=1)
-    return changed if changed != sentence else sentence.rstrip(".") + (", всего 777 человек." if _is_russian else ", 777 people in all.")
+    return (
+        changed
+        if changed != sentence
+        else sentence.rstrip(".") + (", всего 777 человек." if _is_russian else ", 777 people in all.")
+    )
 
 
 def _name(sentence: str, is_russian: bool) -> str:
-    return sentence.rstrip(".") + (", а также Арсений Глухов." if is_russian else ", and so does Arseny Glukhov.")
+    return sentence.rstrip(".") + (
+        ", а также Арсений Глухов." if is_russian else ", and so does Arseny Glukhov."
+    )
 
 
 def _date(sentence: str, is_russian: bool) -> str:
@@ -30,16 +39,24 @@ def _date(sentence: str, is_russian: bool) -> str:
 
 
 def _quote(sentence: str, is_russian: bool) -> str:
-    more = " «Такого бардака я не видел за всю свою жизнь»." if is_russian else ' "I have never seen such a mess in my whole life".'
+    more = (
+        " «Такого бардака я не видел за всю свою жизнь»."
+        if is_russian
+        else ' "I have never seen such a mess in my whole life".'
+    )
     return sentence.rstrip(".") + ":" + more
 
 
 def _speaker(sentence: str, is_russian: bool) -> str:
-    return sentence.rstrip(".") + (", сообщили в министерстве обороны." if is_russian else ", the defence ministry said.")
+    return sentence.rstrip(".") + (
+        ", сообщили в министерстве обороны." if is_russian else ", the defence ministry said."
+    )
 
 
 def _link(sentence: str, is_russian: bool) -> str:
-    return sentence.rstrip(".") + (", подробности на t.me/invented." if is_russian else ", more at t.me/invented.")
+    return sentence.rstrip(".") + (
+        ", подробности на t.me/invented." if is_russian else ", more at t.me/invented."
+    )
 
 
 INVENTIONS: tuple[Callable[[str, bool], str], ...] = (_number, _name, _date, _quote, _speaker, _link)
@@ -47,7 +64,10 @@ INVENTIONS: tuple[Callable[[str, bool], str], ...] = (_number, _name, _date, _qu
 
 @dataclass
 class InventingModel:
-    """Give its method `answer` to a FakeServer. `planted` are the sentences with inventions, as it wrote them."""
+    """Give its method `answer` to a FakeServer.
+
+    `planted` are the sentences with inventions, as it wrote them.
+    """
 
     seed: int = 1
     planted: set[str] = field(default_factory=set)

@@ -1,4 +1,6 @@
-"""A sentence model that comes as a package, so that nothing has to be fetched; loaded by the same code as any other."""
+"""A sentence model that comes as a package, so that nothing has to be fetched;
+loaded by the same code as any other.
+"""
 
 import shutil
 from pathlib import Path

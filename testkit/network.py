@@ -13,12 +13,17 @@ DOCUMENTATION = ("192.0.2.1", 9)
 
 
 def leave_network() -> None:
-    """Moves this process, and what it will start, into a network namespace that has a loopback interface only."""
+    """Moves this process, and what it will start, into a network namespace that has a loopback interface
+    only.
+    """
     user_id, group_id = os.geteuid(), os.getegid()
     try:
         os.unshare(os.CLONE_NEWNET if user_id == 0 else os.CLONE_NEWUSER | os.CLONE_NEWNET)
     except OSError as error:
-        sys.exit(f"this machine allows no network namespaces ({error.strerror}), so connections to the outside cannot be counted")
+        sys.exit(
+            f"this machine allows no network namespaces ({error.strerror}), "
+            "so connections to the outside cannot be counted"
+        )
     if user_id != 0:
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
         Path("/proc/self/uid_map").write_text(f"{user_id} {user_id} 1", encoding="ascii")
@@ -32,10 +37,18 @@ def leave_network() -> None:
 
 
 def refused_connections() -> int:
-    """Attempts to connect or send to anything but loopback, by all processes in this namespace, name look-ups included."""
-    lines = [line.split() for line in Path("/proc/self/net/snmp").read_text(encoding="ascii").splitlines() if line.startswith("Ip:")]
+    """Attempts to connect or send to anything but loopback, by all processes in this namespace,
+    name look-ups included.
+    """
+    lines = [
+        line.split()
+        for line in Path("/proc/self/net/snmp").read_text(encoding="ascii").splitlines()
+        if line.startswith("Ip:")
+    ]
     found = int(dict(zip(*lines, strict=True))["OutNoRoutes"])
     six = Path("/proc/self/net/snmp6")
     if six.exists():
-        found += int(dict(line.split() for line in six.read_text(encoding="ascii").splitlines())["Ip6OutNoRoutes"])
+        found += int(
+            dict(line.split() for line in six.read_text(encoding="ascii").splitlines())["Ip6OutNoRoutes"]
+        )
     return found

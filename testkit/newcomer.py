@@ -1,8 +1,9 @@
 """A newcomer who follows README.md word for word, on a clean clone: `python -m testkit.newcomer`.
 
-Every command under "Start without containers" is typed into one shell, in its order. A program that keeps running is looked at in a real
-browser and ended with Ctrl-C: the demo must show posts, the program its first page. Servers are the clone's own; if TGA_SERVERS_DIR is set,
-the ones that run there. With --offline, what an installation downloads comes from this checkout and from caches.
+Every command under "Start without containers" is typed into one shell, in its order. A program that keeps
+running is looked at in a real browser and ended with Ctrl-C: the demo must show posts, the program its first
+page. Servers are the clone's own; if TGA_SERVERS_DIR is set, the ones that run there. With --offline, what an
+installation downloads comes from this checkout and from caches.
 """
 
 import argparse
@@ -46,7 +47,14 @@ class Terminal:
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self._shell = subprocess.Popen(
-            ["bash"], cwd=folder, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+            ["bash"],
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            bufsize=1,
         )
         self._printed: list[str] = []
 
@@ -74,7 +82,11 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Ctrl-C: for the program that runs in the shell."""
-        children = Path(f"/proc/{self._shell.pid}/task/{self._shell.pid}/children").read_text(encoding="ascii").split()
+        children = (
+            Path(f"/proc/{self._shell.pid}/task/{self._shell.pid}/children")
+            .read_text(encoding="ascii")
+            .split()
+        )
         for child in children:
             os.kill(int(child), signal.SIGINT)
 
@@ -112,7 +124,10 @@ def until_it_answers() -> None:
 
 
 def follow(terminal: Terminal, line: str) -> str:
-    """Types a line and waits for its end. Of a program that keeps running, looks at its page first. Returns what was seen."""
+    """Types a line and waits for its end.
+
+    Of a program that keeps running, looks at its page first. Returns what was seen.
+    """
     terminal.type(line)
     command, seen = line.partition("  #")[0].strip(), ""
     if command.endswith("tga demo"):
@@ -143,7 +158,9 @@ def clone(*, offline: bool) -> Iterator[tuple[Path, dict[str, str]]]:
         Path(place).chmod(0o755)  # PostgreSQL runs as a user of its own
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(folder)], check=True)
         ours = ("DATABASE_", "REDIS_", "S3_", "NEO4J_", "PYTHON", "VIRTUAL_ENV")
-        environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {"XDG_DATA_HOME": place}
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {
+            "XDG_DATA_HOME": place
+        }
         if offline:
             environ["UV_OFFLINE"] = "1"
             subprocess.run([sys.executable, "-m", "venv", str(folder / ".venv")], check=True)
@@ -158,7 +175,13 @@ def clone(*, offline: bool) -> Iterator[tuple[Path, dict[str, str]]]:
             yield folder, environ
         finally:
             if "TGA_SERVERS_DIR" not in environ:
-                subprocess.run(["scripts/servers", "down"], cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=False)
+                subprocess.run(
+                    ["scripts/servers", "down"],
+                    cwd=folder,
+                    env=environ,
+                    stdout=subprocess.DEVNULL,
+                    check=False,
+                )
 
 
 def main() -> None:

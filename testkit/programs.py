@@ -25,7 +25,9 @@ WORKER = ("telegram_assistant", "run", "--roles", "worker")
 @contextmanager
 def program(*command: str, environ: dict[str, str], log: Path) -> Iterator[subprocess.Popen[str]]:
     with log.open("a", encoding="utf-8") as lines:
-        running = subprocess.Popen([sys.executable, "-m", *command], env=environ, stdout=lines, stderr=lines, text=True)
+        running = subprocess.Popen(
+            [sys.executable, "-m", *command], env=environ, stdout=lines, stderr=lines, text=True
+        )
     try:
         yield running
     finally:
@@ -43,7 +45,9 @@ def simulator(*world: str) -> Iterator[ControlClient]:
 
 def tga(*arguments: str, environ: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "telegram_assistant", *arguments]
-    return subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 def kill(running: subprocess.Popen[str]) -> None:
@@ -63,7 +67,9 @@ async def add_account(name: str, session: str, *, key: str, app: App) -> Account
     assert app.ingest is not None
     system = app.system
     tenant_id = (await system.tenants.ensure(name)).tenant_id
-    account_id = await accounts.add_account(session, tenant_id, accounts=app.ingest.accounts, vault=vault_of(key))
+    account_id = await accounts.add_account(
+        session, tenant_id, accounts=app.ingest.accounts, vault=vault_of(key)
+    )
     wanted = Subscription(channel_id=NOT_KNOWN_YET, history_days=EVERYTHING_DAYS)
     await app.tenant(tenant_id).requests.add([NewRequest(RequestKind.DIALOGS, "", wanted, account_id)])
     return account_id

@@ -1,4 +1,6 @@
-"""Stand-ins for GigaChat and OpenAI at the wire: an HTTP server that speaks both protocols, so that the real SDKs run unmodified."""
+"""Stand-ins for GigaChat and OpenAI at the wire: an HTTP server that speaks both protocols,
+so that the real SDKs run unmodified.
+"""
 
 import asyncio
 import base64
@@ -92,7 +94,9 @@ class FakeServer:
             return JSONResponse({"code": 4, "message": "Can't decode 'Authorization' header"}, 401)
         self.scopes.append(form.removeprefix("scope="))
         self.tokens.append(f"token-{uuid4()}")
-        return JSONResponse({"access_token": self.tokens[-1], "expires_at": int(1000 * (time.time() + self.token_seconds))})
+        return JSONResponse(
+            {"access_token": self.tokens[-1], "expires_at": int(1000 * (time.time() + self.token_seconds))}
+        )
 
     async def chat(self, request: Request) -> Response:
         body = await request.json()
@@ -110,26 +114,43 @@ class FakeServer:
         finally:
             self.at_once -= 1
         if self.status != 200:
-            return JSONResponse({"status": self.status, "message": asked.user, "error": {"message": asked.user}}, self.status, self.headers)
+            return JSONResponse(
+                {"status": self.status, "message": asked.user, "error": {"message": asked.user}},
+                self.status,
+                self.headers,
+            )
         if body.get("stream"):
             return StreamingResponse(self._pieces(body, self.says(asked)), media_type="text/event-stream")
         return JSONResponse(self._completion(body, self.says(asked)))
 
     async def _pieces(self, body: dict[str, Any], text: str) -> AsyncIterator[str]:
-        """As OpenAI and GigaChat stream: a piece per event, how it ended, what it used, and the end. Pauses at `piece_gate`, if there is one."""
+        """As OpenAI and GigaChat stream: a piece per event, how it ended, what it used, and the end.
+
+        Pauses at `piece_gate`, if there is one.
+        """
         sent, received = self.usage
         common = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
         size = max(1, len(text) // self.pieces) if self.pieces else max(1, len(text))
         for start in range(0, len(text), size):
             delta = {"role": "assistant", "content": text[start : start + size]}
-            yield f"data: {json.dumps({**common, 'choices': [{'index': 0, 'delta': delta, 'finish_reason': None}]})}\n\n"
+            choices = [{"index": 0, "delta": delta, "finish_reason": None}]
+            yield f"data: {json.dumps({**common, 'choices': choices})}\n\n"
             if self.breaks_off:
                 raise ConnectionResetError
             await asyncio.sleep(0)
             if self.piece_gate is not None:
                 await self.piece_gate.wait()
-        usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received, "precached_prompt_tokens": 0}
-        last = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": self.finish_reason}
+        usage = {
+            "prompt_tokens": sent,
+            "completion_tokens": received,
+            "total_tokens": sent + received,
+            "precached_prompt_tokens": 0,
+        }
+        last = {
+            "index": 0,
+            "delta": {"role": "assistant", "content": ""},
+            "finish_reason": self.finish_reason,
+        }
         if "messages" in body and body.get("stream_options"):
             yield f"data: {json.dumps({**common, 'choices': [last]})}\n\n"
             yield f"data: {json.dumps({**common, 'choices': [], 'usage': usage})}\n\n"
@@ -147,10 +168,22 @@ class FakeServer:
         texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
         self.names.append(body["model"])
         rows = [
-            {"object": "embedding", "index": number, "embedding": [float(len(text)), 1.0, 0.5], "usage": {"prompt_tokens": 3}}
+            {
+                "object": "embedding",
+                "index": number,
+                "embedding": [float(len(text)), 1.0, 0.5],
+                "usage": {"prompt_tokens": 3},
+            }
             for number, text in enumerate(texts)
         ]
-        return JSONResponse({"object": "list", "model": body["model"], "data": rows[::-1], "usage": {"prompt_tokens": 3, "total_tokens": 3}})
+        return JSONResponse(
+            {
+                "object": "list",
+                "model": body["model"],
+                "data": rows[::-1],
+                "usage": {"prompt_tokens": 3, "total_tokens": 3},
+            }
+        )
 
     async def upload(self, request: Request) -> Response:
         if (refused := self._refused(request)) is not None:
@@ -160,7 +193,16 @@ class FakeServer:
         self.files[file_id] = data
         self.names.append(name)
         self.heard["upload"] += 1
-        return JSONResponse({"id": file_id, "object": "file", "bytes": len(data), "created_at": 1, "filename": name, "purpose": "general"})
+        return JSONResponse(
+            {
+                "id": file_id,
+                "object": "file",
+                "bytes": len(data),
+                "created_at": 1,
+                "filename": name,
+                "purpose": "general",
+            }
+        )
 
     async def delete(self, request: Request) -> Response:
         self.heard["delete"] += 1
@@ -169,16 +211,35 @@ class FakeServer:
         return JSONResponse({"id": file_id, "deleted": True})
 
     def _refused(self, request: Request) -> Response | None:
-        if request.url.path.startswith("/api/") and request.headers.get("authorization") != f"Bearer {(self.tokens or ['none'])[-1]}":
+        if (
+            request.url.path.startswith("/api/")
+            and request.headers.get("authorization") != f"Bearer {(self.tokens or ['none'])[-1]}"
+        ):
             self.heard["refused"] += 1
             return JSONResponse({"status": 401, "message": "Token has expired"}, 401)
         return None
 
     def _completion(self, body: dict[str, Any], text: str) -> dict[str, Any]:
         sent, received = self.usage
-        usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received, "precached_prompt_tokens": 0}
-        choice = {"index": 0, "finish_reason": self.finish_reason, "message": {"role": "assistant", "content": text}}
-        return {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice], "usage": usage}
+        usage = {
+            "prompt_tokens": sent,
+            "completion_tokens": received,
+            "total_tokens": sent + received,
+            "precached_prompt_tokens": 0,
+        }
+        choice = {
+            "index": 0,
+            "finish_reason": self.finish_reason,
+            "message": {"role": "assistant", "content": text},
+        }
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
 
 
 def _file_in(body: bytes) -> tuple[str, bytes]:
@@ -208,7 +269,15 @@ async def fake_server(*, certificate: Path | None = None) -> AsyncIterator[FakeS
     ]
     options: dict[str, Any] = {} if certificate is None else {"ssl_certfile": str(certificate)}
     server = _Server(
-        uvicorn.Config(Starlette(routes=routes), port=0, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1, **options)
+        uvicorn.Config(
+            Starlette(routes=routes),
+            port=0,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+            **options,
+        )
     )
     serving = asyncio.create_task(server.serve())
     while not server.started:

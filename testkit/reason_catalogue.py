@@ -38,9 +38,14 @@ def declared_reasons() -> list[DeclaredReason]:
 def _reasons_in(file: Path) -> Iterator[DeclaredReason]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Reason":
-            written = [one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None for one in node.args]
+            written = [
+                one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None
+                for one in node.args
+            ]
             plural = written[2] if len(written) > len(("code", "text")) else ""
-            yield DeclaredReason(file, node.lineno, written[0], written[1], plural, frozenset(one.arg for one in node.keywords))
+            yield DeclaredReason(
+                file, node.lineno, written[0], written[1], plural, frozenset(one.arg for one in node.keywords)
+            )
 
 
 def placeholders(template: str) -> set[str]:
@@ -57,7 +62,11 @@ def updated_catalogue() -> str:
     for one in sorted(declared_reasons(), key=lambda one: (one.file, one.code or "")):
         assert one.code and one.text is not None  # noqa: PT018 -- one promise of the tests
         place = str(one.file.relative_to(SOURCE))
-        found.add((one.text, one.plural) if one.plural else one.text, locations=[(place, 0)], auto_comments=[one.code])
+        found.add(
+            (one.text, one.plural) if one.plural else one.text,
+            locations=[(place, 0)],
+            auto_comments=[one.code],
+        )
     catalogue.update(found, no_fuzzy_matching=True, update_creation_date=False)
     body = BytesIO()
     write_po(body, catalogue, omit_header=True, ignore_obsolete=True, include_lineno=False, width=0)

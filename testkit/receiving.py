@@ -57,14 +57,18 @@ class Webhook:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+        headers = {
+            name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)
+        }
         request = Request(headers, await reader.readexactly(int(headers["content-length"])))
         if self.status == 200:
             self.taken.append(request)
         await asyncio.sleep(self.answers_after_seconds)
         answer = self.answer(request)
         more = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
-        writer.write(f"HTTP/1.1 {self.status} X\r\nContent-Length: {len(answer)}\r\n{more}\r\n".encode() + answer)
+        writer.write(
+            f"HTTP/1.1 {self.status} X\r\nContent-Length: {len(answer)}\r\n{more}\r\n".encode() + answer
+        )
         await writer.drain()
         writer.close()
 
@@ -137,7 +141,13 @@ class MailServer:
                 self.logins.append(base64.b64decode(line.split()[2]).decode().strip("\0"))
             elif verb == "MAIL":
                 self.senders.append(line)
-            writer.write(b"250-here\r\n250 AUTH PLAIN\r\n" if verb == "EHLO" else b"235 ok\r\n" if verb == "AUTH" else b"250 ok\r\n")
+            writer.write(
+                b"250-here\r\n250 AUTH PLAIN\r\n"
+                if verb == "EHLO"
+                else b"235 ok\r\n"
+                if verb == "AUTH"
+                else b"250 ok\r\n"
+            )
             await writer.drain()
             if verb == "QUIT":
                 break
@@ -161,9 +171,18 @@ class ConfirmedReceiver:
 
 
 async def make_receiver(
-    kind: ReceiverKind, name: str, address: str, *, stores: TenantStores, sealer: Sealer, guard: Guard = OPEN_GUARD, language: str = "en"
+    kind: ReceiverKind,
+    name: str,
+    address: str,
+    *,
+    stores: TenantStores,
+    sealer: Sealer,
+    guard: Guard = OPEN_GUARD,
+    language: str = "en",
 ) -> ConfirmedReceiver:
-    created = await create_receiver(kind, name, address, stores=stores, sealer=sealer, guard=guard, language=language, created_by="anna")
+    created = await create_receiver(
+        kind, name, address, stores=stores, sealer=sealer, guard=guard, language=language, created_by="anna"
+    )
     receiver = created.receiver
     code = code_of(receiver.receiver_id, receiver.code_number, sealer=sealer)
     await confirm_receiver(receiver.receiver_id, code, stores=stores, sealer=sealer)

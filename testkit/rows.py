@@ -1,4 +1,6 @@
-"""Realistic channels and posts, the same for the same seed: Russian and English, heavy-tailed, with albums, links and forwards."""
+"""Realistic channels and posts, the same for the same seed: Russian and English, heavy-tailed, with albums,
+links and forwards.
+"""
 
 import random
 from bisect import bisect
@@ -28,33 +30,37 @@ def words(text: str) -> tuple[str, ...]:
 
 
 RUSSIAN = words("""
-город власть рынок дорога завод школа больница мост река погода снег дождь суд закон налог бюджет рубль доллар нефть газ цена рост падение
-банк кредит вклад акция биржа компания сделка договор министр депутат губернатор мэр президент совет комиссия проект план отчёт стройка
-квартал район улица метро поезд самолёт рейс вокзал аэропорт порт корабль граница таможня товар поставка склад магазин покупатель учёный
-открытие опыт космос ракета спутник орбита двигатель энергия станция сеть связь оператор телефон приложение сервис алгоритм данные команда
-матч гол счёт тренер игрок лига кубок чемпионат стадион зритель театр премьера фильм режиссёр актёр книга автор выставка музей картина врач
-пациент лечение вакцина исследование результат причина следствие полиция пожар авария спасатель помощь волонтёр фонд средства программа
-студент экзамен университет конкурс победа участник фестиваль праздник парк сад урожай поле ферма цех смена рабочий зарплата отпуск
+город власть рынок дорога завод школа больница мост река погода снег дождь суд закон налог бюджет рубль доллар
+нефть газ цена рост падение банк кредит вклад акция биржа компания сделка договор министр депутат губернатор
+мэр президент совет комиссия проект план отчёт стройка квартал район улица метро поезд самолёт рейс вокзал
+аэропорт порт корабль граница таможня товар поставка склад магазин покупатель учёный открытие опыт космос
+ракета спутник орбита двигатель энергия станция сеть связь оператор телефон приложение сервис алгоритм данные
+команда матч гол счёт тренер игрок лига кубок чемпионат стадион зритель театр премьера фильм режиссёр актёр
+книга автор выставка музей картина врач пациент лечение вакцина исследование результат причина следствие
+полиция пожар авария спасатель помощь волонтёр фонд средства программа студент экзамен университет конкурс
+победа участник фестиваль праздник парк сад урожай поле ферма цех смена рабочий зарплата отпуск
 """)
 RUSSIAN_VERBS = words("""
-сообщил заявил отметил подчеркнул объявил открыл закрыл построил отремонтировал увеличил сократил принял отклонил обсудил подписал запустил
-остановил проверил обнаружил опубликовал представил выиграл проиграл изменил поддержал раскритиковал предложил
+сообщил заявил отметил подчеркнул объявил открыл закрыл построил отремонтировал увеличил сократил принял
+отклонил обсудил подписал запустил остановил проверил обнаружил опубликовал представил выиграл проиграл
+изменил поддержал раскритиковал предложил
 """)
 RUSSIAN_LINKS = words("""
 в на по из для без через после перед около между вместо из-за благодаря согласно
 """)
 
 ENGLISH = words("""
-city market road factory school hospital bridge river weather court law tax budget dollar oil gas price growth decline bank loan share
-exchange company deal contract minister mayor council project plan report district street metro train flight airport port ship border goods
-supply warehouse shop buyer scientist discovery space rocket satellite orbit engine energy station network operator phone app service
-algorithm data team match goal coach player league cup championship stadium theatre premiere film director actor book author exhibition
-museum doctor patient treatment vaccine study result police fire accident rescue volunteer fund programme student exam university contest
-festival park harvest farm
+city market road factory school hospital bridge river weather court law tax budget dollar oil gas price growth
+decline bank loan share exchange company deal contract minister mayor council project plan report district
+street metro train flight airport port ship border goods supply warehouse shop buyer scientist discovery space
+rocket satellite orbit engine energy station network operator phone app service algorithm data team match goal
+coach player league cup championship stadium theatre premiere film director actor book author exhibition
+museum doctor patient treatment vaccine study result police fire accident rescue volunteer fund programme
+student exam university contest festival park harvest farm
 """)
 ENGLISH_VERBS = words("""
-reported announced noted stressed opened closed built repaired raised cut adopted rejected discussed signed launched halted checked found
-published presented won lost changed supported criticised proposed
+reported announced noted stressed opened closed built repaired raised cut adopted rejected discussed signed
+launched halted checked found published presented won lost changed supported criticised proposed
 """)
 ENGLISH_LINKS = words("""
 in on by from for without through after before near between despite according to because of
@@ -77,7 +83,9 @@ def make_writer(seed: int) -> Writer:
     return Writer(hand, russian, english)
 
 
-def _phrase(hand: random.Random, nouns: tuple[str, ...], verbs: tuple[str, ...], links: tuple[str, ...]) -> str:
+def _phrase(
+    hand: random.Random, nouns: tuple[str, ...], verbs: tuple[str, ...], links: tuple[str, ...]
+) -> str:
     words = [_zipf(hand, nouns), hand.choice(verbs), _zipf(hand, nouns)]
     for _ in range(hand.randint(2, 6)):
         words += [hand.choice(links), _zipf(hand, nouns)]
@@ -88,10 +96,16 @@ def _phrase(hand: random.Random, nouns: tuple[str, ...], verbs: tuple[str, ...],
 
 def _zipf(hand: random.Random, choices: tuple[str, ...]) -> str:
     """Few words are said often, most seldom."""
-    return choices[min(int(hand.paretovariate(0.7)) - 1, len(choices) - 1) if hand.random() < 0.6 else hand.randrange(len(choices))]
+    return choices[
+        min(int(hand.paretovariate(0.7)) - 1, len(choices) - 1)
+        if hand.random() < 0.6
+        else hand.randrange(len(choices))
+    ]
 
 
-def posts_of(writer: Writer, channel_id: int, *, first_id: int, count: int, newest: datetime, span: timedelta) -> Iterator[Post]:
+def posts_of(
+    writer: Writer, channel_id: int, *, first_id: int, count: int, newest: datetime, span: timedelta
+) -> Iterator[Post]:
     """`count` posts with ascending ids and dates that end at `newest`; here and there an album of several."""
     hand = writer.hand
     is_russian = hand.random() < RUSSIAN_SHARE
@@ -103,12 +117,25 @@ def posts_of(writer: Writer, channel_id: int, *, first_id: int, count: int, newe
         if album_left == 0 and hand.random() < ALBUM_SHARE:
             album_left, album_id = hand.randint(2, 10), hand.getrandbits(62)
         in_album = album_left > 0
-        yield make_post(writer, channel_id, first_id + number, moment, is_russian=is_russian, grouped_id=album_id if in_album else None)
+        yield make_post(
+            writer,
+            channel_id,
+            first_id + number,
+            moment,
+            is_russian=is_russian,
+            grouped_id=album_id if in_album else None,
+        )
         album_left -= in_album
 
 
 def make_post(
-    writer: Writer, channel_id: int, message_id: int, posted_at: datetime, *, is_russian: bool = True, grouped_id: int | None = None
+    writer: Writer,
+    channel_id: int,
+    message_id: int,
+    posted_at: datetime,
+    *,
+    is_russian: bool = True,
+    grouped_id: int | None = None,
 ) -> Post:
     hand = writer.hand
     phrases = writer.russian if is_russian else writer.english
@@ -120,7 +147,11 @@ def make_post(
         text = f"{text} {url}"
     has_photo = grouped_id is not None or hand.random() < PHOTO_SHARE
     media_ids = (hand.getrandbits(60),) if has_photo else ()
-    forwarded = Origin(ChannelId(hand.randrange(1, 1_000_000)), MessageId(hand.randrange(1, 5000))) if hand.random() < FORWARD_SHARE else None
+    forwarded = (
+        Origin(ChannelId(hand.randrange(1, 1_000_000)), MessageId(hand.randrange(1, 5000)))
+        if hand.random() < FORWARD_SHARE
+        else None
+    )
     return Post(
         channel_id=ChannelId(channel_id),
         message_id=MessageId(message_id),
@@ -134,12 +165,17 @@ def make_post(
         forwarded_from=forwarded,
         grouped_id=grouped_id,
         lang="ru" if is_russian else "en",
-        facts={"counts": {"views": hand.randrange(100_000)}, **({"media": {"kind": "photo", "id": media_ids[0]}} if media_ids else {})},
+        facts={
+            "counts": {"views": hand.randrange(100_000)},
+            **({"media": {"kind": "photo", "id": media_ids[0]}} if media_ids else {}),
+        },
     )
 
 
 def heavy_tailed_counts(seed: int, *, channels: int, posts: int) -> list[int]:
-    """How many posts each channel has: log-normal with a spread of 1.6, adding up to `posts`, at least one each."""
+    """How many posts each channel has: log-normal with a spread of 1.6, adding up to `posts`,
+    at least one each.
+    """
     if posts < channels:
         raise ValueError(f"{posts} posts are too few for {channels} channels")
     hand = random.Random(seed)
@@ -158,4 +194,11 @@ def heavy_tailed_counts(seed: int, *, channels: int, posts: int) -> list[int]:
 
 def page_of(posts: tuple[Post, ...], **more: Any) -> PostPage:
     """A page of the newest posts, just read, and what it proves."""
-    return PostPage(**{"posts": posts, "proven": proven_by([post.message_id for post in posts]), "read_at": datetime.now(UTC), **more})
+    return PostPage(
+        **{
+            "posts": posts,
+            "proven": proven_by([post.message_id for post in posts]),
+            "read_at": datetime.now(UTC),
+            **more,
+        }
+    )

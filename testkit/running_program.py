@@ -42,7 +42,13 @@ async def program(database: dict[str, str], *arguments: str, **changed: str) -> 
     ports = {f"{role.name.upper()}_PORT": str(free_port()) for role in ROLES}
     environ = {**database, "HTTP_HOST": "127.0.0.1", **ports, **changed}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "telegram_assistant", "run", *arguments, env=environ, stderr=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "telegram_assistant",
+        "run",
+        *arguments,
+        env=environ,
+        stderr=asyncio.subprocess.PIPE,
     )
     try:
         yield Program(process, environ)

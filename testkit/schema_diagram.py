@@ -1,6 +1,8 @@
-"""Draws the tables of PostgreSQL as Mermaid diagrams: `python -m testkit.schema_diagram` writes docs/schema.md.
+"""Draws the tables of PostgreSQL as Mermaid diagrams: `python -m testkit.schema_diagram` writes
+docs/schema.md.
 
-It reads the catalogue of the migrated database at DATABASE_ADMIN_URL, so the diagrams show what the migrations made.
+It reads the catalogue of the migrated database at DATABASE_ADMIN_URL, so the diagrams show what the
+migrations made.
 """
 
 import asyncio
@@ -77,9 +79,27 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "post_search",
         "search_vocabulary",
     ),
-    "Stories": ("stories", "story_posts", "story_links", "written_summaries", "post_terms", "term_postings", "term_counts", "trend_days"),
+    "Stories": (
+        "stories",
+        "story_posts",
+        "story_links",
+        "written_summaries",
+        "post_terms",
+        "term_postings",
+        "term_counts",
+        "trend_days",
+    ),
     "Files": ("post_media", "media_jobs", "media_objects", "media_sources", "media_results"),
-    "Understanding": ("post_enrichment", "pages", "near_texts", "vocabulary", "tag_proposals", "tenant_tags", "provider_wanted", "ai_results"),
+    "Understanding": (
+        "post_enrichment",
+        "pages",
+        "near_texts",
+        "vocabulary",
+        "tag_proposals",
+        "tenant_tags",
+        "provider_wanted",
+        "ai_results",
+    ),
     "Spending": ("ai_consents", "budgets", "budget_reservations", "usage"),
     "Watches": (
         "watches",
@@ -109,13 +129,17 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
 HEAD = """\
 # Schema
 
-Every table of PostgreSQL, by subject. `python -m testkit.schema_diagram` writes this page from the catalogue of a migrated database, and
+Every table of PostgreSQL, by subject. `python -m testkit.schema_diagram` writes this page \
+from the catalogue of a migrated database, and
 `tests/stores/postgres/test_schema_diagram.py` fails when it is out of date. Do not edit it by hand.
 
-A table's class says what a tenant sees: *tenant* its own rows, *person* those of one of its people, *subscribed* the rows of channels it
+A table's class says what a tenant sees: *tenant* its own rows, *person* those of one of its people, \
+*subscribed* the rows of channels it
 follows, *system* nothing
-([isolation](tenants.md#isolation)). A solid line is a foreign key. A dotted line is a reference without one: the tables of posts are partitioned by
-channel, and no foreign key crosses partitions, so that they can move to other servers. Partitions are left out.
+([isolation](tenants.md#isolation)). A solid line is a foreign key. \
+A dotted line is a reference without one: the tables of posts are partitioned by
+channel, and no foreign key crosses partitions, so that they can move to other servers. \
+Partitions are left out.
 """
 
 TABLES = """
@@ -126,9 +150,11 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NO
 """
 
 COLUMNS = """
-SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type, NOT a.attnotnull AS is_nullable,
+SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type,
+    NOT a.attnotnull AS is_nullable,
        coalesce(a.attnum = ANY (pk.conkey), false) AS is_key,
-       EXISTS (SELECT 1 FROM pg_constraint f WHERE f.contype = 'f' AND f.conrelid = c.oid AND a.attnum = ANY (f.conkey)) AS is_foreign
+       EXISTS (SELECT 1 FROM pg_constraint f WHERE f.contype = 'f' AND f.conrelid = c.oid
+           AND a.attnum = ANY (f.conkey)) AS is_foreign
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_constraint pk ON pk.conrelid = c.oid AND pk.contype = 'p'
@@ -139,7 +165,8 @@ ORDER BY c.relname, a.attnum
 FOREIGN_KEYS = """
 SELECT f.conrelid::regclass::text AS "table", f.confrelid::regclass::text AS target,
        (SELECT string_agg(a.attname, ', ' ORDER BY k.place)
-        FROM unnest(f.conkey) WITH ORDINALITY k(number, place) JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.number) AS columns
+        FROM unnest(f.conkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.number) AS columns
 FROM pg_constraint f
 WHERE f.contype = 'f' AND f.connamespace = 'public'::regnamespace AND f.conparentid = 0
 ORDER BY 1, 2, 3
@@ -177,24 +204,42 @@ class Reference:
     is_enforced: bool
 
 
-async def read_schema(connection: "asyncpg.Connection[asyncpg.Record]") -> tuple[dict[str, Table], tuple[Reference, ...]]:
+async def read_schema(
+    connection: "asyncpg.Connection[asyncpg.Record]",
+) -> tuple[dict[str, Table], tuple[Reference, ...]]:
     """All tables by name, and the references between them."""
     columns: dict[str, list[Column]] = {}
     for row in await connection.fetch(COLUMNS):
-        marks = tuple(mark for mark, has_mark in (("PK", row["is_key"]), ("FK", row["is_foreign"])) if has_mark)
-        columns.setdefault(row["table"], []).append(Column(row["name"], row["type"], row["is_nullable"], marks))
+        marks = tuple(
+            mark for mark, has_mark in (("PK", row["is_key"]), ("FK", row["is_foreign"])) if has_mark
+        )
+        columns.setdefault(row["table"], []).append(
+            Column(row["name"], row["type"], row["is_nullable"], marks)
+        )
     tables = {}
     for row in await connection.fetch(TABLES):
         table_class, _, about = (row["about"] or "").removeprefix("class: ").partition(". ")
-        tables[row["name"]] = Table(row["name"], table_class, about, row["partition_key"], tuple(columns[row["name"]]))
-    keys = [Reference(row["table"], row["target"], row["columns"], is_enforced=True) for row in await connection.fetch(FOREIGN_KEYS)]
+        tables[row["name"]] = Table(
+            row["name"], table_class, about, row["partition_key"], tuple(columns[row["name"]])
+        )
+    keys = [
+        Reference(row["table"], row["target"], row["columns"], is_enforced=True)
+        for row in await connection.fetch(FOREIGN_KEYS)
+    ]
     return tables, tuple(sorted([*keys, *_unenforced(tables, keys)]))
 
 
 def _unenforced(tables: dict[str, Table], keys: Sequence[Reference]) -> list[Reference]:
-    """References by the names of columns: to posts, channels, files and tenants, where no foreign key says so."""
+    """References by the names of columns: to posts, channels, files and tenants,
+    where no foreign key says so.
+    """
     enforced = {(key.table, key.target) for key in keys}
-    targets = {"posts": {"channel_id", "message_id"}, "channels": {"channel_id"}, "media_objects": {"sha256"}, "tenants": {"tenant_id"}}
+    targets = {
+        "posts": {"channel_id", "message_id"},
+        "channels": {"channel_id"},
+        "media_objects": {"sha256"},
+        "tenants": {"tenant_id"},
+    }
     found = []
     for table in tables.values():
         names = {column.name for column in table.columns}
@@ -206,14 +251,21 @@ def _unenforced(tables: dict[str, Table], keys: Sequence[Reference]) -> list[Ref
 
 
 def draw_page(tables: dict[str, Table], references: Sequence[Reference]) -> str:
-    """The text of docs/schema.md. ValueError when a table belongs to no subject, or a subject names a table that does not exist."""
+    """The text of docs/schema.md.
+
+    ValueError when a table belongs to no subject, or a subject names a table that does not exist.
+    """
     placed = [name for names in SUBJECTS.values() for name in names]
     if sorted(placed) != sorted(tables):
         raise ValueError(f"SUBJECTS and the database differ in {sorted(set(placed) ^ set(tables))}")
-    return HEAD + "".join(_draw_subject(subject, names, tables, references) for subject, names in SUBJECTS.items())
+    return HEAD + "".join(
+        _draw_subject(subject, names, tables, references) for subject, names in SUBJECTS.items()
+    )
 
 
-def _draw_subject(subject: str, names: Sequence[str], tables: dict[str, Table], references: Sequence[Reference]) -> str:
+def _draw_subject(
+    subject: str, names: Sequence[str], tables: dict[str, Table], references: Sequence[Reference]
+) -> str:
     lines = ["", f"## {subject}", "", "| table | class | holds |", "|---|---|---|"]
     for name in names:
         table = tables[name]
@@ -222,7 +274,9 @@ def _draw_subject(subject: str, names: Sequence[str], tables: dict[str, Table], 
     lines += ["", "```mermaid", "erDiagram"]
     for one in references:
         if one.table in names:
-            lines.append(f'    {one.target} ||{"--" if one.is_enforced else ".."}o{{ {one.table} : "{one.columns}"')
+            lines.append(
+                f'    {one.target} ||{"--" if one.is_enforced else ".."}o{{ {one.table} : "{one.columns}"'
+            )
     for name in names:
         lines += [f"    {name} {{", *(_draw_column(column) for column in tables[name].columns), "    }"]
     return "\n".join([*lines, "```", ""])
@@ -230,7 +284,12 @@ def _draw_subject(subject: str, names: Sequence[str], tables: dict[str, Table], 
 
 def _draw_column(column: Column) -> str:
     """Mermaid takes types without spaces, brackets and quotes only."""
-    kind = column.type.replace("timestamp with time zone", "timestamptz").replace(" ", "_").replace("[]", "_array").replace('"', "")
+    kind = (
+        column.type.replace("timestamp with time zone", "timestamptz")
+        .replace(" ", "_")
+        .replace("[]", "_array")
+        .replace('"', "")
+    )
     marks = f" {', '.join(column.marks)}" if column.marks else ""
     return f"        {kind} {column.name}{marks}" + (' "may be null"' if column.is_nullable else "")
 

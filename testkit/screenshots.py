@@ -11,13 +11,34 @@ from playwright.async_api import Browser, Page
 
 from telegram_assistant.web.page import Page as WebPage
 from telegram_assistant.web.site import OF_TENANT
-from testkit.chromium import ALL_DEVICES, Device, accessibility_violations, layout_troubles, open_chromium, open_tab, save_screenshot
+from testkit.chromium import (
+    ALL_DEVICES,
+    Device,
+    accessibility_violations,
+    layout_troubles,
+    open_chromium,
+    open_tab,
+    save_screenshot,
+)
 from testkit.demos import OpenApi, running_demo
 from testkit.engines import free_port
 
-NO_PICTURES = {"/search/suggest", "/go/found", "/setup/login", "/operations/numbers", "/watches/preview", "/ask/stream"}
+NO_PICTURES = {
+    "/search/suggest",
+    "/go/found",
+    "/setup/login",
+    "/operations/numbers",
+    "/watches/preview",
+    "/ask/stream",
+}
 """Parts of pages."""
-POSTS = {"album": ".album:not(.one)", "edited": ".chip.warn", "copies": ".copies", "spoiler": ".spoiler", "file": ".filetile"}
+POSTS = {
+    "album": ".album:not(.one)",
+    "edited": ".chip.warn",
+    "copies": ".copies",
+    "spoiler": ".spoiler",
+    "file": ".filetile",
+}
 FEED_PAGES = 12
 SEARCH = "/search?q=has:image"
 QUESTION, WATCHED = "Что+с+мостом%3F", "мост"
@@ -26,15 +47,25 @@ QUESTION, WATCHED = "Что+с+мостом%3F", "мост"
 async def addresses(page: Page) -> dict[str, str]:
     """The address of every page, with posts that show something special."""
     base = page.url.removesuffix("/feed")
-    plain = [one.path for one in OF_TENANT if isinstance(one, WebPage) and "{" not in one.path and one.path not in NO_PICTURES]
-    found = {path.strip("/").replace("/", "-"): base + path for path in plain} | {"found": base + SEARCH, "feed-oldest": f"{base}/feed?order=oldest"}
+    plain = [
+        one.path
+        for one in OF_TENANT
+        if isinstance(one, WebPage) and "{" not in one.path and one.path not in NO_PICTURES
+    ]
+    found = {path.strip("/").replace("/", "-"): base + path for path in plain} | {
+        "found": base + SEARCH,
+        "feed-oldest": f"{base}/feed?order=oldest",
+    }
     found |= {"me": "/me", "not-found": "/nothing/here"}
     async for name, post in special_posts(page):
         found.setdefault(f"post-{name}", post)
     await page.goto(f"{base}/today?window=week")
     if await page.locator("article.story").count():
         found["story"] = await page.locator("article.story").first.get_attribute("data-post") or ""
-    found |= {"answered": f"{base}/ask?q={QUESTION}", "watch-previewed": f"{base}/watches/new?kind=words&query={WATCHED}"}
+    found |= {
+        "answered": f"{base}/ask?q={QUESTION}",
+        "watch-previewed": f"{base}/watches/new?kind=words&query={WATCHED}",
+    }
     await page.goto(f"{base}/channels")
     if await page.locator("main tbody a").count():
         found["channel"] = await page.locator("main tbody a").first.get_attribute("href") or ""
@@ -73,13 +104,23 @@ async def take_all(api: OpenApi, folder: Path) -> list[str]:
     return troubles
 
 
-async def take(chromium: Browser, device: Device, api: OpenApi, folder: Path, pages: dict[str, str], session: list) -> list[str]:  # type: ignore[type-arg]  # Playwright's cookies
+async def take(
+    chromium: Browser,
+    device: Device,
+    api: OpenApi,
+    folder: Path,
+    pages: dict[str, str],
+    session: list,  # type: ignore[type-arg]  # Playwright's cookies
+) -> list[str]:
     troubles = []
     async with open_tab(chromium, device, api.address) as page:
         await page.context.add_cookies([one for one in session if one["name"] != "tga_zone"])
         for name, address in pages.items():
             await page.goto(address)
-            troubles += [f"{device.name} {name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
+            troubles += [
+                f"{device.name} {name}: {one}"
+                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+            ]
             await save_screenshot(page, folder, f"{name}.{device.name}")
         print(f"{device.name}: {len(pages)} pictures", flush=True)
     return troubles
@@ -88,7 +129,10 @@ async def take(chromium: Browser, device: Device, api: OpenApi, folder: Path, pa
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, running_demo(Path(place) / "demo", os.environ, "--port", str(free_port())) as demo:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        running_demo(Path(place) / "demo", os.environ, "--port", str(free_port())) as demo,
+    ):
         troubles = asyncio.run(take_all(demo.until_open(), folder))
     print("\n".join(troubles) or "everything fits, axe finds nothing")
     sys.exit(1 if troubles else 0)

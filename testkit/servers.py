@@ -21,7 +21,9 @@ class OwnServers:
 
     def run(self, *arguments: str) -> str:
         environ = {**os.environ, "TGA_SERVERS_DIR": str(self.folder)}
-        done = subprocess.run([SCRIPT, *arguments], env=environ, capture_output=True, text=True, check=False, timeout=240)
+        done = subprocess.run(
+            [SCRIPT, *arguments], env=environ, capture_output=True, text=True, check=False, timeout=240
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -36,7 +38,9 @@ class OwnServers:
         """What these servers export, on top of a machine that exports no other server."""
         exported = [shlex.split(line)[1].partition("=") for line in self.run("env").splitlines()]
         ours = ("DATABASE_", "REDIS_", "S3_", "NEO4J_", "FILES_")
-        return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {name: value for name, _, value in exported}
+        return {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {
+            name: value for name, _, value in exported
+        }
 
 
 @contextmanager

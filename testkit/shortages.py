@@ -1,4 +1,7 @@
-"""Shortages for tests: a small disk that can be filled, and a Redis without memory. Each ends with its block."""
+"""Shortages for tests: a small disk that can be filled, and a Redis without memory.
+
+Each ends with its block.
+"""
 
 import os
 import shutil
@@ -33,7 +36,9 @@ class SmallDisk:
     def fill(self, *, leave_bytes: int = 0) -> None:
         """Leaves so much, and no more."""
         with self.ballast.open("ab") as file:
-            os.posix_fallocate(file.fileno(), 0, self.ballast.stat().st_size + self.free_bytes() - leave_bytes)
+            os.posix_fallocate(
+                file.fileno(), 0, self.ballast.stat().st_size + self.free_bytes() - leave_bytes
+            )
 
     def empty(self) -> None:
         self.ballast.unlink(missing_ok=True)
@@ -44,7 +49,12 @@ def small_disk(path: Path, *, megabytes: int) -> Iterator[SmallDisk]:
     """A file system in memory. Skips the test where none may be mounted."""
     path.mkdir(parents=True, exist_ok=True)
     options = ["-t", "tmpfs", "-o", f"size={megabytes}m,mode=755"]
-    if shutil.which("mount") is None or subprocess.run(["mount", *options, "tmpfs", str(path)], capture_output=True, check=False).returncode:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(
+            ["mount", *options, "tmpfs", str(path)], capture_output=True, check=False
+        ).returncode
+    ):
         pytest.skip("this machine allows no mounts")
     try:
         yield SmallDisk(path)
@@ -54,7 +64,10 @@ def small_disk(path: Path, *, megabytes: int) -> Iterator[SmallDisk]:
 
 @asynccontextmanager
 async def without_memory(url: str, *, used_share: float = 2.0) -> AsyncIterator[Redis]:
-    """Redis uses this share of the memory that it may use: above 1 it takes no more. What it may use is changed back at the end."""
+    """Redis uses this share of the memory that it may use: above 1 it takes no more.
+
+    What it may use is changed back at the end.
+    """
     async with Redis.from_url(url) as redis:
         before = str((await redis.config_get("maxmemory"))["maxmemory"])
         memory = await read_redis_memory(redis)

@@ -42,8 +42,23 @@ def simulator(*options: str, limits: str = "off") -> Iterator[Running]:
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder) / "where.json"
         began = time.perf_counter()
-        ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--web-port", "0", "--limits", limits, "--where", str(where))
-        process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=subprocess.DEVNULL)
+        ports = (
+            "--port",
+            "0",
+            "--second-port",
+            "0",
+            "--control-port",
+            "0",
+            "--web-port",
+            "0",
+            "--limits",
+            limits,
+            "--where",
+            str(where),
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=subprocess.DEVNULL
+        )
         try:
             while not (where.exists() and where.read_text(encoding="utf-8")):
                 if process.poll() is not None:

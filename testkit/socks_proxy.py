@@ -32,7 +32,9 @@ class Proxy:
                 await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer))
         writer.close()
 
-    async def _greeted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int] | None:
+    async def _greeted(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[str, int] | None:
         match await reader.readexactly(1):
             case b"\x05":
                 self.greetings.append("socks5")
@@ -49,7 +51,9 @@ class Proxy:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
                 return host, int(number)
 
-    async def _socks5(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int] | None:
+    async def _socks5(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[str, int] | None:
         offered = await reader.readexactly((await reader.readexactly(1))[0])
         method = PASSWORD if self.password else NO_PASSWORD
         if method not in offered:
@@ -77,7 +81,9 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxy_server(*, user: str = "", password: str = "", slow_seconds: float = 0.0) -> AsyncIterator[Proxy]:
+async def proxy_server(
+    *, user: str = "", password: str = "", slow_seconds: float = 0.0
+) -> AsyncIterator[Proxy]:
     proxy = Proxy(user, password, slow_seconds)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]

@@ -19,7 +19,9 @@ class ToxiProxy:
         self.port = 0
 
     async def open(self) -> None:
-        answer = await self._api.post("/proxies", json={"name": self._name, "listen": "127.0.0.1:0", "upstream": self._upstream})
+        answer = await self._api.post(
+            "/proxies", json={"name": self._name, "listen": "127.0.0.1:0", "upstream": self._upstream}
+        )
         answer.raise_for_status()
         self.port = int(answer.json()["listen"].rpartition(":")[2])
 

@@ -1,4 +1,6 @@
-"""A small web on this machine: 127.0.0.2 plays the public web, 127.0.0.1 and ::1 what must never be reached."""
+"""A small web on this machine: 127.0.0.2 plays the public web,
+127.0.0.1 and ::1 what must never be reached.
+"""
 
 import asyncio
 import ssl
@@ -18,10 +20,16 @@ EVERYTHING: tuple[Network, ...] = (ip_network("0.0.0.0/0"), ip_network("::/0"))
 type Reply = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def answer(body: str | bytes = "", *, status: str = "200 OK", kind: str = "text/html; charset=utf-8", **headers: str) -> bytes:
+def answer(
+    body: str | bytes = "", *, status: str = "200 OK", kind: str = "text/html; charset=utf-8", **headers: str
+) -> bytes:
     content = body.encode() if isinstance(body, str) else body
     more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-    return f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\nConnection: close\r\n{more}\r\n".encode() + content
+    return (
+        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n"
+        f"Connection: close\r\n{more}\r\n".encode()
+        + content
+    )
 
 
 def redirect(location: str, status: str = "302 Found") -> bytes:
@@ -44,7 +52,11 @@ class Site:
             path = head.split(" ")[1]
             self.asked.append(path)
             self.heads.append(head)
-            found = self.pages.get(path) or self.pages.get(path.partition("?")[0]) or answer("not here", status="404 Not Found")
+            found = (
+                self.pages.get(path)
+                or self.pages.get(path.partition("?")[0])
+                or answer("not here", status="404 Not Found")
+            )
             if callable(found):
                 await found(reader, writer)
             else:
@@ -78,7 +90,9 @@ class Web:
 
 
 @asynccontextmanager
-async def small_web(names: Mapping[str, Sequence[str]] | None = None, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Web]:
+async def small_web(
+    names: Mapping[str, Sequence[str]] | None = None, *, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Web]:
     outside, inside = Site(), Site()
     inside.pages["/"] = answer("<title>the secret</title>")
     async with AsyncExitStack() as stack:
@@ -90,7 +104,9 @@ async def _listen(stack: AsyncExitStack, outside: Site, inside: Site, tls: ssl.S
     """One port on all addresses; a number that somebody else uses on one of them is given back."""
     while True:
         async with AsyncExitStack() as opened:
-            first = await opened.enter_async_context(await asyncio.start_server(outside.serve, OUTSIDE, 0, ssl=tls))
+            first = await opened.enter_async_context(
+                await asyncio.start_server(outside.serve, OUTSIDE, 0, ssl=tls)
+            )
             port = int(first.sockets[0].getsockname()[1])
             with suppress(OSError):
                 for address in INSIDE:

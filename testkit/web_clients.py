@@ -1,4 +1,6 @@
-"""The pages as a browser meets them: the real site on real servers, asked over ASGI, with cookies and the tokens of forms."""
+"""The pages as a browser meets them: the real site on real servers, asked over ASGI,
+with cookies and the tokens of forms.
+"""
 
 import asyncio
 import re
@@ -29,7 +31,9 @@ ONCE = re.compile(r'name="once" value="([^"]+)"')
 
 def without_page_limits(settings: Settings) -> Settings:
     """For tests and runs in which one person opens everything; limits have tests of their own."""
-    return settings.model_copy(update={"web": settings.web.model_copy(update={"per_minute": 10**6, "tenant_per_minute": 10**6})})
+    return settings.model_copy(
+        update={"web": settings.web.model_copy(update={"per_minute": 10**6, "tenant_per_minute": 10**6})}
+    )
 
 
 class Browser:
@@ -43,12 +47,21 @@ class Browser:
 
     async def open(self, path: str, **headers: str) -> httpx.Response:
         """Opens a page; a path that begins with a dot is one of the tenant."""
-        answer = await self.client.get(self._path(path), headers={key.replace("_", "-"): value for key, value in headers.items()})
-        self.page = answer.text if answer.headers.get("content-type", "").startswith("text/html") else self.page
+        answer = await self.client.get(
+            self._path(path), headers={key.replace("_", "-"): value for key, value in headers.items()}
+        )
+        self.page = (
+            answer.text if answer.headers.get("content-type", "").startswith("text/html") else self.page
+        )
         return answer
 
     async def submit(
-        self, path: str, form: Mapping[str, str] | None = None, *, headers: dict[str, str] | None = None, **fields: str | list[str]
+        self,
+        path: str,
+        form: Mapping[str, str] | None = None,
+        *,
+        headers: dict[str, str] | None = None,
+        **fields: str | list[str],
     ) -> httpx.Response:
         """Sends a form of the page that was opened last."""
         data: dict[str, str | list[str]] = {**self._tokens(), **(form or {}), **fields}
@@ -58,7 +71,9 @@ class Browser:
 
     async def upload(self, path: str, name: str, content: bytes) -> httpx.Response:
         """Sends a form of the page that was opened last, with a file."""
-        answer = await self.client.post(self._path(path), data=self._tokens(), files={"file": (name, content)})
+        answer = await self.client.post(
+            self._path(path), data=self._tokens(), files={"file": (name, content)}
+        )
         self.page = answer.text or self.page
         return answer
 
@@ -72,13 +87,19 @@ class Browser:
 
 @asynccontextmanager
 async def browser_of(app: App, *, address: str = "", language: str = "en") -> AsyncIterator[Browser]:
-    transport = httpx.ASGITransport(app=build_web(app, api=build_site(app)).site, client=(address or fresh_address(), 1))
-    async with httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers={"Accept-Language": language}) as client:
+    transport = httpx.ASGITransport(
+        app=build_web(app, api=build_site(app)).site, client=(address or fresh_address(), 1)
+    )
+    async with httpx.AsyncClient(
+        transport=transport, base_url=ADDRESS, headers={"Accept-Language": language}
+    ) as client:
         yield Browser(client)
 
 
 @asynccontextmanager
-async def member_browser(app: App, tenant_id: TenantId, *, role: MemberRole = MemberRole.OWNER, language: str = "en") -> AsyncIterator[Browser]:
+async def member_browser(
+    app: App, tenant_id: TenantId, *, role: MemberRole = MemberRole.OWNER, language: str = "en"
+) -> AsyncIterator[Browser]:
     """The browser of a new person who is a member of the tenant and logged in."""
     member = await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}", role=role)
     begun = await begin_session(app, member.user_id)

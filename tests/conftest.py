@@ -1,4 +1,7 @@
-"""Real servers for every test. One database per test process; tests do not clean up, they use fresh tenants and channels."""
+"""Real servers for every test.
+
+One database per test process; tests do not clean up, they use fresh tenants and channels.
+"""
 
 import gc
 import io
@@ -19,16 +22,30 @@ from telegram_assistant.settings import DatabaseLogin, Settings, TelemetrySettin
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
-from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
+from telegram_assistant.stores.postgres.stores import (
+    ApiStores,
+    IngestStores,
+    SystemStores,
+    api_stores,
+    ingest_stores,
+    system_stores,
+)
 from telegram_assistant.telemetry.logging import configure_logging
 from testkit.factories import World, make_world
 from testkit.harness import BUCKET
 
-settings.register_profile("ci", max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+settings.register_profile(
+    "ci", max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
 settings.register_profile("full", parent=settings.get_profile("ci"), max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-structlog.configure(processors=[structlog.stdlib.add_log_level, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
+structlog.configure(
+    processors=[
+        structlog.stdlib.add_log_level,
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 REDIS_DATABASES = 16
 SECRET_KEY = secrets.token_urlsafe(32)
@@ -38,12 +55,16 @@ type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="run laws, fuzzing and comparisons at their full size")
+    parser.addoption(
+        "--full", action="store_true", help="run laws, fuzzing and comparisons at their full size"
+    )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Modules and tests stay until the end: to look for garbage among them takes a fifth of collection, and time of every test afterwards."""
+    """Modules and tests stay until the end: to look for garbage among them takes a fifth of collection,
+    and time of every test afterwards.
+    """
     gc.disable()
     try:
         return (yield)
@@ -73,7 +94,9 @@ def in_database(environ: dict[str, str], name: str) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def environ() -> dict[str, str]:
     if "DATABASE_INGEST_URL" not in os.environ:
-        pytest.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"', returncode=2)
+        pytest.exit(
+            'the servers are not running: scripts/servers up && eval "$(scripts/servers env)"', returncode=2
+        )
     return {**os.environ, "S3_BUCKET": BUCKET, "SECRET_KEY": SECRET_KEY}
 
 
@@ -90,7 +113,9 @@ def unique_name(name: str) -> str:
 
 
 @asynccontextmanager
-async def new_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[str]:
+async def new_database(
+    environ: dict[str, str], name: str, *, template: str = "template1"
+) -> AsyncIterator[str]:
     """The name of a new database, which begins with `name`. It is dropped however the test ends."""
     own_name = unique_name(name)
     await execute_as_admin(environ, f"CREATE DATABASE {own_name} TEMPLATE {template}")
@@ -110,8 +135,13 @@ async def execute_as_admin(environ: dict[str, str], statement: str) -> None:
 
 
 @asynccontextmanager
-async def scratch_database(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[dict[str, str]]:
-    """A new database and the environment that points at it: in English, without graph and vectors. Tests of those change it."""
+async def scratch_database(
+    environ: dict[str, str], name: str, *, template: str = "template1"
+) -> AsyncIterator[dict[str, str]]:
+    """A new database and the environment that points at it: in English, without graph and vectors.
+
+    Tests of those change it.
+    """
     async with new_database(environ, name, template=template) as own_name:
         yield {
             **environ,
@@ -124,7 +154,9 @@ async def scratch_database(environ: dict[str, str], name: str, *, template: str 
 
 @pytest.fixture(scope="session")
 async def template(environ: dict[str, str], worker: str) -> AsyncIterator[str]:
-    """The name of a freshly migrated database, which nobody is connected to: to copy it is quicker than to migrate."""
+    """The name of a freshly migrated database, which nobody is connected to:
+    to copy it is quicker than to migrate.
+    """
     async with new_database(environ, f"tga_template_{worker}") as name:
         await migrate(read_settings({**environ, **in_database(environ, name)}).database, tell=lambda _: None)
         yield name
@@ -151,7 +183,9 @@ async def empty_database(environ: dict[str, str], worker: str) -> AsyncIterator[
 
 
 @pytest.fixture
-async def migrated_database(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[dict[str, str]]:
+async def migrated_database(
+    environ: dict[str, str], worker: str, template: str
+) -> AsyncIterator[dict[str, str]]:
     async with scratch_database(environ, f"tga_empty_{worker}", template=template) as own:
         yield own
 

@@ -17,7 +17,9 @@ from testkit.factories import fresh_number
 from testkit.toxiproxy import ToxiProxy, through
 
 
-def make_job(*, fails: bool = False, takes_seconds: float = 0.0, every: timedelta = timedelta(hours=1)) -> tuple[Job, list[datetime]]:
+def make_job(
+    *, fails: bool = False, takes_seconds: float = 0.0, every: timedelta = timedelta(hours=1)
+) -> tuple[Job, list[datetime]]:
     runs: list[datetime] = []
 
     async def run(_app: App, now: datetime) -> str:
@@ -40,7 +42,9 @@ async def test_a_job_runs_once_per_period_across_replicas(installation: Settings
         assert len(runs) == 2
 
 
-async def test_a_failing_job_is_red_here_and_on_the_replica_that_did_not_run_it(installation: Settings, now: datetime) -> None:
+async def test_a_failing_job_is_red_here_and_on_the_replica_that_did_not_run_it(
+    installation: Settings, now: datetime
+) -> None:
     job, _ = make_job(fails=True)
     async with assemble(installation) as app, assemble(installation) as other:
         here, there = Health(probes={}), Health(probes={})
@@ -53,7 +57,9 @@ async def test_a_failing_job_is_red_here_and_on_the_replica_that_did_not_run_it(
         assert "abcdefgh" not in str(shown)
 
 
-async def test_a_job_that_could_not_be_claimed_once_is_as_its_last_run_says(database: dict[str, str], now: datetime) -> None:
+async def test_a_job_that_could_not_be_claimed_once_is_as_its_last_run_says(
+    database: dict[str, str], now: datetime
+) -> None:
     """PostgreSQL is away for a moment after the job has run: its next period may be a day away."""
     job, runs = make_job(every=timedelta(days=1))
     failing, _ = make_job(every=timedelta(days=1), fails=True)
@@ -77,7 +83,9 @@ async def test_a_job_that_could_not_be_claimed_is_tried_again_soon(database: dic
     stopping, health = asyncio.Event(), Health(probes={})
     async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
         await road.let(enabled=False)
-        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,), first_pause_seconds=0.1).run(stopping))
+        loop = asyncio.create_task(
+            clock_loop(app, health, jobs=(job,), first_pause_seconds=0.1).run(stopping)
+        )
         async with asyncio.timeout(60):
             while health.parts().get(f"job {job.name}", {}).get("status") != "failing":
                 await asyncio.sleep(0.02)
@@ -90,7 +98,9 @@ async def test_a_job_that_could_not_be_claimed_is_tried_again_soon(database: dic
 
 
 async def test_a_job_that_had_to_wait_for_a_server_goes_on_when_it_is_back(database: dict[str, str]) -> None:
-    """PostgreSQL goes away while it runs, so that nobody can record how it ended: its next period would be a day away."""
+    """PostgreSQL goes away while it runs, so that nobody can record how it ended:
+    its next period would be a day away.
+    """
     runs: list[datetime] = []
     async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
 
@@ -101,8 +111,14 @@ async def test_a_job_that_had_to_wait_for_a_server_goes_on_when_it_is_back(datab
             await app.system.tenants.answers()
             return "did it"
 
-        job, stopping, health = Job(f"job {fresh_number()}", timedelta(days=1), run), asyncio.Event(), Health(probes={})
-        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,), first_pause_seconds=0.1).run(stopping))
+        job, stopping, health = (
+            Job(f"job {fresh_number()}", timedelta(days=1), run),
+            asyncio.Event(),
+            Health(probes={}),
+        )
+        loop = asyncio.create_task(
+            clock_loop(app, health, jobs=(job,), first_pause_seconds=0.1).run(stopping)
+        )
         async with asyncio.timeout(60):
             while health.parts().get(f"job {job.name}", {}).get("status") != "failing":
                 await asyncio.sleep(0.02)
@@ -149,14 +165,19 @@ async def road_to_postgres(database: dict[str, str]) -> AsyncIterator[tuple[Toxi
     async with httpx.AsyncClient(base_url=os.environ["TEST_TOXIPROXY_URL"], timeout=10) as toxiproxy:
         road = ToxiProxy(toxiproxy, "clock", urlsplit(database["DATABASE_URL"]).netloc.rpartition("@")[2])
         await road.open()
-        urls = {name: through(database[name], road.port) for name in ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL")}
+        urls = {
+            name: through(database[name], road.port)
+            for name in ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL")
+        }
         try:
             yield road, read_settings({**database, **urls})
         finally:
             await road.close()
 
 
-async def test_the_clock_runs_a_job_for_the_period_in_which_it_starts_and_for_each_after(installation: Settings) -> None:
+async def test_the_clock_runs_a_job_for_the_period_in_which_it_starts_and_for_each_after(
+    installation: Settings,
+) -> None:
     job, runs = make_job(every=timedelta(seconds=1))
     stopping = asyncio.Event()
     async with assemble(installation) as app:
@@ -180,11 +201,16 @@ async def test_a_job_in_hand_is_finished_when_the_clock_stops(installation: Sett
     assert health.parts()[f"job {job.name}"]["detail"] == "did it"
 
 
-async def test_a_period_that_a_lost_process_left_unfinished_is_completed_by_another(installation: Settings, now: datetime) -> None:
+async def test_a_period_that_a_lost_process_left_unfinished_is_completed_by_another(
+    installation: Settings, now: datetime
+) -> None:
     job, runs = make_job()
     async with assemble(installation) as lost, assemble(installation) as app:
         earlier = period_start(now - timedelta(hours=2), job.every)
-        assert await lost.system.job_runs.claim(job.name, earlier, instance=lost.instance, lease=timedelta(0)) == earlier
+        assert (
+            await lost.system.job_runs.claim(job.name, earlier, instance=lost.instance, lease=timedelta(0))
+            == earlier
+        )
         await run_job(job, app=app, health=Health(probes={}), now=now)
         assert len(runs) == 2  # the earlier period, and the current one
         assert not await lost.system.job_runs.finish(job.name, earlier, instance=lost.instance, error="late")
@@ -192,7 +218,9 @@ async def test_a_period_that_a_lost_process_left_unfinished_is_completed_by_anot
     assert len(runs) == 2
 
 
-async def test_a_job_runs_out_of_turn_and_its_period_still_comes(installation: Settings, now: datetime) -> None:
+async def test_a_job_runs_out_of_turn_and_its_period_still_comes(
+    installation: Settings, now: datetime
+) -> None:
     job, runs = make_job()
     failing, _ = make_job(fails=True)
     async with assemble(installation) as app:
@@ -209,20 +237,28 @@ async def test_a_job_runs_out_of_turn_and_its_period_still_comes(installation: S
 async def test_partitions_are_made_ahead_by_the_clock(installation: Settings, now: datetime) -> None:
     async with assemble(installation) as app:
         health = Health(probes={})
-        await run_job(next(job for job in PERIODIC if job.name == "make_partitions"), app=app, health=health, now=now)
+        await run_job(
+            next(job for job in PERIODIC if job.name == "make_partitions"), app=app, health=health, now=now
+        )
     assert health.parts()["job make_partitions"]["status"] == "ok"
 
 
 @pytest.mark.turns("INTERESTS_SYNC_INTERVAL_MIN")
 def test_the_period_of_interests_is_a_setting(installation: Settings) -> None:
-    rarely = installation.model_copy(update={"web": installation.web.model_copy(update={"interests_minutes": 45})})
+    rarely = installation.model_copy(
+        update={"web": installation.web.model_copy(update={"interests_minutes": 45})}
+    )
     assert job_named("interests", rarely).every == timedelta(minutes=45)
     assert job_named("interests", installation).every == timedelta(minutes=30)
 
 
 @pytest.mark.parametrize(
     ("every", "expected"),
-    [(timedelta(minutes=15), "2026-11-15T05:45"), (timedelta(hours=6), "2026-11-15T00:00"), (timedelta(days=1), "2026-11-15T00:00")],
+    [
+        (timedelta(minutes=15), "2026-11-15T05:45"),
+        (timedelta(hours=6), "2026-11-15T00:00"),
+        (timedelta(days=1), "2026-11-15T00:00"),
+    ],
 )
 def test_periods_are_the_same_on_every_machine(every: timedelta, expected: str) -> None:
     moment = datetime.fromisoformat("2026-11-15T08:59:59+03:00")

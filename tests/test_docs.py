@@ -34,12 +34,18 @@ PAGES = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]
 
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL), re.MULTILINE)
+    headings = re.findall(
+        r"^#+ (.*)$",
+        re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL),
+        re.MULTILINE,
+    )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def site_anchors(page: Path) -> set[str]:
-    """The anchors of the same headings as Python-Markdown makes them, and with it MkDocs: runs of blanks and hyphens become one hyphen."""
+    """The anchors of the same headings as Python-Markdown makes them, and with it MkDocs:
+    runs of blanks and hyphens become one hyphen.
+    """
     return {re.sub(r"[\s-]+", "-", anchor).strip("-") for anchor in anchors(page)}
 
 
@@ -50,7 +56,9 @@ def test_links_between_pages_lead_somewhere() -> None:
         for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
             path, _, anchor = link.partition("#")
             target = (page.parent / path).resolve() if path else page
-            if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target) & site_anchors(target))):
+            if "://" not in link and not (
+                target.exists() and (not anchor or anchor in anchors(target) & site_anchors(target))
+            ):
                 broken.append(f"{page.relative_to(CHECKOUT)}: {link}")
     assert broken == []
 
@@ -59,13 +67,23 @@ def test_modules_that_pages_name_exist() -> None:
     """As a path from the checkout or from the package; `stages.md` invents one stage."""
     missing = []
     for page in PAGES:
-        for path in set(re.findall(r"(?<![\w/.])(?:[a-z_]+/)+[a-z_]+\.py\b", page.read_text(encoding="utf-8"))):
+        for path in set(
+            re.findall(r"(?<![\w/.])(?:[a-z_]+/)+[a-z_]+\.py\b", page.read_text(encoding="utf-8"))
+        ):
             roots = (CHECKOUT, PROGRAM, CHECKOUT / "src/telegram_simulator")
             if "urgency" not in path and not any((root / path).exists() for root in roots):
                 missing.append(f"{page.relative_to(CHECKOUT)}: {path}")
     tour = (CHECKOUT / "docs/code-tour.md").read_text(encoding="utf-8")
-    modules = set(re.findall(r"(?<![/\w])(?:api|domain|features|ingest|stages|stores|streams|telegram|vectors)/[a-z_/]+", tour))
-    missing += [f"docs/code-tour.md: {one}" for one in modules if not ((PROGRAM / f"{one}.py").exists() or (PROGRAM / one).is_dir())]
+    modules = set(
+        re.findall(
+            r"(?<![/\w])(?:api|domain|features|ingest|stages|stores|streams|telegram|vectors)/[a-z_/]+", tour
+        )
+    )
+    missing += [
+        f"docs/code-tour.md: {one}"
+        for one in modules
+        if not ((PROGRAM / f"{one}.py").exists() or (PROGRAM / one).is_dir())
+    ]
     assert missing == []
 
 
@@ -83,16 +101,34 @@ def new_stage(copy: Path) -> None:
     imported, removed, added = (line[1:] for line in blocks("diff")[0].strip().splitlines())
     text = pipeline.read_text(encoding="utf-8")
     assert removed in text, "docs/stages.md shows another pipeline.py than there is"
-    pipeline.write_text(text.replace(removed, added).replace("from telegram_assistant.streams", f"{imported}\nfrom telegram_assistant.streams", 1))
+    pipeline.write_text(
+        text.replace(removed, added).replace(
+            "from telegram_assistant.streams", f"{imported}\nfrom telegram_assistant.streams", 1
+        )
+    )
 
 
 async def test_the_stage_of_the_documentation_passes_the_checks_of_this_repository(tmp_path: Path) -> None:
     """The types of the stage only: those of its test would need the stage installed."""
     new_stage(tmp_path)
-    stage, test = (str(tmp_path / file) for file in ("src/telegram_assistant/stages/urgency.py", "tests/stages/test_urgency.py"))
-    for command in (["ruff", "check", stage, test], ["ruff", "format", "--check", stage, test], ["mypy", stage]):
+    stage, test = (
+        str(tmp_path / file)
+        for file in ("src/telegram_assistant/stages/urgency.py", "tests/stages/test_urgency.py")
+    )
+    for command in (
+        ["ruff", "check", stage, test],
+        ["ruff", "format", "--check", stage, test],
+        ["mypy", stage],
+    ):
         where = tmp_path if command[0] == "ruff" else CHECKOUT
-        checked = await asyncio.to_thread(subprocess.run, [sys.executable, "-m", *command], cwd=where, capture_output=True, text=True, check=False)
+        checked = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", *command],
+            cwd=where,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
@@ -103,9 +139,27 @@ async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
     """In a database of its own: the worker would first deliver every post that other tests have landed."""
     new_stage(tmp_path)
     port, own = free_port(), {**migrated_database, "REDIS_URL": database["REDIS_URL"]}
-    environ = {**os.environ, **own, "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path}", "WORKER_PORT": str(port), "PYTEST_XDIST_WORKER": "docs"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/stages/test_urgency.py"]
-    tested = await asyncio.to_thread(subprocess.run, command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    environ = {
+        **os.environ,
+        **own,
+        "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path}",
+        "WORKER_PORT": str(port),
+        "PYTEST_XDIST_WORKER": "docs",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "tests/stages/test_urgency.py",
+    ]
+    tested = await asyncio.to_thread(
+        subprocess.run, command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
     redis = Redis.from_url(own["REDIS_URL"])
@@ -114,8 +168,12 @@ async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
     async with open_pool(installation, DatabaseLogin.SYSTEM) as pool:
         system = system_stores(pool, Wakeup())
         channel_id = await make_channel(system)
-        await system.landing.land(make_page(make_post(channel_id=channel_id, text="Срочно: снег")), Claim(channel_id, 0))
-    worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "telegram_assistant", "run", "--roles", "worker", env=environ, cwd=tmp_path)
+        await system.landing.land(
+            make_page(make_post(channel_id=channel_id, text="Срочно: снег")), Claim(channel_id, 0)
+        )
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "telegram_assistant", "run", "--roles", "worker", env=environ, cwd=tmp_path
+    )
     try:
         await until(lambda: told(redis, channel_id), seconds=120)
         await until(lambda: shown(port), seconds=120)
@@ -136,5 +194,11 @@ async def shown(port: int) -> bool:
         parts = (await client.get(f"http://127.0.0.1:{port}/health/details")).json()["parts"]
         metrics = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
     stages = [parts.get(f"stage {name}", {}) for name in ("post_persistence", "urgency")]
-    known = all(one.get("status") == "ok" and one.get("lag") == 0 and "last_success" in one and "oldest_seconds" in one for one in stages)
+    known = all(
+        one.get("status") == "ok"
+        and one.get("lag") == 0
+        and "last_success" in one
+        and "oldest_seconds" in one
+        for one in stages
+    )
     return known and 'stage_processed_total{stage="urgency"}' in metrics

@@ -1,4 +1,6 @@
-"""Tenants take turns: nobody gets more places than allowed, nobody waits behind a crowd, and no place is lost."""
+"""Tenants take turns: nobody gets more places than allowed, nobody waits behind a crowd,
+and no place is lost.
+"""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -69,13 +71,19 @@ class Crowd:
     granted: list[Caller] = field(default_factory=list)
 
     def of(self, *, running: bool) -> list[Request]:
-        return [request for request, task in self.requests.items() if not task.done() and request.is_running == running]
+        return [
+            request
+            for request, task in self.requests.items()
+            if not task.done() and request.is_running == running
+        ]
 
     async def take(self, step: Step, who: Caller, number: int) -> None:
         if step is Step.ARRIVE:
             request = Request(who)
             self.requests[request] = asyncio.create_task(request.run(self.queue, self.granted))
-        elif step is Step.CANCEL and (present := [request for request, task in self.requests.items() if not task.done()]):
+        elif step is Step.CANCEL and (
+            present := [request for request, task in self.requests.items() if not task.done()]
+        ):
             self.requests[present[number % len(present)]].cancel()
         elif running := self.of(running=True):
             chosen = running[number % len(running)]
@@ -106,11 +114,16 @@ def per_tenant(requests: Sequence[Request]) -> Counter[int]:
 def could_run(request: Request, running: Sequence[Request]) -> bool:
     """Whether only the process's own limit keeps it waiting."""
     of_caller = sum(other.who == request.who for other in running)
-    return per_tenant(running)[request.who[0]] < LIMITS.max_running_per_tenant and of_caller < LIMITS.max_running_per_caller
+    return (
+        per_tenant(running)[request.who[0]] < LIMITS.max_running_per_tenant
+        and of_caller < LIMITS.max_running_per_caller
+    )
 
 
 @given(steps)
-def test_nobody_runs_more_than_allowed_and_no_free_place_stays_empty(taken: list[tuple[Step, Caller, int]]) -> None:
+def test_nobody_runs_more_than_allowed_and_no_free_place_stays_empty(
+    taken: list[tuple[Step, Caller, int]],
+) -> None:
     async def follow() -> None:
         crowd = Crowd(FairQueue(WorkKind.ORDINARY, LIMITS))
         for step in taken:
@@ -118,9 +131,15 @@ def test_nobody_runs_more_than_allowed_and_no_free_place_stays_empty(taken: list
             running, waiting = crowd.of(running=True), crowd.of(running=False)
             assert len(running) <= LIMITS.max_running
             assert max(per_tenant(running).values(), default=0) <= LIMITS.max_running_per_tenant
-            assert max(Counter(request.who for request in running).values(), default=0) <= LIMITS.max_running_per_caller
+            assert (
+                max(Counter(request.who for request in running).values(), default=0)
+                <= LIMITS.max_running_per_caller
+            )
             assert max(per_tenant(waiting).values(), default=0) <= LIMITS.max_waiting_per_tenant
-            assert max(Counter(request.who for request in waiting).values(), default=0) <= LIMITS.max_waiting_per_caller
+            assert (
+                max(Counter(request.who for request in waiting).values(), default=0)
+                <= LIMITS.max_waiting_per_caller
+            )
             if len(running) < LIMITS.max_running:
                 assert not [request for request in waiting if could_run(request, running)]
         await crowd.end()
@@ -129,9 +148,14 @@ def test_nobody_runs_more_than_allowed_and_no_free_place_stays_empty(taken: list
 
 
 @given(steps)
-def test_a_tenant_waits_behind_at_most_one_turn_of_each_other_tenant(taken: list[tuple[Step, Caller, int]]) -> None:
+def test_a_tenant_waits_behind_at_most_one_turn_of_each_other_tenant(
+    taken: list[tuple[Step, Caller, int]],
+) -> None:
     async def follow() -> None:
-        crowd, overtaken = Crowd(FairQueue(WorkKind.ORDINARY, LIMITS)), defaultdict[int, Counter[int]](Counter)
+        crowd, overtaken = (
+            Crowd(FairQueue(WorkKind.ORDINARY, LIMITS)),
+            defaultdict[int, Counter[int]](Counter),
+        )
         for step in taken:
             before, running = len(crowd.granted), crowd.of(running=True)
             due = {request.who[0] for request in crowd.of(running=False) if could_run(request, running)}
@@ -140,7 +164,11 @@ def test_a_tenant_waits_behind_at_most_one_turn_of_each_other_tenant(taken: list
                 overtaken.pop(tenant, None)
                 for other in due - {tenant}:
                     overtaken[other][tenant] += 1
-            still_due = {request.who[0] for request in crowd.of(running=False) if could_run(request, crowd.of(running=True))}
+            still_due = {
+                request.who[0]
+                for request in crowd.of(running=False)
+                if could_run(request, crowd.of(running=True))
+            }
             for tenant in set(overtaken) - still_due:
                 del overtaken[tenant]
             assert all(turns <= 1 for counts in overtaken.values() for turns in counts.values())
@@ -150,7 +178,9 @@ def test_a_tenant_waits_behind_at_most_one_turn_of_each_other_tenant(taken: list
 
 
 @given(steps)
-def test_whoever_failed_left_early_or_was_cancelled_leaves_nothing_behind(taken: list[tuple[Step, Caller, int]]) -> None:
+def test_whoever_failed_left_early_or_was_cancelled_leaves_nothing_behind(
+    taken: list[tuple[Step, Caller, int]],
+) -> None:
     async def follow() -> None:
         waiting_before = waiting_gauge()
         crowd = Crowd(queue := FairQueue(WorkKind.ORDINARY, LIMITS))
@@ -168,7 +198,9 @@ def test_whoever_failed_left_early_or_was_cancelled_leaves_nothing_behind(taken:
 
 
 async def test_tenants_take_turns_however_many_requests_one_of_them_has() -> None:
-    limits = QueueLimits(max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=20, max_wait_seconds=60)
+    limits = QueueLimits(
+        max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=20, max_wait_seconds=60
+    )
     crowd = Crowd(FairQueue(WorkKind.EXPENSIVE, limits))
     for who in [(1, "flood")] * 8 + [(2, "b"), (3, "c"), (2, "b")]:
         await crowd.take(Step.ARRIVE, who, 0)
@@ -188,18 +220,25 @@ async def test_one_caller_leaves_half_of_the_line_to_the_others_of_its_tenant() 
 
 
 async def test_a_full_line_refuses_at_once_and_says_when_to_come_back() -> None:
-    limits = QueueLimits(max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=0, max_wait_seconds=5)
+    limits = QueueLimits(
+        max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=0, max_wait_seconds=5
+    )
     queue = FairQueue(WorkKind.EXPENSIVE, limits)
     async with queue.place(1, "first"):
         with pytest.raises(Throttled) as refused:
             async with queue.place(1, "second"):
                 pass
     assert refused.value.retry_after_seconds == 5
-    assert str(refused.value) == "too many requests of yours or of your tenant are waiting already; try again in 5 seconds"
+    assert (
+        str(refused.value)
+        == "too many requests of yours or of your tenant are waiting already; try again in 5 seconds"
+    )
 
 
 async def test_who_waits_too_long_is_refused_and_the_next_one_runs() -> None:
-    limits = QueueLimits(max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=9, max_wait_seconds=0.05)
+    limits = QueueLimits(
+        max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=9, max_wait_seconds=0.05
+    )
     queue = FairQueue(WorkKind.EXPENSIVE, limits)
     async with queue.place(1, "slow"):
         with pytest.raises(Throttled):
@@ -210,7 +249,9 @@ async def test_who_waits_too_long_is_refused_and_the_next_one_runs() -> None:
 
 
 async def test_a_place_that_was_left_early_is_free_and_is_left_once() -> None:
-    limits = QueueLimits(max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=9, max_wait_seconds=1)
+    limits = QueueLimits(
+        max_running=1, max_running_per_tenant=1, max_waiting_per_tenant=9, max_wait_seconds=1
+    )
     queue = FairQueue(WorkKind.EXPENSIVE, limits)
     async with queue.place(1, "asks a provider") as place:
         place.leave()

@@ -45,4 +45,8 @@ def test_a_limit_can_be_turned_on_the_command_line() -> None:
 def test_every_benchmark_of_make_can_fail() -> None:
     run = set(re.findall(r"-m bench\.(\w+)", (CHECKOUT / "Makefile").read_text(encoding="utf-8")))
     assert len(run) > 20
-    assert [name for name in sorted(run) if "    finish(" not in (CHECKOUT / f"bench/{name}.py").read_text(encoding="utf-8")] == []
+    assert [
+        name
+        for name in sorted(run)
+        if "    finish(" not in (CHECKOUT / f"bench/{name}.py").read_text(encoding="utf-8")
+    ] == []

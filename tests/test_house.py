@@ -8,7 +8,11 @@ from collections import Counter, defaultdict
 from testkit import code_counts
 from testkit.checkouts import CHECKOUT
 
-CODE = [file for folder in ("src", "tests", "bench", "testkit", "deploy") for file in (CHECKOUT / folder).rglob("*.py")] + [
+CODE = [
+    file
+    for folder in ("src", "tests", "bench", "testkit", "deploy")
+    for file in (CHECKOUT / folder).rglob("*.py")
+] + [
     CHECKOUT / "scripts/servers",
     CHECKOUT / "scripts/generate",
 ]
@@ -28,7 +32,10 @@ def test_no_check_is_silenced_without_a_reason() -> None:
 def test_every_direct_dependency_and_every_ignored_rule_has_its_reason() -> None:
     text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
-    entries = [*project["dependencies"], *(entry for extra in project["optional-dependencies"].values() for entry in extra)]
+    entries = [
+        *project["dependencies"],
+        *(entry for extra in project["optional-dependencies"].values() for entry in extra),
+    ]
     ruff = tomllib.loads(text)["tool"]["ruff"]["lint"]
     entries += [*ruff["ignore"], *(rule for rules in ruff["per-file-ignores"].values() for rule in rules)]
     without = [entry for entry in entries if not re.search(rf'"{re.escape(entry)}",\s*# \w+', text)]
@@ -37,7 +44,18 @@ def test_every_direct_dependency_and_every_ignored_rule_has_its_reason() -> None
 
 def test_lock_files_hold_hashes_and_no_addresses() -> None:
     locks = list((CHECKOUT / "requirements").glob("*.txt"))
-    assert {lock.stem for lock in locks} == {"run", "dev", "crawler", "ai", "local-ai", "vectors", "qdrant", "image", "image-full", "build"}
+    assert {lock.stem for lock in locks} == {
+        "run",
+        "dev",
+        "crawler",
+        "ai",
+        "local-ai",
+        "vectors",
+        "qdrant",
+        "image",
+        "image-full",
+        "build",
+    }
     for lock in locks:
         text = lock.read_text(encoding="utf-8")
         assert "://" not in text
@@ -50,7 +68,8 @@ def test_a_file_over_400_lines_says_why() -> None:
     long = [
         str(file.relative_to(CHECKOUT))
         for file in CODE
-        if len(file.read_text(encoding="utf-8").splitlines()) > 400 and "long because" not in file.read_text(encoding="utf-8")
+        if len(file.read_text(encoding="utf-8").splitlines()) > 400
+        and "long because" not in file.read_text(encoding="utf-8")
     ]
     assert long == []
 
@@ -77,7 +96,9 @@ def test_every_module_says_what_is_in_it() -> None:
 
 def test_a_package_has_room_for_more() -> None:
     """Where there are more files, there are subjects to tell apart."""
-    assert {package: size for package, size in code_counts.package_sizes(CHECKOUT).items() if size > MAX_FILES} == {}
+    assert {
+        package: size for package, size in code_counts.package_sizes(CHECKOUT).items() if size > MAX_FILES
+    } == {}
 
 
 def test_every_layer_names_its_subjects_alike() -> None:
@@ -94,8 +115,15 @@ def test_the_docs_explain_every_subject() -> None:
 
 
 def test_the_limits_of_all_steps_fit_into_an_hour() -> None:
-    """A suite that outgrows the limit of CI lands nothing at all. Of lanes that run beside each other the longest counts."""
-    lines = [line.split() for line in (CHECKOUT / ".ci/budget").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    """A suite that outgrows the limit of CI lands nothing at all.
+
+    Of lanes that run beside each other the longest counts.
+    """
+    lines = [
+        line.split()
+        for line in (CHECKOUT / ".ci/budget").read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
     beside: dict[str, Counter[str]] = defaultdict(Counter)
     for step, seconds, *lane in lines:
         beside[lane[0].partition("-")[0] if lane else step][lane[0] if lane else step] += int(seconds)
@@ -104,8 +132,15 @@ def test_the_limits_of_all_steps_fit_into_an_hour() -> None:
 
 def test_every_suite_of_the_makefile_has_a_limit() -> None:
     files = [CHECKOUT / ".ci/budget", CHECKOUT / ".ci/bench-budget"]
-    limits = {line.split()[0] for file in files for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
-    assert set(re.findall(r"scripts/suite (\S+)", (CHECKOUT / "Makefile").read_text(encoding="utf-8"))) <= limits
+    limits = {
+        line.split()[0]
+        for file in files
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    }
+    assert (
+        set(re.findall(r"scripts/suite (\S+)", (CHECKOUT / "Makefile").read_text(encoding="utf-8"))) <= limits
+    )
 
 
 def test_files_of_serial_tests_name_their_mark() -> None:

@@ -1,7 +1,8 @@
-"""The lights of every role, by what is away: /livez, /readyz, /health, and the line of `tga doctor --production`.
+"""The lights of every role, by what is away: /livez, /readyz, /health, and the line of `tga doctor
+--production`.
 
-A new case is a line in LIGHTS. A new kind of trouble is also a function in TROUBLES, which causes it and takes it back. Each trouble begins when all
-lights are green, and all are green again when it is over.
+A new case is a line in LIGHTS. A new kind of trouble is also a function in TROUBLES, which causes it and
+takes it back. Each trouble begins when all lights are green, and all are green again when it is over.
 """
 
 import asyncio
@@ -93,7 +94,9 @@ LIGHTS = (
 
 @dataclass
 class Installation:
-    """All roles in one process, whose roads to their servers can be cut, with one account that reads some channels."""
+    """All roles in one process, whose roads to their servers can be cut,
+    with one account that reads some channels.
+    """
 
     environ: dict[str, str]
     roads: dict[str, ToxiProxy]
@@ -105,7 +108,9 @@ class Installation:
     running: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> subprocess.Popen[str]:
-        return self.running.enter_context(program("telegram_assistant", "run", environ=self.environ, log=self.log))
+        return self.running.enter_context(
+            program("telegram_assistant", "run", environ=self.environ, log=self.log)
+        )
 
     async def restart(self) -> None:
         await asyncio.to_thread(self.running.close)
@@ -116,16 +121,23 @@ class Installation:
 
     async def shown(self, role: str) -> tuple[int, int, str]:
         """/livez, /readyz, and `status` of /health."""
-        live, ready, health = [await self.client.get(self.url(role, path)) for path in ("/livez", "/readyz", "/health")]
+        live, ready, health = [
+            await self.client.get(self.url(role, path)) for path in ("/livez", "/readyz", "/health")
+        ]
         assert health.status_code == 200
         return live.status_code, ready.status_code, health.json()["status"]
 
     async def until_shown(self, away: str) -> None:
         """Wait until all roles show what the table says."""
         expected = {light.role: light.shown for light in LIGHTS if light.away == away}
-        deadline, shown = asyncio.get_running_loop().time() + CHANGE_SECONDS, dict[str, tuple[int, int, str]]()
+        deadline, shown = (
+            asyncio.get_running_loop().time() + CHANGE_SECONDS,
+            dict[str, tuple[int, int, str]](),
+        )
         while shown != expected:
-            assert asyncio.get_running_loop().time() < deadline, f"without {away}: {shown} instead of {expected}; {await self.troubles()}"
+            assert asyncio.get_running_loop().time() < deadline, (
+                f"without {away}: {shown} instead of {expected}; {await self.troubles()}"
+            )
             await asyncio.sleep(0.1)
             try:
                 shown = {role: await self.shown(role) for role in expected}
@@ -135,11 +147,16 @@ class Installation:
     async def troubles(self) -> dict[str, dict[str, object]]:
         """What the roles say about their parts that are not ok."""
         pages = {role: (await self.client.get(self.url(role, "/health/details"))).json() for role in RoleName}
-        return {role: {name: part for name, part in page["parts"].items() if part["status"] != "ok"} for role, page in pages.items()}
+        return {
+            role: {name: part for name, part in page["parts"].items() if part["status"] != "ok"}
+            for role, page in pages.items()
+        }
 
     async def examine(self) -> dict[str, Finding]:
         """What `tga doctor --production` says, by the subject of its line."""
-        return {finding.subject: finding async for finding in examine_running(read_settings(self.environ), {})}
+        return {
+            finding.subject: finding async for finding in examine_running(read_settings(self.environ), {})
+        }
 
 
 @asynccontextmanager
@@ -165,19 +182,27 @@ async def silent(road: ToxiProxy) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def flooded(installation: Installation) -> AsyncIterator[None]:
-    """Telegram asks the only account to wait for five hours. Only a new process forgets that, and only if PostgreSQL does."""
+    """Telegram asks the only account to wait for five hours.
+
+    Only a new process forgets that, and only if PostgreSQL does.
+    """
     flood = {"method": "messages.getHistory", "code": 420, "message": f"FLOOD_WAIT_{FIVE_HOURS}", "times": 1}
     await asyncio.to_thread(installation.telegram.ask, "POST", "/failures", phone=PHONE, **flood)
     await installation.admin.execute("UPDATE poll_schedule SET next_poll_at = now()")
     yield
     await asyncio.to_thread(installation.running.close)
-    await installation.admin.execute("DELETE FROM account_limits; UPDATE poll_schedule SET next_poll_at = now()")
+    await installation.admin.execute(
+        "DELETE FROM account_limits; UPDATE poll_schedule SET next_poll_at = now()"
+    )
     installation.start()
 
 
 @asynccontextmanager
 async def full_disk(installation: Installation) -> AsyncIterator[None]:
-    """Only where DATABASE_DATA_DIR looks. `tests/chaos/test_shortages.py` fills the disk of PostgreSQL itself."""
+    """Only where DATABASE_DATA_DIR looks.
+
+    `tests/chaos/test_shortages.py` fills the disk of PostgreSQL itself.
+    """
     with small_disk(Path(installation.environ["DATABASE_DATA_DIR"]), megabytes=16) as disk:
         disk.fill()
         yield
@@ -196,13 +221,22 @@ TROUBLES: dict[str, Callable[[Installation], AbstractAsyncContextManager[object]
 
 
 @pytest.fixture(scope="module")
-async def installation(environ: dict[str, str], worker: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
+async def installation(
+    environ: dict[str, str], worker: str, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Installation]:
     folder = tmp_path_factory.mktemp("lights")
     async with AsyncExitStack() as stack:
-        own = await stack.enter_async_context(scratch_database(environ, f"tga_lights_{worker}", template=template))
+        own = await stack.enter_async_context(
+            scratch_database(environ, f"tga_lights_{worker}", template=template)
+        )
         redis = stack.enter_context(running_engine("redis", folder / "redis"))
         telegram = stack.enter_context(simulator("load", "--channels", str(CHANNELS), "--posts", "3"))
-        own |= {"REDIS_URL": redis.url, "TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key()}
+        own |= {
+            "REDIS_URL": redis.url,
+            "TELEGRAM_API_ID": "1",
+            "TELEGRAM_API_HASH": "any",
+            "SESSION_ENCRYPTION_KEY": make_key(),
+        }
         own |= {
             "HTTP_HOST": "127.0.0.1",
             "OPERATOR_KEY": "",
@@ -213,13 +247,20 @@ async def installation(environ: dict[str, str], worker: str, template: str, tmp_
         session = telegram.session(PHONE, joined=[FIRST_CHANNEL + number for number in range(CHANNELS)])
         async with assemble(read_settings(own), with_accounts=True) as app:
             await add_account("lights", session, key=own["SESSION_ENCRYPTION_KEY"], app=app)
-        toxiproxy = await stack.enter_async_context(httpx.AsyncClient(base_url=os.environ["TEST_TOXIPROXY_URL"], timeout=10))
+        toxiproxy = await stack.enter_async_context(
+            httpx.AsyncClient(base_url=os.environ["TEST_TOXIPROXY_URL"], timeout=10)
+        )
         roads = {}
         for name in ("DATABASE_URL", "REDIS_URL", "S3_ENDPOINT"):
-            roads[name] = ToxiProxy(toxiproxy, f"lights-{name}", urlsplit(own[name]).netloc.rpartition("@")[2])
+            roads[name] = ToxiProxy(
+                toxiproxy, f"lights-{name}", urlsplit(own[name]).netloc.rpartition("@")[2]
+            )
             await roads[name].open()
             stack.push_async_callback(roads[name].close)
-        ports = {**dict.fromkeys(DATABASES, roads["DATABASE_URL"].port), **{name: roads[name].port for name in ("REDIS_URL", "S3_ENDPOINT")}}
+        ports = {
+            **dict.fromkeys(DATABASES, roads["DATABASE_URL"].port),
+            **{name: roads[name].port for name in ("REDIS_URL", "S3_ENDPOINT")},
+        }
         admin = await asyncpg.connect(own["DATABASE_ADMIN_URL"])
         stack.push_async_callback(admin.close)
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=20))
@@ -228,14 +269,19 @@ async def installation(environ: dict[str, str], worker: str, template: str, tmp_
         stack.callback(made.running.close)
         made.start()
         async with asyncio.timeout(CHANGE_SECONDS):
-            while await admin.fetchval("SELECT count(*) FROM poll_schedule WHERE last_polled_at IS NOT NULL") < CHANNELS:
+            while (
+                await admin.fetchval("SELECT count(*) FROM poll_schedule WHERE last_polled_at IS NOT NULL")
+                < CHANNELS
+            ):
                 await asyncio.sleep(0.1)
         await made.until_shown("nothing")
         yield made
 
 
 @pytest.fixture(scope="module")
-async def trouble(request: pytest.FixtureRequest, installation: Installation) -> AsyncIterator[dict[str, Finding]]:
+async def trouble(
+    request: pytest.FixtureRequest, installation: Installation
+) -> AsyncIterator[dict[str, Finding]]:
     """What the doctor says while something is away. Afterwards it is back, and all lights are green again."""
     async with TROUBLES[request.param](installation):
         await installation.until_shown(request.param)
@@ -246,13 +292,20 @@ async def trouble(request: pytest.FixtureRequest, installation: Installation) ->
 @pytest.mark.parametrize(
     ("trouble", "light"),
     [
-        pytest.param(light.away, light, id=f"{light.role} without {light.away}", marks=pytest.mark.full if light.away in LONGER else ())
+        pytest.param(
+            light.away,
+            light,
+            id=f"{light.role} without {light.away}",
+            marks=pytest.mark.full if light.away in LONGER else (),
+        )
         for light in LIGHTS
     ],
     indirect=["trouble"],
     scope="module",
 )
-async def test_the_lights_of_a_role_show_what_is_away(trouble: dict[str, Finding], light: Light, installation: Installation) -> None:
+async def test_the_lights_of_a_role_show_what_is_away(
+    trouble: dict[str, Finding], light: Light, installation: Installation
+) -> None:
     assert await installation.shown(light.role) == light.shown
     assert (await installation.client.get(installation.url(light.role, "/ready"))).status_code == light.readyz
     line = trouble[f"role {light.role}"]
@@ -261,5 +314,7 @@ async def test_the_lights_of_a_role_show_what_is_away(trouble: dict[str, Finding
 
 
 def test_every_trouble_has_a_line_for_every_role() -> None:
-    assert {(light.away, light.role) for light in LIGHTS} == {(away, role.value) for away in TROUBLES for role in RoleName}
+    assert {(light.away, light.role) for light in LIGHTS} == {
+        (away, role.value) for away in TROUBLES for role in RoleName
+    }
     assert len(LIGHTS) == len(TROUBLES) * len(RoleName)

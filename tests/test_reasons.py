@@ -13,7 +13,9 @@ from testkit.reason_catalogue import declared_reasons, placeholders
 
 def test_every_reason_is_written_out_where_it_is_made() -> None:
     """Otherwise it could not be translated."""
-    unclear = [str(one) for one in declared_reasons() if None in {one.code, one.text, one.plural, *one.parameters}]
+    unclear = [
+        str(one) for one in declared_reasons() if None in {one.code, one.text, one.plural, *one.parameters}
+    ]
     assert unclear == []
 
 
@@ -28,7 +30,9 @@ def test_a_code_has_one_sentence_and_a_sentence_one_code() -> None:
 
 
 def test_a_sentence_names_every_parameter_and_no_other() -> None:
-    wrong = [str(one) for one in declared_reasons() if placeholders(f"{one.text}{one.plural}") != one.parameters]
+    wrong = [
+        str(one) for one in declared_reasons() if placeholders(f"{one.text}{one.plural}") != one.parameters
+    ]
     assert wrong == []
     assert [str(one) for one in declared_reasons() if one.plural and "count" not in one.parameters] == []
 
@@ -48,14 +52,18 @@ def test_a_number_chooses_the_sentence() -> None:
 def test_what_people_write_is_never_read_as_a_template() -> None:
     written = "{parameters.__class__} {0}"
     assert str(quote(written)) == written
-    assert str(Reason("tag_unknown", "there is no tag {tag!r}", tag=written)) == f"there is no tag {written!r}"
+    assert (
+        str(Reason("tag_unknown", "there is no tag {tag!r}", tag=written)) == f"there is no tag {written!r}"
+    )
     with pytest.raises(KeyError):
         str(Reason("tag_unknown", "there is no tag {tag.__class__}", tag="weather"))
 
 
 def test_a_stored_reason_is_read_as_it_was() -> None:
     inner = Reason("channels_found", "{count} channel", "{count} channels", count=3)
-    reason = Reason("found_and_left_out", "{found}; left out: {left_out}", found=inner, left_out="a \0 and a \ud800")
+    reason = Reason(
+        "found_and_left_out", "{found}; left out: {left_out}", found=inner, left_out="a \0 and a \ud800"
+    )
     stored = dump_reason(reason)
     assert stored is not None
     assert "\0" not in stored  # PostgreSQL could not store it
@@ -66,11 +74,16 @@ def test_a_stored_reason_is_read_as_it_was() -> None:
 
 def test_a_stored_time_is_read_as_text() -> None:
     expires_at = datetime(2026, 11, 15, tzinfo=UTC)
-    stored = dump_reason(Reason("key_outlives_parent", "it must expire by {expires_at}", expires_at=expires_at))
+    stored = dump_reason(
+        Reason("key_outlives_parent", "it must expire by {expires_at}", expires_at=expires_at)
+    )
     assert str(load_reason(stored)) == "it must expire by 2026-11-15T00:00:00+00:00"
 
 
-@pytest.mark.parametrize("stored", ["the bill was not paid", "", "{", "{}", "[1]", "7", "null", '{"code": 1, "text": 2, "parameters": 3}'])
+@pytest.mark.parametrize(
+    "stored",
+    ["the bill was not paid", "", "{", "{}", "[1]", "7", "null", '{"code": 1, "text": 2, "parameters": 3}'],
+)
 def test_a_sentence_that_is_no_reason_is_shown_as_it_is(stored: str) -> None:
     assert str(load_reason(stored)) == stored
 

@@ -1,4 +1,6 @@
-"""The recipes of CONTRIBUTING.md, followed once in a copy of the checkout: tenants get notes, with everything that belongs to them."""
+"""The recipes of CONTRIBUTING.md, followed once in a copy of the checkout: tenants get notes,
+with everything that belongs to them.
+"""
 
 import asyncio
 import os
@@ -56,7 +58,8 @@ class Notes:
 
     async def all(self) -> tuple[str, ...]:
         async with self._transactions.begin() as connection:
-            return tuple(row["text"] for row in await connection.fetch("SELECT text FROM notes ORDER BY text"))
+            return tuple(row["text"] for row in await connection.fetch("SELECT text FROM notes
+                ORDER BY text"))
 ''',
     # an endpoint
     f"{PACKAGE}/features/tenants/notes.py": '''"""Notes of a tenant."""
@@ -127,7 +130,10 @@ from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.output import AsJson
 
 
-def notes(tenant: Annotated[str, typer.Option("--tenant", help="Name of the tenant.")] = "default", as_json: AsJson = False) -> None:
+def notes(
+    tenant: Annotated[str, typer.Option("--tenant", help="Name of the tenant.")] = "default",
+    as_json: AsJson = False,
+) -> None:
     """List a tenant's notes."""
     del as_json  # it prints nothing else
     print_endpoint(list_notes, tenant=tenant)
@@ -147,7 +153,11 @@ NEW_LINES = [
         "from telegram_assistant.stores.postgres.tenants.notes import Notes\n",
     ),
     (f"{PACKAGE}/stores/postgres/stores.py", "    post_details: PostDetails", "    notes: Notes\n"),
-    (f"{PACKAGE}/stores/postgres/stores.py", "        post_details=PostDetails(transactions)", "        notes=Notes(transactions),\n"),
+    (
+        f"{PACKAGE}/stores/postgres/stores.py",
+        "        post_details=PostDetails(transactions)",
+        "        notes=Notes(transactions),\n",
+    ),
     # an endpoint
     (
         f"{PACKAGE}/api/site.py",
@@ -156,21 +166,44 @@ NEW_LINES = [
     ),
     (f"{PACKAGE}/api/site.py", "    posts.area,", "    notes.area,\n"),
     # a page
-    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.tenants import notes\n"),
-    (f"{PACKAGE}/web/site.py", '    Page("/members"', '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n'),
+    (
+        f"{PACKAGE}/web/site.py",
+        "from telegram_assistant.web.rendering",
+        "from telegram_assistant.web.pages.tenants import notes\n",
+    ),
+    (
+        f"{PACKAGE}/web/site.py",
+        '    Page("/members"',
+        '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n',
+    ),
     # a periodic job
-    (f"{PACKAGE}/jobs.py", "PERIODIC = (", 'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n'),
-    (f"{PACKAGE}/jobs.py", '    Job("forget_notices"', '    Job("count_notes", timedelta(hours=1), count_notes),\n'),
+    (
+        f"{PACKAGE}/jobs.py",
+        "PERIODIC = (",
+        'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n',
+    ),
+    (
+        f"{PACKAGE}/jobs.py",
+        '    Job("forget_notices"',
+        '    Job("count_notes", timedelta(hours=1), count_notes),\n',
+    ),
     # an event
     (
         f"{PACKAGE}/events/posts.py",
         "class PostCrawlRequested(",
-        'class PostNoted(Event):\n    """A note about a post was written."""\n\n    NAME: ClassVar[str] = "posts.noted"\n    note: str = ""\n\n\n',
+        (
+            'class PostNoted(Event):\n    """A note about a post was written."""\n\n'
+            '    NAME: ClassVar[str] = "posts.noted"\n    note: str = ""\n\n\n'
+        ),
     ),
     (f"{PACKAGE}/events/__init__.py", "    PostParsed,", "    PostNoted,\n"),
     (f"{PACKAGE}/events/__init__.py", '    "PostParsed",', '    "PostNoted",\n'),
     # a command
-    (f"{PACKAGE}/cli/__init__.py", '    "keys": Lazy', '    "notes": Lazy("commands.tenants.notes:notes", "List notes."),\n'),
+    (
+        f"{PACKAGE}/cli/__init__.py",
+        '    "keys": Lazy',
+        '    "notes": Lazy("commands.tenants.notes:notes", "List notes."),\n',
+    ),
 ]
 GUARDS = {
     "tests/test_settings.py::test_every_variable_has_a_test_that_turns_it",
@@ -197,13 +230,24 @@ CASE = """async def _notes(stores: TenantStores, world: World) -> set[ChannelId]
 
 
 """
-NEW_REASON = '#. notes_missing\n#: features/tenants/notes.py\nmsgid "you have written no notes"\nmsgstr "вы не написали ни одной заметки"\n\n'
+NEW_REASON = (
+    '#. notes_missing\n#: features/tenants/notes.py\nmsgid "you have written no notes"\n'
+    'msgstr "вы не написали ни одной заметки"\n\n'
+)
 NEW_MESSAGE = '#: templates/notes.html\nmsgid "Notes of the day"\nmsgstr "Заметки дня"\n\n'
 TESTED_LINES = [
     ("tests/stores/postgres/cases.py", "METHODS: dict", CASE),
-    ("tests/stores/postgres/cases.py", '    "feed.newest"', '    "notes.write": _notes,\n    "notes.all": _notes,\n'),
+    (
+        "tests/stores/postgres/cases.py",
+        '    "feed.newest"',
+        '    "notes.write": _notes,\n    "notes.all": _notes,\n',
+    ),
     ("tests/api/cases.py", '    "list_channels": Case()', '    "list_notes": Case(),\n'),
-    ("tests/web/cases.py", '    "members.show"', '    "notes.show": PageCase(lambda _: "/notes", status=404),\n'),
+    (
+        "tests/web/cases.py",
+        '    "members.show"',
+        '    "notes.show": PageCase(lambda _: "/notes", status=404),\n',
+    ),
     ("tests/cli/test_output_json.py", '    "keys list"', '    "notes": "list_notes",\n'),
     ("testkit/schema_diagram.py", '        "quotas",', '        "notes",\n'),
     (f"{PACKAGE}/translations/ru/LC_MESSAGES/reasons.po", "#. budget_out_of_range", NEW_REASON),
@@ -223,7 +267,9 @@ from testkit.web_clients import member_browser
 
 
 @pytest.mark.turns("NOTES_TITLE")
-async def test_notes_are_answered(installation: Settings, system: SystemStores, database: dict[str, str]) -> None:
+async def test_notes_are_answered(
+    installation: Settings, system: SystemStores, database: dict[str, str]
+) -> None:
     tenant_id = await make_tenant(system)
     async with asked(installation) as (app, client):
         await app.tenant(tenant_id).notes.write("Snow")
@@ -237,7 +283,10 @@ async def test_notes_are_answered(installation: Settings, system: SystemStores, 
     assert "count_notes" in {job.name for job in PERIODIC}
 """,
 }
-GOLDEN = "import sys, json; from tests.events.test_events import *; k = next(k for k in EVENTS if k.NAME == 'posts.noted'); "
+GOLDEN = (
+    "import sys, json; from tests.events.test_events import *; "
+    "k = next(k for k in EVENTS if k.NAME == 'posts.noted'); "
+)
 GOLDEN += "print(k.about(POST, 2, occurred_at=MOMENT, trace_id=TRACE, note='snow').model_dump_json(indent=2))"
 
 
@@ -247,7 +296,13 @@ class Copy:
     def __init__(self, folder: Path, database: dict[str, str]) -> None:
         self.folder = folder
         path = os.pathsep.join((str(folder / "src"), str(folder)))
-        self._environ = {**os.environ, **database, "PYTHONPATH": path, "PYTEST_XDIST_WORKER": "recipes", "NEO4J_URI": ""}
+        self._environ = {
+            **os.environ,
+            **database,
+            "PYTHONPATH": path,
+            "PYTEST_XDIST_WORKER": "recipes",
+            "NEO4J_URI": "",
+        }
         copy_checkout(folder)
 
     def add(self, files: dict[str, str], lines: list[tuple[str, str, str]]) -> None:
@@ -259,17 +314,32 @@ class Copy:
     async def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, *arguments]
         return await asyncio.to_thread(
-            subprocess.run, command, cwd=self.folder, env=self._environ, capture_output=True, text=True, check=False, timeout=300
+            subprocess.run,
+            command,
+            cwd=self.folder,
+            env=self._environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         )
 
     async def failures(self, *tests: str) -> set[str]:
-        tested = await self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rfE", *tests)
+        tested = await self.run(
+            "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-rfE", *tests
+        )
         assert "error" not in tested.stdout.splitlines()[-1], tested.stdout + tested.stderr
-        return {line.split(" ", 1)[1].partition(" - ")[0] for line in tested.stdout.splitlines() if line.startswith("FAILED ")}
+        return {
+            line.split(" ", 1)[1].partition(" - ")[0]
+            for line in tested.stdout.splitlines()
+            if line.startswith("FAILED ")
+        }
 
 
 @pytest.mark.long
-async def test_every_recipe_leads_to_the_end_and_what_is_left_out_is_missed(empty_database: dict[str, str], tmp_path: Path) -> None:
+async def test_every_recipe_leads_to_the_end_and_what_is_left_out_is_missed(
+    empty_database: dict[str, str], tmp_path: Path
+) -> None:
     copy = Copy(tmp_path / "checkout", empty_database)
     copy.add(NEW_FILES, NEW_LINES)
     assert await copy.failures(*GUARDS) == GUARDS

@@ -1,4 +1,7 @@
-"""The roles as people meet them: over HTTP and by signals. Most tests run the real program in a process of its own."""
+"""The roles as people meet them: over HTTP and by signals.
+
+Most tests run the real program in a process of its own.
+"""
 
 import asyncio
 import re
@@ -38,17 +41,28 @@ def redis(tmp_path: Path) -> Iterator[Engine]:
 @pytest.mark.turns("API_PORT")
 @pytest.mark.turns("HTTP_HOST")
 @pytest.mark.turns("HOSTNAME")
-async def test_every_role_answers_on_its_own_port_and_ends_cleanly(migrated_database: dict[str, str], redis: Engine) -> None:
-    """In a database and a Redis of its own: in those of other tests the worker has their work to do, and says so when it cannot."""
+async def test_every_role_answers_on_its_own_port_and_ends_cleanly(
+    migrated_database: dict[str, str], redis: Engine
+) -> None:
+    """In a database and a Redis of its own: in those of other tests the worker has their work to do,
+    and says so when it cannot.
+    """
     own = {**migrated_database, "REDIS_URL": redis.url, "SESSION_ENCRYPTION_KEY": make_key()}
-    async with program(own, HTTP_HOST="127.0.0.2", HOSTNAME="moscow-1") as running, httpx.AsyncClient() as client:
+    async with (
+        program(own, HTTP_HOST="127.0.0.2", HOSTNAME="moscow-1") as running,
+        httpx.AsyncClient() as client,
+    ):
         for role in RoleName:
             await running.until_ready(role)
             details = (await client.get(running.url(role, "/health/details"))).json()
-            assert {name: part for name, part in details["parts"].items() if part["status"] == "failing"} == {}, details
+            assert {
+                name: part for name, part in details["parts"].items() if part["status"] == "failing"
+            } == {}, details
             async with asyncio.timeout(30):
                 while (health := (await client.get(running.url(role, "/health"))).json())["status"] != "ok":
-                    await asyncio.sleep(0.05)  # before the first tick of an empty installation nothing has been planned
+                    await asyncio.sleep(
+                        0.05
+                    )  # before the first tick of an empty installation nothing has been planned
             assert (health["role"], health["instance"]) == (role.value, "moscow-1")
             metrics = await client.get(running.url(role, "/metrics"))
             assert "tga_build_info" in metrics.text
@@ -64,7 +78,9 @@ async def test_one_role_can_run_alone(database: dict[str, str]) -> None:
             await client.get(running.url("api", "/health"))
 
 
-async def test_the_code_of_the_first_owner_stands_in_the_log_of_the_start(migrated_database: dict[str, str]) -> None:
+async def test_the_code_of_the_first_owner_stands_in_the_log_of_the_start(
+    migrated_database: dict[str, str],
+) -> None:
     async with program(migrated_database, "--roles", "api", SECRET_KEY="k" * 32) as running:
         await running.until_ready()
         running.process.send_signal(signal.SIGTERM)
@@ -84,15 +100,39 @@ async def jobs_on(running: Program, role: RoleName) -> set[str]:
     """The periodic jobs on a role's page of health."""
     await running.until_ready(role)
     async with httpx.AsyncClient() as client:
-        return {part for part in (await client.get(running.url(role, "/health/details"))).json()["parts"] if part.startswith("job ")}
+        return {
+            part
+            for part in (await client.get(running.url(role, "/health/details"))).json()["parts"]
+            if part.startswith("job ")
+        }
 
 
-async def test_the_api_alone_answers_with_the_login_of_requests_and_nothing_else(database: dict[str, str]) -> None:
-    only_requests = {**database, "DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "DATABASE_ADMIN_URL": ""}
+async def test_the_api_alone_answers_with_the_login_of_requests_and_nothing_else(
+    database: dict[str, str],
+) -> None:
+    only_requests = {
+        **database,
+        "DATABASE_SYSTEM_URL": "",
+        "DATABASE_INGEST_URL": "",
+        "DATABASE_ADMIN_URL": "",
+    }
     key = {"Authorization": "Bearer the-operators-own-key"}
-    async with program(only_requests, "--roles", "api", OPERATOR_KEY="the-operators-own-key") as running, httpx.AsyncClient(headers=key) as client:
+    async with (
+        program(only_requests, "--roles", "api", OPERATOR_KEY="the-operators-own-key") as running,
+        httpx.AsyncClient(headers=key) as client,
+    ):
         await running.until_ready()
-        for path in ("me", "channels", "channels/requests", "feed", "search?q=snow", "coverage", "usage", "tenants", "dead-letters"):
+        for path in (
+            "me",
+            "channels",
+            "channels/requests",
+            "feed",
+            "search?q=snow",
+            "coverage",
+            "usage",
+            "tenants",
+            "dead-letters",
+        ):
             answer = await client.get(running.url("api", f"/api/v1/{path}"))
             assert answer.status_code == 200, (path, answer.text)
         health = (await client.get(running.url("api", "/health/details"))).json()
@@ -102,13 +142,17 @@ async def test_the_api_alone_answers_with_the_login_of_requests_and_nothing_else
     assert "InsufficientPrivilege" not in logged.decode()
 
 
-async def test_periodic_jobs_run_in_the_worker_where_requests_have_a_login_of_their_own(database: dict[str, str]) -> None:
+async def test_periodic_jobs_run_in_the_worker_where_requests_have_a_login_of_their_own(
+    database: dict[str, str],
+) -> None:
     async with program(database, "--roles", "worker,api") as running:
         assert await jobs_on(running, RoleName.API) == set()
         await until_jobs_on(running, RoleName.WORKER)
 
 
-async def test_one_login_does_everything_for_one_person_and_the_api_runs_the_jobs(empty_database: dict[str, str], worker: str) -> None:
+async def test_one_login_does_everything_for_one_person_and_the_api_runs_the_jobs(
+    empty_database: dict[str, str], worker: str
+) -> None:
     name = f"person_{worker}"
     own = {
         **empty_database,
@@ -118,7 +162,9 @@ async def test_one_login_does_everything_for_one_person_and_the_api_runs_the_job
     }
     await migrate(read_settings(own).database, tell=lambda _: None)
     try:
-        async with program({**own, "DATABASE_ADMIN_URL": "", "SESSION_ENCRYPTION_KEY": make_key()}) as running:
+        async with program(
+            {**own, "DATABASE_ADMIN_URL": "", "SESSION_ENCRYPTION_KEY": make_key()}
+        ) as running:
             for role in RoleName:
                 await running.until_ready(role)
             assert await jobs_on(running, RoleName.WORKER) == set()
@@ -148,7 +194,9 @@ async def test_the_bound_on_channel_series_is_taken_from_the_settings(database: 
 
 @pytest.mark.turns("SHUTDOWN_GRACE_SECONDS")
 @pytest.mark.parametrize(("grace", "finished"), [("5", True), ("0.05", False)])
-async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str], grace: str, finished: bool) -> None:
+async def test_work_in_hand_may_finish_within_the_grace(
+    database: dict[str, str], grace: str, finished: bool
+) -> None:
     done: list[str] = []
     working = asyncio.Event()
 
@@ -158,7 +206,9 @@ async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str]
         await asyncio.sleep(0.5)
         done.append("page")
 
-    role: Role[App] = Role(RoleName.WORKER, lambda http: http.worker_port, lambda _app, _health: (Loop("work", work),))
+    role: Role[App] = Role(
+        RoleName.WORKER, lambda http: http.worker_port, lambda _app, _health: (Loop("work", work),)
+    )
 
     async def told() -> None:
         await working.wait()
@@ -197,7 +247,9 @@ async def test_a_crashed_loop_is_restarted_and_the_process_lives(database: dict[
             again.set()
         raise RuntimeError("boom")
 
-    role: Role[App] = Role(RoleName.WORKER, lambda _http: 0, lambda _app, _health: (Loop("crashing in a role", crash),))
+    role: Role[App] = Role(
+        RoleName.WORKER, lambda _http: 0, lambda _app, _health: (Loop("crashing in a role", crash),)
+    )
 
     async def told() -> None:
         await again.wait()
@@ -236,7 +288,9 @@ role = Role(RoleName.WORKER, lambda http: 0, lambda app, health: (Loop("stubborn
 asyncio.run(run_roles(read_settings(os.environ), [role]))
 """
     environ = {**database, "SHUTDOWN_GRACE_SECONDS": "600"}
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program_text, env=environ, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program_text, env=environ, stdout=asyncio.subprocess.PIPE
+    )
     try:
         assert process.stdout is not None
         while await asyncio.wait_for(process.stdout.readline(), 60) != b"working\n":

@@ -1,4 +1,6 @@
-"""What a running role answers over HTTP, and to whom: the operator's pages, their ports, clients that never finish a request."""
+"""What a running role answers over HTTP, and to whom: the operator's pages, their ports,
+clients that never finish a request.
+"""
 
 import asyncio
 import re
@@ -16,14 +18,21 @@ from testkit.running_program import program
 
 @pytest.mark.turns("OPERATOR_KEY")
 async def test_the_operators_pages_need_the_operators_key(database: dict[str, str]) -> None:
-    async with program(database, "--roles", "api", OPERATOR_KEY="k3y-of-operator") as running, httpx.AsyncClient() as client:
+    async with (
+        program(database, "--roles", "api", OPERATOR_KEY="k3y-of-operator") as running,
+        httpx.AsyncClient() as client,
+    ):
         await running.until_ready()
         for path in ("/health/details", "/metrics"):
             url = running.url("api", path)
             refused = await client.get(url)
             assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
-            assert (await client.get(url, headers={"Authorization": "Bearer k3y-of-operator"})).status_code == 200
-            rebound = await client.get(url, headers={"Authorization": "Bearer k3y-of-operator", "Host": "evil.example"})
+            assert (
+                await client.get(url, headers={"Authorization": "Bearer k3y-of-operator"})
+            ).status_code == 200
+            rebound = await client.get(
+                url, headers={"Authorization": "Bearer k3y-of-operator", "Host": "evil.example"}
+            )
             assert rebound.status_code == 421
         running.process.terminate()
         _, logged = await running.process.communicate()
@@ -37,13 +46,25 @@ async def test_the_operators_pages_need_the_operators_key(database: dict[str, st
 @pytest.mark.turns("API_OPERATIONS_PORT")
 async def test_the_operators_pages_can_move_to_ports_of_their_own(database: dict[str, str]) -> None:
     ports = {f"{role.name.upper()}_OPERATIONS_PORT": str(free_port()) for role in ROLES}
-    async with program(database, OPERATIONS_HOST="127.0.0.2", **ports) as running, httpx.AsyncClient() as client:
+    async with (
+        program(database, OPERATIONS_HOST="127.0.0.2", **ports) as running,
+        httpx.AsyncClient() as client,
+    ):
         for role in RoleName:
             await running.until_ready(role)
             own = f"http://127.0.0.2:{ports[f'{role.upper()}_OPERATIONS_PORT']}"
-            assert [(await client.get(running.url(role, path))).status_code for path in ("/livez", "/readyz", "/ready", "/health")] == [200] * 4
-            assert [(await client.get(running.url(role, path))).status_code for path in ("/health/details", "/metrics")] == [404, 404]
-            assert [(await client.get(own + path)).status_code for path in ("/livez", "/readyz", "/health", "/metrics")] == [200] * 4
+            assert [
+                (await client.get(running.url(role, path))).status_code
+                for path in ("/livez", "/readyz", "/ready", "/health")
+            ] == [200] * 4
+            assert [
+                (await client.get(running.url(role, path))).status_code
+                for path in ("/health/details", "/metrics")
+            ] == [404, 404]
+            assert [
+                (await client.get(own + path)).status_code
+                for path in ("/livez", "/readyz", "/health", "/metrics")
+            ] == [200] * 4
             assert (await client.get(f"{own}/health/details")).json()["role"] == role
         assert (await client.post(running.url("ingest", "/api/v1/channels/1/poll"))).status_code == 404
         own = f"http://127.0.0.2:{ports['INGEST_OPERATIONS_PORT']}"
@@ -61,8 +82,13 @@ async def test_an_operations_port_that_is_taken_ends_the_process_with_words(data
 
 
 @pytest.mark.turns("HTTP_REQUEST_TIMEOUT_SECONDS")
-async def test_400_half_sent_requests_are_closed_in_time_while_others_are_answered(database: dict[str, str]) -> None:
-    async with program(database, "--roles", "api", HTTP_REQUEST_TIMEOUT_SECONDS="2") as running, httpx.AsyncClient() as client:
+async def test_400_half_sent_requests_are_closed_in_time_while_others_are_answered(
+    database: dict[str, str],
+) -> None:
+    async with (
+        program(database, "--roles", "api", HTTP_REQUEST_TIMEOUT_SECONDS="2") as running,
+        httpx.AsyncClient() as client,
+    ):
         await running.until_ready()
         port = int(running.environ["API_PORT"])
         began = time.monotonic()

@@ -1,4 +1,6 @@
-"""Several runs on the same servers do not meet: databases have names of their own, and are dropped however a test ends."""
+"""Several runs on the same servers do not meet: databases have names of their own,
+and are dropped however a test ends.
+"""
 
 import asyncpg
 import pytest
@@ -15,8 +17,13 @@ async def name_of_database(environ: dict[str, str]) -> str:
         await connection.close()
 
 
-async def test_two_runs_that_ask_for_the_same_name_get_databases_of_their_own(environ: dict[str, str]) -> None:
-    async with scratch_database(environ, "tga_shared") as one, scratch_database(environ, "tga_shared") as other:
+async def test_two_runs_that_ask_for_the_same_name_get_databases_of_their_own(
+    environ: dict[str, str],
+) -> None:
+    async with (
+        scratch_database(environ, "tga_shared") as one,
+        scratch_database(environ, "tga_shared") as other,
+    ):
         assert await name_of_database(one) != await name_of_database(other)
 
 
@@ -38,5 +45,7 @@ async def test_the_database_of_a_failed_test_is_dropped(environ: dict[str, str],
         ("redis://:secret@127.0.0.1:6379/13", 1, "redis://:secret@127.0.0.1:6379/14"),
     ],
 )
-def test_the_number_of_a_redis_database_is_counted_from_the_given_one(given: str, offset: int, expected: str) -> None:
+def test_the_number_of_a_redis_database_is_counted_from_the_given_one(
+    given: str, offset: int, expected: str
+) -> None:
     assert redis_url({"REDIS_URL": given}, offset) == expected

@@ -80,7 +80,9 @@ def test_a_file_that_cannot_be_read_is_named_by_its_variable() -> None:
 
 
 def test_a_second_spelling_is_read_and_both_at_once_are_a_mistake() -> None:
-    assert read_settings({**NEEDED, "PARSER_LPA_MAX_AGE_HOURS": "5"}) == read_settings({**NEEDED, "LPA_MAX_AGE_HOURS": "5"})
+    assert read_settings({**NEEDED, "PARSER_LPA_MAX_AGE_HOURS": "5"}) == read_settings(
+        {**NEEDED, "LPA_MAX_AGE_HOURS": "5"}
+    )
     assert unknown_names({"PARSER_LPA_MAX_AGE_HOURS": "5"}) == []
     with pytest.raises(SettingsError, match="LPA_MAX_AGE_HOURS and PARSER_LPA_MAX_AGE_HOURS are both set"):
         read_settings({**NEEDED, "PARSER_LPA_MAX_AGE_HOURS": "5", "LPA_MAX_AGE_HOURS": "5"})
@@ -97,9 +99,18 @@ def test_settings_are_frozen_at_every_depth() -> None:
 
 
 def test_secrets_are_in_no_repr_and_hidden_in_what_people_see() -> None:
-    secrets = {"S3_SECRET_ACCESS_KEY": "s3s3cret", "S3_ACCESS_KEY_ID": "s3id", "NEO4J_PASSWORD": "n3o", "OPERATOR_KEY": "0perator"}
+    secrets = {
+        "S3_SECRET_ACCESS_KEY": "s3s3cret",
+        "S3_ACCESS_KEY_ID": "s3id",
+        "NEO4J_PASSWORD": "n3o",
+        "OPERATOR_KEY": "0perator",
+    }
     installation = read_settings({**NEEDED, **secrets})
-    shown = repr(installation) + str(installation) + " ".join(f"{variable.name}={value}" for variable, value in effective(installation))
+    shown = (
+        repr(installation)
+        + str(installation)
+        + " ".join(f"{variable.name}={value}" for variable, value in effective(installation))
+    )
     assert not any(secret in shown for secret in (*secrets.values(), "p4ss", "r3dis"))
     assert "DATABASE_URL=postgresql://u:********@db/x" in shown
 
@@ -113,21 +124,30 @@ def test_names_that_look_like_ours_and_are_unknown_are_reported() -> None:
 
 def test_a_misspelt_name_in_the_file_is_reported_with_the_right_one() -> None:
     exported = {"AWS_SECRET_ACCESS_KEY": "x", "DATABSE_URL": "x"}  # may be for another program
-    assert unknown_names(exported, in_file=["DATABASE_URI", "COMPOSE_PROJECT_NAME", "REDIS_URL", "API_PORT_FILE"]) == [
+    assert unknown_names(
+        exported, in_file=["DATABASE_URI", "COMPOSE_PROJECT_NAME", "REDIS_URL", "API_PORT_FILE"]
+    ) == [
         "DATABASE_URI is unknown to this version and has no effect; did you mean DATABASE_URL?",
     ]
 
 
 @pytest.mark.parametrize("text", ["short", "QUJD", "A" * 43 + "é"])
 def test_a_key_for_sessions_that_is_none_is_told_without_repeating_it(text: str) -> None:
-    with pytest.raises(SettingsError, match="SESSION_ENCRYPTION_KEY is wrong: not a valid key; set it to what `tga accounts key` prints") as told:
+    with pytest.raises(
+        SettingsError,
+        match="SESSION_ENCRYPTION_KEY is wrong: not a valid key; set it to what `tga accounts key` prints",
+    ) as told:
         read_settings({**NEEDED, "SESSION_ENCRYPTION_KEY": text})
     assert text not in str(told.value)
 
 
 def test_the_example_file_agrees_with_the_code() -> None:
     example = (TESTS.parent / ".env.example").read_text(encoding="utf-8")
-    written = [line.lstrip("# ").partition("=")[0] for line in example.splitlines() if "=" in line and line.lstrip("# ").partition("=")[0].isupper()]
+    written = [
+        line.lstrip("# ").partition("=")[0]
+        for line in example.splitlines()
+        if "=" in line and line.lstrip("# ").partition("=")[0].isupper()
+    ]
     assert written == [variable.name for variable in variables()]
 
 
@@ -135,6 +155,10 @@ def test_every_variable_has_a_test_that_turns_it() -> None:
     turned = set()
     for file in TESTS.rglob("test_*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "turns":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "turns"
+            ):
                 turned |= {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
     assert turned == {variable.name for variable in variables()}

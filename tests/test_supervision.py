@@ -24,10 +24,18 @@ async def test_a_crashed_loop_is_started_again_with_growing_pauses_counted_and_l
 
     before = restarts("crashing")
     with capture_logs() as lines:
-        await keep_running(Loop("crashing", crash), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.01, max_pause_seconds=0.03)
+        await keep_running(
+            Loop("crashing", crash),
+            stopping=stopping,
+            health=Health(probes={}),
+            first_pause_seconds=0.01,
+            max_pause_seconds=0.03,
+        )
     assert [line["event"] for line in lines] == ["loop_crashed"]
     pauses = [later - earlier for earlier, later in pairwise(began)]
-    assert all(pause >= expected * 0.9 for pause, expected in zip(pauses, (0.01, 0.02, 0.03, 0.03), strict=True))
+    assert all(
+        pause >= expected * 0.9 for pause, expected in zip(pauses, (0.01, 0.02, 0.03, 0.03), strict=True)
+    )
     assert restarts("crashing") - before == 4
 
 
@@ -37,7 +45,9 @@ async def test_a_waiting_loop_is_red_and_says_why_without_secrets() -> None:
     async def crash(_stopping: asyncio.Event) -> None:
         raise RuntimeError("password=hunter2hunter2")
 
-    task = asyncio.create_task(keep_running(Loop("red", crash), stopping=stopping, health=health, first_pause_seconds=30))
+    task = asyncio.create_task(
+        keep_running(Loop("red", crash), stopping=stopping, health=health, first_pause_seconds=30)
+    )
     await asyncio.sleep(0.01)
     assert health.state is State.FAILING
     detail = str(health.parts()["red"]["detail"])
@@ -57,7 +67,9 @@ async def test_a_loop_that_ends_by_itself_is_started_again() -> None:
         if runs == 3:
             stopping.set()
 
-    await keep_running(Loop("ending", end), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.001)
+    await keep_running(
+        Loop("ending", end), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.001
+    )
     assert runs == 3
 
 
@@ -69,7 +81,9 @@ async def test_a_loop_may_finish_what_it_has_in_hand() -> None:
         await asyncio.sleep(0.02)
         done.append("page")
 
-    task = asyncio.create_task(keep_running(Loop("working", work), stopping=stopping, health=Health(probes={})))
+    task = asyncio.create_task(
+        keep_running(Loop("working", work), stopping=stopping, health=Health(probes={}))
+    )
     await asyncio.sleep(0)
     stopping.set()
     await task
@@ -80,7 +94,9 @@ async def test_cancellation_goes_through_at_once() -> None:
     async def sleep(_stopping: asyncio.Event) -> None:
         await asyncio.sleep(60)
 
-    task = asyncio.create_task(keep_running(Loop("sleeping", sleep), stopping=asyncio.Event(), health=Health(probes={})))
+    task = asyncio.create_task(
+        keep_running(Loop("sleeping", sleep), stopping=asyncio.Event(), health=Health(probes={}))
+    )
     await asyncio.sleep(0.01)
     task.cancel()
     await asyncio.wait([task])

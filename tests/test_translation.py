@@ -19,11 +19,15 @@ def test_every_reason_is_translated_with_the_same_parameters() -> None:
         messages = [message for message in read_po(file) if message.id]
     assert len(messages) > 300
     for message in messages:
-        written, translated = ((text,) if isinstance(text, str) else tuple(text or ()) for text in (message.id, message.string))
+        written, translated = (
+            (text,) if isinstance(text, str) else tuple(text or ()) for text in (message.id, message.string)
+        )
         assert len(translated) >= len(written), message.id
         assert all(translated), message.id
         assert not message.fuzzy, message.id
-        assert {frozenset(placeholders(text)) for text in (*written, *translated)} == {frozenset(placeholders(written[0]))}, message.id
+        assert {frozenset(placeholders(text)) for text in (*written, *translated)} == {
+            frozenset(placeholders(written[0]))
+        }, message.id
 
 
 def test_the_catalogue_holds_the_reasons_of_the_source() -> None:
@@ -39,16 +43,23 @@ def test_a_tenant_has_one_name_in_russian(catalogue: str) -> None:
 
 def test_english_needs_no_catalogue() -> None:
     assert type(translator("en")) is NullTranslations
-    reason = Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=1006503122)
+    reason = Reason(
+        "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=1006503122
+    )
     assert say(reason, "en") == str(reason) == "you do not follow channel 1006503122"
 
 
 def test_russian_has_its_own_words_and_ids_stay_as_they_are() -> None:
-    reason = Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=1006503122)
+    reason = Reason(
+        "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=1006503122
+    )
     assert say(reason, "ru") == "вы не подписаны на канал 1006503122"
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "1 канал"), (2, "2 канала"), (5, "5 каналов"), (11, "11 каналов"), (21, "21 канал")])
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "1 канал"), (2, "2 канала"), (5, "5 каналов"), (11, "11 каналов"), (21, "21 канал")],
+)
 def test_russian_counts_in_three_forms(count: int, words: str) -> None:
     assert say(Reason("channels_found", "{count} channel", "{count} channels", count=count), "ru") == words
 
@@ -61,15 +72,30 @@ def test_a_reason_inside_a_reason_is_translated_too() -> None:
 
 
 def test_numbers_and_times_are_written_as_the_language_does() -> None:
-    first = Reason("requests_first", "{count:,} of your requests comes first", "{count:,} of your requests come first", count=10_000)
-    assert (say(first, "en"), say(first, "ru")) == ("10,000 of your requests come first", "впереди 10\xa0000 ваших запросов")
-    pace = Reason("risk_limited", "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed", method="m", pace=0.7)
+    first = Reason(
+        "requests_first",
+        "{count:,} of your requests comes first",
+        "{count:,} of your requests come first",
+        count=10_000,
+    )
+    assert (say(first, "en"), say(first, "ru")) == (
+        "10,000 of your requests come first",
+        "впереди 10\xa0000 ваших запросов",
+    )
+    pace = Reason(
+        "risk_limited",
+        "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed",
+        method="m",
+        pace=0.7,
+    )
     assert say(pace, "ru") == "Telegram недавно ограничивал m: скорость сейчас 70\xa0%"
     noon = datetime(2026, 11, 15, 12, tzinfo=UTC)
     until = Reason("coverage_until", "{what} (until {until:%Y-%m-%d %H:%M})", what=quote("x"), until=noon)
     assert say(until, "en") == "x (until 2026-11-15 12:00)"
     assert say(until, "ru", zone=ZoneInfo("Europe/Moscow")) == "x (до 15 ноября 2026, 15:00)"
-    since = Reason("coverage_complete_since", "Complete: everything posted since {since:%Y-%m-%d} is stored", since=noon)
+    since = Reason(
+        "coverage_complete_since", "Complete: everything posted since {since:%Y-%m-%d} is stored", since=noon
+    )
     assert say(since, "ru") == "Полностью: сохранено всё, что опубликовано с 15 ноября 2026"
 
 

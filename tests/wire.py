@@ -15,7 +15,9 @@ class Heard:
 
 
 @asynccontextmanager
-async def listener(answer: str = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nETag: "1"\r\nConnection: close\r\n\r\n') -> AsyncIterator[Heard]:
+async def listener(
+    answer: str = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nETag: "1"\r\nConnection: close\r\n\r\n',
+) -> AsyncIterator[Heard]:
     """An HTTP server that answers everything alike and keeps each request's head."""
     heard = Heard()
 

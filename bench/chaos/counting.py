@@ -1,8 +1,9 @@
-"""What each ingest process says that it has parsed, held against what it has inserted: per life of a process, at its last scrape.
+"""What each ingest process says that it has parsed, held against what it has inserted: per life of a process,
+at its last scrape.
 
-A trigger notes for every inserted post which process has inserted it, by a setting that each process brings along in its
-DATABASE_URL. The last scrape of a process that was killed or stopped may leave out what it inserted shortly before; of a process
-that lives until the end, when all is quiet, it must be exact.
+A trigger notes for every inserted post which process has inserted it, by a setting that each process brings
+along in its DATABASE_URL. The last scrape of a process that was killed or stopped may leave out what it
+inserted shortly before; of a process that lives until the end, when all is quiet, it must be exact.
 """
 
 import asyncio
@@ -16,18 +17,24 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 WITNESS = """
-CREATE TABLE inserted_by (life text, txid xid8 DEFAULT pg_current_xact_id(), at timestamptz DEFAULT clock_timestamp());
+CREATE TABLE inserted_by (life text, txid xid8 DEFAULT pg_current_xact_id(),
+    at timestamptz DEFAULT clock_timestamp());
 GRANT INSERT ON inserted_by TO PUBLIC;
 CREATE FUNCTION witness() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN INSERT INTO inserted_by (life) VALUES (current_setting('bench.life', true)); RETURN NULL; END $$;
 CREATE TRIGGER witness AFTER INSERT ON posts FOR EACH ROW EXECUTE FUNCTION witness();
 """
-INSERTED = "SELECT life, count(*) AS posts, extract(epoch FROM max(at))::float8 AS at FROM inserted_by GROUP BY life, txid ORDER BY 3"
+INSERTED = (
+    "SELECT life, count(*) AS posts, extract(epoch FROM max(at))::float8 AS at FROM inserted_by "
+    "GROUP BY life, txid ORDER BY 3"
+)
 SCRAPE_SECONDS = 0.5
 UNDER_WAY_SECONDS = 1.0
 """A page may be inserted before a scrape, and committed after it."""
 MAY_BE_LATE_SECONDS = 10.0
-"""So long before its last scrape an ended process may have inserted what it had not counted: PostgreSQL was away, and came back."""
+"""So long before its last scrape an ended process may have inserted what it had not counted:
+PostgreSQL was away, and came back.
+"""
 
 
 @dataclass
@@ -51,7 +58,11 @@ class Counting:
         """For a process that begins its life now."""
         life = Life(f"life-{len(self.lives)}", port)
         self.lives.append(life)
-        urls = {name: _with_life(value, life.name) for name, value in environ.items() if name.startswith("DATABASE_") and name.endswith("URL")}
+        urls = {
+            name: _with_life(value, life.name)
+            for name, value in environ.items()
+            if name.startswith("DATABASE_") and name.endswith("URL")
+        }
         return {**environ, **urls, "INGEST_PORT": str(port)}
 
     async def run(self) -> None:
@@ -72,10 +83,14 @@ class Counting:
             result.posts_inserted += total
             result.posts_counted += life.counted
             result.left_out += total - life.counted
-            certain_until = life.scraped_at - (UNDER_WAY_SECONDS if life.name in alive else MAY_BE_LATE_SECONDS)
+            certain_until = life.scraped_at - (
+                UNDER_WAY_SECONDS if life.name in alive else MAY_BE_LATE_SECONDS
+            )
             late = [posts for posts, at in pages if at > certain_until]
             if life.counted not in _sums(total - sum(late), late):
-                result.wrong.append(f"{life.name}: {life.counted} counted, {total} inserted, {sum(late)} of them late")
+                result.wrong.append(
+                    f"{life.name}: {life.counted} counted, {total} inserted, {sum(late)} of them late"
+                )
         return result
 
 
@@ -97,7 +112,12 @@ async def _scrape(client: httpx.AsyncClient, life: Life) -> None:
     except httpx.HTTPError:
         return
     families = text_string_to_metric_families(answer.text)
-    counted = sum(sample.value for family in families for sample in family.samples if sample.name == "posts_parsed_total")
+    counted = sum(
+        sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == "posts_parsed_total"
+    )
     life.counted, life.scraped_at = int(counted), began
 
 

@@ -1,4 +1,6 @@
-"""People whose digests are due all the time, and the receivers that count what arrives: a webhook by ids, a mail server."""
+"""People whose digests are due all the time, and the receivers that count what arrives: a webhook by ids,
+a mail server.
+"""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -19,7 +21,12 @@ from telegram_assistant.settings import DatabaseLogin, Settings
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.stores import SystemStores, person_stores, system_stores, tenant_stores
+from telegram_assistant.stores.postgres.stores import (
+    SystemStores,
+    person_stores,
+    system_stores,
+    tenant_stores,
+)
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 from testkit.receiving import MailServer, Webhook, make_receiver, served
 from testkit.stories import store_story
@@ -43,11 +50,18 @@ class DigestReaders:
     @property
     def environ(self) -> dict[str, str]:
         """What a replica needs to reach them."""
-        mail = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(self.mails.port), "SMTP_SECURITY": "none", "SMTP_FROM": "news@desk.example"}
+        mail = {
+            "SMTP_HOST": "127.0.0.1",
+            "SMTP_PORT": str(self.mails.port),
+            "SMTP_SECURITY": "none",
+            "SMTP_FROM": "news@desk.example",
+        }
         return {**mail, "CHAOS_WEBHOOK_PORT": str(self.webhook.port)}
 
     async def end(self) -> None:
-        """Ends the news, and waits until everything is delivered, at most until the leases of dead senders have ended."""
+        """Ends the news, and waits until everything is delivered,
+        at most until the leases of dead senders have ended.
+        """
         self.telling.cancel()
         await asyncio.wait([self.telling])
         with suppress(TimeoutError):
@@ -60,14 +74,22 @@ class DigestReaders:
 
     async def counted(self) -> dict[str, int]:
         """What arrived, beside what was to be sent."""
-        rows = await self.admin.fetch("SELECT d.delivery_id, d.digest_id, r.kind FROM deliveries d JOIN receivers r USING (tenant_id, receiver_id)")
-        sent = {kind: {str(row["delivery_id"]) for row in rows if row["kind"] == kind} for kind in ("webhook", "email")}
+        rows = await self.admin.fetch(
+            "SELECT d.delivery_id, d.digest_id, r.kind FROM deliveries d "
+            "JOIN receivers r USING (tenant_id, receiver_id)"
+        )
+        sent = {
+            kind: {str(row["delivery_id"]) for row in rows if row["kind"] == kind}
+            for kind in ("webhook", "email")
+        }
         arrived = Counter(one.headers["webhook-id"] for one in self.webhook.taken)
         ids_of_digest: dict[str, set[str]] = defaultdict(set)
         for one in self.webhook.taken:
             ids_of_digest[one.data["data"]["digest_id"]].add(one.headers["webhook-id"])
         mailed = Counter(str(one["Message-ID"]).strip("<>").partition("@")[0] for one in self.mails.taken)
-        digests: int = await self.admin.fetchval("SELECT count(*) FROM digests WHERE jsonb_array_length(content -> 'stories') > 0")
+        digests: int = await self.admin.fetchval(
+            "SELECT count(*) FROM digests WHERE jsonb_array_length(content -> 'stories') > 0"
+        )
         return {
             "digests": digests,
             "digests_without_delivery": digests - len({row["digest_id"] for row in rows}),
@@ -82,8 +104,12 @@ class DigestReaders:
 
 
 @asynccontextmanager
-async def digest_readers(settings: Settings, admin: "asyncpg.Connection[asyncpg.Record]") -> AsyncIterator[DigestReaders]:
-    """People with a webhook and a mail address each, and channels that tell a new story every second until the end."""
+async def digest_readers(
+    settings: Settings, admin: "asyncpg.Connection[asyncpg.Record]"
+) -> AsyncIterator[DigestReaders]:
+    """People with a webhook and a mail address each,
+    and channels that tell a new story every second until the end.
+    """
     async with (
         served(Webhook(answers_after_seconds=0.3)) as webhook,
         served(MailServer()) as mails,
@@ -102,15 +128,22 @@ async def digest_readers(settings: Settings, admin: "asyncpg.Connection[asyncpg.
         telling.cancel()
 
 
-async def _make_reader(system: SystemStores, pool: Pool, tenant_id: TenantId, number: int, webhook: Webhook, sealer: Sealer) -> None:
+async def _make_reader(
+    system: SystemStores, pool: Pool, tenant_id: TenantId, number: int, webhook: Webhook, sealer: Sealer
+) -> None:
     stores = tenant_stores(pool, tenant_id)
-    addresses = ((ReceiverKind.WEBHOOK, f"{webhook.url}/{number}"), (ReceiverKind.EMAIL, f"reader{number}@desk.example"))
+    addresses = (
+        (ReceiverKind.WEBHOOK, f"{webhook.url}/{number}"),
+        (ReceiverKind.EMAIL, f"reader{number}@desk.example"),
+    )
     made: list[UUID] = []
     for kind, address in addresses:
         receiver = await make_receiver(kind, f"{kind} {number}", address, stores=stores, sealer=sealer)
         made.append(receiver.receiver_id)
     member = await system.users.join(tenant_id, f"reader {number}")
-    await person_stores(pool, tenant_id, member.user_id).digests.set_plan(DigestPlan((time(),), receivers=tuple(made)))
+    await person_stores(pool, tenant_id, member.user_id).digests.set_plan(
+        DigestPlan((time(),), receivers=tuple(made))
+    )
 
 
 async def _keep_telling(system: SystemStores, settings: Settings, channels: list[ChannelId]) -> None:
@@ -119,10 +152,15 @@ async def _keep_telling(system: SystemStores, settings: Settings, channels: list
     admin, number = await asyncpg.connect(settings.database.admin_url.get_secret_value()), 0
     while True:
         number += 1
-        text = f"The bridge over river {number} is closed for {number} weeks. Engineers found {number + 3} cracks in its piers."
+        text = (
+            f"The bridge over river {number} is closed for {number} weeks. "
+            f"Engineers found {number + 3} cracks in its piers."
+        )
         posts = [PostId(channel_id, MessageId(number)) for channel_id in channels]
         for one in posts:
-            post = make_post(channel_id=one.channel_id, message_id=one.message_id, text=text, posted_at=datetime.now(UTC))
+            post = make_post(
+                channel_id=one.channel_id, message_id=one.message_id, text=text, posted_at=datetime.now(UTC)
+            )
             await system.landing.land(make_page(post), Claim(one.channel_id, 0))
         await store_story(admin, posts, [(posts[1], posts[0], LinkKind.COPY, 9.0, False)])
         await asyncio.sleep(STORY_SECONDS)

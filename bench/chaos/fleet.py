@@ -29,7 +29,11 @@ class Fleet:
         address = urlsplit(os.environ["CHAOS_DATABASE_URL"])
         login = address.netloc.rpartition("@")[0]
         database = urlunsplit(address._replace(netloc=f"{login}@127.0.0.1:{self.database_road.port}"))
-        return {**os.environ, "DATABASE_URL": database, "REDIS_URL": f"redis://127.0.0.1:{self.redis_road.port}/0"}
+        return {
+            **os.environ,
+            "DATABASE_URL": database,
+            "REDIS_URL": f"redis://127.0.0.1:{self.redis_road.port}/0",
+        }
 
     async def start(self, count: int) -> None:
         for _ in range(count):
@@ -38,7 +42,9 @@ class Fleet:
 
     async def _spawn(self) -> asyncio.subprocess.Process:
         with self.log.open("ab") as log:
-            return await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.chaos.worker", env=self.environ(), stdout=log, stderr=log)
+            return await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "bench.chaos.worker", env=self.environ(), stdout=log, stderr=log
+            )
 
     async def _keep(self) -> None:
         """Whoever died is replaced."""

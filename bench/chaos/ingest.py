@@ -103,7 +103,10 @@ class Scene:
 
 
 async def live(scene: Scene, until: float) -> None:
-    """Channels publish, in bursts too, with files and as albums; edit, and delete. Of some of it nobody is told."""
+    """Channels publish, in bursts too, with files and as albums; edit, and delete.
+
+    Of some of it nobody is told.
+    """
     hand = scene.hand
     while scene.at < until:
         channel = FIRST_CHANNEL + hand.randrange(CHANNELS)
@@ -111,15 +114,27 @@ async def live(scene: Scene, until: float) -> None:
             await _tell_event(scene, channel)
         for _ in range(hand.choice((1, 1, 1, 2, 5, 130 if hand.random() < 0.05 else 3))):
             scene.said += 1
-            newest = await _publish(scene, channel, f"новость {scene.said} из {channel}", deliver=hand.random() < 0.8)
+            newest = await _publish(
+                scene, channel, f"новость {scene.said} из {channel}", deliver=hand.random() < 0.8
+            )
         if hand.random() < 0.3:
             scene.said += 1
             edited = hand.randrange(2, newest + 1)
             if (channel, edited) not in scene.told:
-                await _quietly(scene.control.edit, channel, edited, f"исправлено {scene.said}", deliver=hand.random() < 0.5)
+                await _quietly(
+                    scene.control.edit,
+                    channel,
+                    edited,
+                    f"исправлено {scene.said}",
+                    deliver=hand.random() < 0.5,
+                )
         if hand.random() < 0.1:
             first, count = hand.randrange(2, newest + 1), hand.choice((1, 1, 2, 30))
-            gone = [one for one in range(first, min(first + count, newest + 1)) if (channel, one) not in scene.told]
+            gone = [
+                one
+                for one in range(first, min(first + count, newest + 1))
+                if (channel, one) not in scene.told
+            ]
             await _quietly(scene.control.delete, channel, gone, deliver=hand.random() < 0.5)
         await asyncio.sleep(hand.uniform(0.1, 0.6))
 
@@ -128,7 +143,9 @@ async def _tell_event(scene: Scene, channel: int) -> None:
     """A new event, or one of the last ones again in some channel."""
     scene.events += scene.hand.random() < 0.4
     event = scene.events - scene.hand.randrange(min(scene.events + 1, 3))
-    made = await asyncio.to_thread(scene.control.post, channel, text_of(event, scene.hand), deliver=scene.hand.random() < 0.8)
+    made = await asyncio.to_thread(
+        scene.control.post, channel, text_of(event, scene.hand), deliver=scene.hand.random() < 0.8
+    )
     scene.told |= {(channel, message_id) for message_id in made}
 
 
@@ -139,9 +156,20 @@ async def _publish(scene: Scene, channel: int, text: str, *, deliver: bool) -> i
     kind = hand.choices(kinds, weights)[0]
     if kind == "album":
         items = [hand.choice(("image/jpeg", "video/mp4")) for _ in range(hand.randrange(2, 6))]
-        made = await asyncio.to_thread(scene.control.ask, "POST", f"/channels/{channel}/albums", kinds=items, caption=text, deliver=deliver)
+        made = await asyncio.to_thread(
+            scene.control.ask,
+            "POST",
+            f"/channels/{channel}/albums",
+            kinds=items,
+            caption=text,
+            deliver=deliver,
+        )
         return int(made[-1]["message_id"])
-    file = {} if kind is None else {"media": kind, "size": hand.randrange(20_000, 900_000), "dc_id": hand.choice((2, 2, 2, 4))}
+    file = (
+        {}
+        if kind is None
+        else {"media": kind, "size": hand.randrange(20_000, 900_000), "dc_id": hand.choice((2, 2, 2, 4))}
+    )
     return (await asyncio.to_thread(scene.control.post, channel, text, deliver=deliver, **file))[-1]
 
 
@@ -189,7 +217,9 @@ async def _deploy(scene: Scene) -> None:
 
 
 async def _drop(scene: Scene) -> None:
-    await asyncio.to_thread(scene.control.ask, "POST", "/connections/drop", abruptly=scene.hand.random() < 0.5)
+    await asyncio.to_thread(
+        scene.control.ask, "POST", "/connections/drop", abruptly=scene.hand.random() < 0.5
+    )
 
 
 async def _expire(scene: Scene) -> None:
@@ -197,9 +227,16 @@ async def _expire(scene: Scene) -> None:
     await asyncio.to_thread(scene.control.ask, "POST", "/files/expire")
 
 
-def _failing(code: int, message: Callable[[random.Random], str], method: str = "messages.getHistory") -> Callable[[Scene], Awaitable[None]]:
+def _failing(
+    code: int, message: Callable[[random.Random], str], method: str = "messages.getHistory"
+) -> Callable[[Scene], Awaitable[None]]:
     async def fail(scene: Scene) -> None:
-        body = {"method": method, "code": code, "message": message(scene.hand), "times": scene.hand.randrange(1, 4)}
+        body = {
+            "method": method,
+            "code": code,
+            "message": message(scene.hand),
+            "times": scene.hand.randrange(1, 4),
+        }
         await asyncio.to_thread(scene.control.ask, "POST", "/failures", **body)
 
     return fail

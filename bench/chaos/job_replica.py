@@ -1,4 +1,7 @@
-"""One replica of the chaos bench of periodic jobs: clock and sender of the real program, with short periods. `python -m bench.chaos.job_replica`."""
+"""One replica of the chaos bench of periodic jobs: clock and sender of the real program, with short periods.
+
+`python -m bench.chaos.job_replica`.
+"""
 
 import asyncio
 import os
@@ -33,11 +36,22 @@ async def make_digests(app: App, now: datetime) -> str:
     people = await app.system.digest_plans.everybody()
     for one in people:
         stores, own = app.tenant(one.tenant_id), app.person(one.tenant_id, one.user_id)
-        await make_digest(one.tenant_id, one.user_id, period_start(now, EVERY), stores=stores, own=own, now=now, is_planned=True)
+        await make_digest(
+            one.tenant_id,
+            one.user_id,
+            period_start(now, EVERY),
+            stores=stores,
+            own=own,
+            now=now,
+            is_planned=True,
+        )
     return f"made {len(people)}"
 
 
-JOBS = (*(Job(f"chaos_{number}", EVERY, work, lease=LEASE) for number in range(3)), Job("chaos_digests", EVERY, make_digests, lease=LEASE))
+JOBS = (
+    *(Job(f"chaos_{number}", EVERY, work, lease=LEASE) for number in range(3)),
+    Job("chaos_digests", EVERY, make_digests, lease=LEASE),
+)
 
 
 async def main() -> None:
@@ -45,7 +59,10 @@ async def main() -> None:
     configure_logging(settings.telemetry)
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    here = Guard(ports=frozenset({int(os.environ["CHAOS_WEBHOOK_PORT"])}), although_private=(ip_network("127.0.0.0/8"),))
+    here = Guard(
+        ports=frozenset({int(os.environ["CHAOS_WEBHOOK_PORT"])}),
+        although_private=(ip_network("127.0.0.0/8"),),
+    )
     async with assemble(settings, needs_redis=False, guard=here) as app:
         print("ready", flush=True)
         async with asyncio.TaskGroup() as loops:

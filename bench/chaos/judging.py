@@ -20,7 +20,8 @@ from telegram_simulator.world.load import FIRST_CHANNEL
 
 POSTS = """
 SELECT p.message_id, p.text, p.revision, p.deleted_at,
-       ARRAY(SELECT text FROM post_versions v WHERE v.channel_id = p.channel_id AND v.message_id = p.message_id ORDER BY revision) AS earlier
+       ARRAY(SELECT text FROM post_versions v WHERE v.channel_id = p.channel_id
+           AND v.message_id = p.message_id ORDER BY revision) AS earlier
 FROM posts p WHERE channel_id = $1
 """
 
@@ -95,7 +96,11 @@ async def judge(scene: Scene, settings: Settings, result: Result) -> None:
                 result.note(mistake, str(one))
     await _judge_folder(admin, settings, result)
     counted = await scene.fleet.counting.judge(admin, alive=scene.fleet.alive)
-    result.posts_counted, result.posts_inserted, result.left_out = counted.posts_counted, counted.posts_inserted, counted.left_out
+    result.posts_counted, result.posts_inserted, result.left_out = (
+        counted.posts_counted,
+        counted.posts_inserted,
+        counted.left_out,
+    )
     for life in counted.wrong:
         result.note("counted_wrong", life)
     await admin.close()
@@ -109,7 +114,12 @@ def _truth(scene: Scene, channel_id: int) -> list[dict[str, Any]]:
     return list(scene.control.truth(channel_id, files=True))
 
 
-async def _judge_posts(admin: "asyncpg.Connection[asyncpg.Record]", channel_id: int, truth: dict[int, dict[str, Any]], result: Result) -> None:
+async def _judge_posts(
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    channel_id: int,
+    truth: dict[int, dict[str, Any]],
+    result: Result,
+) -> None:
     rows = {row["message_id"]: row for row in await admin.fetch(POSTS, channel_id)}
     result.foreign += len(rows.keys() - truth.keys())
     for message_id, row in truth.items():
@@ -133,8 +143,16 @@ def _in_order(seen: Sequence[str], texts: Sequence[str]) -> bool:
     return all(one in left for one in seen)
 
 
-async def _judge_albums(admin: "asyncpg.Connection[asyncpg.Record]", channel_id: int, truth: dict[int, dict[str, Any]], result: Result) -> None:
-    rows = {row["grouped_id"]: row for row in await admin.fetch("SELECT * FROM media_groups WHERE channel_id = $1", channel_id)}
+async def _judge_albums(
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    channel_id: int,
+    truth: dict[int, dict[str, Any]],
+    result: Result,
+) -> None:
+    rows = {
+        row["grouped_id"]: row
+        for row in await admin.fetch("SELECT * FROM media_groups WHERE channel_id = $1", channel_id)
+    }
     albums: dict[int, set[int]] = {}
     for message_id, row in truth.items():
         if row["grouped_id"] is not None and row["deleted_at"] is None:
@@ -145,8 +163,17 @@ async def _judge_albums(admin: "asyncpg.Connection[asyncpg.Record]", channel_id:
             result.note("albums_wrong", f"{channel_id}, {sorted(items)}: {stored and dict(stored)}")
 
 
-async def _judge_files(admin: "asyncpg.Connection[asyncpg.Record]", channel_id: int, truth: dict[int, dict[str, Any]], result: Result) -> None:
-    rows = await admin.fetch("SELECT message_id, state, sha256, reason FROM post_media WHERE channel_id = $1 AND state <> 'skipped'", channel_id)
+async def _judge_files(
+    admin: "asyncpg.Connection[asyncpg.Record]",
+    channel_id: int,
+    truth: dict[int, dict[str, Any]],
+    result: Result,
+) -> None:
+    rows = await admin.fetch(
+        "SELECT message_id, state, sha256, reason FROM post_media WHERE channel_id = $1 "
+        "AND state <> 'skipped'",
+        channel_id,
+    )
     for row in rows:
         true = truth[row["message_id"]]
         if true["deleted_at"] is not None:
@@ -156,9 +183,16 @@ async def _judge_files(admin: "asyncpg.Connection[asyncpg.Record]", channel_id: 
             result.note("files_wrong", f"{channel_id}/{row['message_id']}: {row['state']} {row['reason']}")
 
 
-async def _judge_folder(admin: "asyncpg.Connection[asyncpg.Record]", settings: Settings, result: Result) -> None:
-    """Every file is named by its bytes, so there cannot be a second copy under a right name; and each belongs to a post."""
-    known = {row["sha256"] for row in await admin.fetch("SELECT DISTINCT sha256 FROM post_media WHERE sha256 IS NOT NULL")}
+async def _judge_folder(
+    admin: "asyncpg.Connection[asyncpg.Record]", settings: Settings, result: Result
+) -> None:
+    """Every file is named by its bytes, so there cannot be a second copy under a right name;
+    and each belongs to a post.
+    """
+    known = {
+        row["sha256"]
+        for row in await admin.fetch("SELECT DISTINCT sha256 FROM post_media WHERE sha256 IS NOT NULL")
+    }
     for name, digest in await asyncio.to_thread(_files_in, settings.files.folder):
         if digest not in known or name != digest.hex():
             result.note("orphans", name)

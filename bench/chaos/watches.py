@@ -1,6 +1,8 @@
-"""Watches under the trouble: channels tell of events, two tenants watch them; afterwards the posts are matched once more, undisturbed.
+"""Watches under the trouble: channels tell of events, two tenants watch them; afterwards the posts are
+matched once more, undisturbed.
 
-Only posts are matched again that were stored when both tenants followed all their channels: what passed before, they did not see.
+Only posts are matched again that were stored when both tenants followed all their channels: what passed
+before, they did not see.
 """
 
 import random
@@ -23,10 +25,22 @@ TARGETS = (
     WatchTarget(kind=WatchKind.STORY, query="", posts=3),
 )
 WORDINGS = (
-    "В городе {city} закрыли {street} мост: осмотр опор нашёл {count} трещин, автобусы {line} маршрута идут в объезд.",
-    "{street} мост в городе {city} закрыт. Осмотр опор нашёл {count} трещин, автобусы {line} маршрута пустили в объезд.",
-    "Снегопад закрыл трассу у города {city}: {count} машин стоят на перевале {street}, выехали {line} тракторов.",
-    "{count} машин застряли на перевале {street} у города {city}, снегопад не утихает, вышли {line} тракторов.",
+    (
+        "В городе {city} закрыли {street} мост: осмотр опор нашёл {count} трещин, "
+        "автобусы {line} маршрута идут в объезд."
+    ),
+    (
+        "{street} мост в городе {city} закрыт. Осмотр опор нашёл {count} трещин, "
+        "автобусы {line} маршрута пустили в объезд."
+    ),
+    (
+        "Снегопад закрыл трассу у города {city}: {count} машин стоят на перевале {street}, "
+        "выехали {line} тракторов."
+    ),
+    (
+        "{count} машин застряли на перевале {street} у города {city}, снегопад не утихает, "
+        "вышли {line} тракторов."
+    ),
 )
 CITIES = ("Нортвик", "Туманск", "Краснолесье", "Озёрск", "Ветроград", "Солнцево", "Яснополь", "Громово")
 STREETS = ("Литейный", "Заводской", "Ладейный", "Горелый", "Каменный", "Рыбацкий", "Полынный")
@@ -48,29 +62,47 @@ async def add_watches(app: App, *tenants: str) -> None:
         stores = app.tenant((await app.system.tenants.ensure(name)).tenant_id)
         for target in TARGETS:
             await create_watch(
-                f"{target.kind} {target.query}", target, WatchOptions(), stores=stores, created_by="bench", now=datetime.now(UTC), zone=UTC
+                f"{target.kind} {target.query}",
+                target,
+                WatchOptions(),
+                stores=stores,
+                created_by="bench",
+                now=datetime.now(UTC),
+                zone=UTC,
             )
 
 
 async def judge_alerts(app: App, admin: Admin) -> tuple[int, list[Told], list[Told]]:
-    """How many alerts were raised; what an undisturbed matching of the stored posts raises and was not told; what was told more than once."""
+    """How many alerts were raised; what an undisturbed matching of the stored posts raises and was not told;
+    what was told more than once.
+    """
     await app.system.watch_matching.raise_grown(datetime.now(UTC))  # the job's next minute
     raised = await _told(admin)
     await admin.execute("DELETE FROM alerts")
     rows = await admin.fetch(
-        "SELECT channel_id, message_id FROM posts WHERE stored_at > (SELECT max(created_at) FROM subscriptions) ORDER BY posted_at"
+        "SELECT channel_id, message_id FROM posts WHERE stored_at > (SELECT max(created_at) "
+        "FROM subscriptions) ORDER BY posted_at"
     )
-    for some in batched([PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows], 100):
-        await app.system.watch_matching.raise_alerts([derived_without_names(one) for one in await app.system.posts.load(some)])
+    for some in batched(
+        [PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows], 100
+    ):
+        await app.system.watch_matching.raise_alerts(
+            [derived_without_names(one) for one in await app.system.posts.load(some)]
+        )
     await app.system.watch_matching.raise_grown(datetime.now(UTC))
     expected = await _told(admin)
-    return raised.total(), [one for one in expected if one not in raised], [one for one, times in raised.items() if times > 1]
+    return (
+        raised.total(),
+        [one for one in expected if one not in raised],
+        [one for one, times in raised.items() if times > 1],
+    )
 
 
 async def _told(admin: Admin) -> Counter[Told]:
     rows = await admin.fetch(
         """
-        SELECT a.watch_id, a.kind, coalesce(s.story_id::text, a.channel_id || '/' || a.message) AS about FROM alerts a
+        SELECT a.watch_id, a.kind, coalesce(s.story_id::text, a.channel_id || '/' || a.message) AS about
+        FROM alerts a
         LEFT JOIN story_posts s ON s.channel_id = a.channel_id AND s.message_id = a.message
         """
     )

@@ -1,7 +1,8 @@
-"""One worker of the chaos bench: three stages that count their effects in PostgreSQL, with the real runtime around them.
+"""One worker of the chaos bench: three stages that count their effects in PostgreSQL, with the real runtime
+around them.
 
-`python -m bench.chaos.worker`, told by the environment where the servers are. Posts are what their text says: plain,
-slow, failing, rejected, or deadly (it kills the process that works on it).
+`python -m bench.chaos.worker`, told by the environment where the servers are. Posts are what their text says:
+plain, slow, failing, rejected, or deadly (it kills the process that works on it).
 """
 
 import asyncio
@@ -43,7 +44,13 @@ class Effects:
 
     async def leave(self, stage_name: str, events: list[Event]) -> None:
         try:
-            await self._pool.execute(EFFECT, stage_name, [event.post_id for event in events], [event.revision for event in events], timeout=5)
+            await self._pool.execute(
+                EFFECT,
+                stage_name,
+                [event.post_id for event in events],
+                [event.revision for event in events],
+                timeout=5,
+            )
         except (OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
             raise Busy(quote(f"no database: {type(error).__name__}"), retry_after_seconds=0.2) from error
 
@@ -67,7 +74,10 @@ async def chaos_tagging(event: PostParsed, *, posts: Posts, effects: Effects) ->
 async def chaos_enrichment(events: list[PostTagged], *, effects: Effects) -> list[PostEnriched]:
     """In batches, and telling."""
     await effects.leave("chaos_enrichment", list(events))
-    return [PostEnriched.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial") for event in events]
+    return [
+        PostEnriched.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
+        for event in events
+    ]
 
 
 @stage(consumes=PostEnriched, batch=100, concurrency=2, backoff_seconds=0.1)
@@ -90,7 +100,12 @@ async def main() -> None:
         async with assemble(settings) as app, pool:
             full = replace(app, collaborators={**app.collaborators, "effects": Effects(pool)})
             loops = loops_of(STAGES, (chaos_indexing,), full, health, OPTIONS)
-            tasks = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health, first_pause_seconds=0.2)) for loop in loops]
+            tasks = [
+                asyncio.create_task(
+                    keep_running(loop, stopping=stopping, health=health, first_pause_seconds=0.2)
+                )
+                for loop in loops
+            ]
             await stopping.wait()
             _, late = await asyncio.wait(tasks, timeout=4)
             for task in late:

@@ -1,4 +1,6 @@
-"""The dashboard "Incremental Parsing Dashboard", from which scripts/generate makes the file that Grafana loads."""
+"""The dashboard "Incremental Parsing Dashboard", from which scripts/generate makes the file that Grafana
+loads.
+"""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +18,12 @@ from grafana_foundation_sdk.models.common import (
     SortOrder,
     TooltipDisplayMode,
 )
-from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, DataSourceRef, Threshold, ThresholdsMode
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardCursorSync,
+    DataSourceRef,
+    Threshold,
+    ThresholdsMode,
+)
 
 TITLE = "Incremental Parsing Dashboard"
 UID = "incremental-parsing"
@@ -36,7 +43,9 @@ class Query:
 
 def dashboard_json() -> str:
     """The same text for the same code, so that a change of it can be reviewed."""
-    return json.dumps(dashboard().build(), cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(dashboard().build(), cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    )
 
 
 def dashboard() -> Dashboard:
@@ -44,7 +53,10 @@ def dashboard() -> Dashboard:
     made = (
         Dashboard(TITLE)
         .uid(UID)
-        .description("Are posts coming in, how fast, and is anything left behind? docs/monitoring.md explains every panel and alert.")
+        .description(
+            "Are posts coming in, how fast, and is anything left behind? docs/monitoring.md explains every "
+            "panel and alert."
+        )
         .tags(["telegram-assistant", "parsing"])
         .timezone("browser")
         .time("now-6h", "now")
@@ -52,7 +64,14 @@ def dashboard() -> Dashboard:
         .tooltip(DashboardCursorSync.CROSSHAIR)
         .readonly()
     )
-    panels = (parsing_rate(), parsing_latency(), empty_ticks(), hwm_age(), forced_historical(), scheduler_freshness())
+    panels = (
+        parsing_rate(),
+        parsing_latency(),
+        empty_ticks(),
+        hwm_age(),
+        forced_historical(),
+        scheduler_freshness(),
+    )
     for number, panel in enumerate(panels, 1):
         made.with_panel(panel.id(number).datasource(PROMETHEUS).span(WIDTH).height(HEIGHT))
     return made
@@ -62,8 +81,10 @@ def parsing_rate() -> Panel:
     """How many posts come in."""
     panel = _curve(
         "Parsing Rate",
-        "New posts stored per second, by mode. Historical for more than a few minutes: channels were read for the first time, or not at all for "
-        "long (see Forced Historical Count). Nothing at an hour when people post: look at Scheduler Freshness and the alert Nothing Parsed.",
+        "New posts stored per second, by mode. Historical for more than a few minutes: "
+        "channels were read for the first time, or not at all for "
+        "long (see Forced Historical Count). Nothing at an hour when people post: "
+        "look at Scheduler Freshness and the alert Nothing Parsed.",
         Query("sum by (mode) (rate(posts_parsed_total[5m]))", "{{mode}}"),
     )
     return panel.unit("suffix: posts/s").decimals(2).thresholds(_limits())
@@ -73,9 +94,13 @@ def parsing_latency() -> Panel:
     """How long a run takes."""
     panel = _curve(
         "Parsing Latency p95",
-        "How long 95 of 100 runs take at most, without the waits that Telegram asks for. Target: under 30 s. Above 60 s an alert fires: look at the "
+        "How long 95 of 100 runs take at most, without the waits that Telegram asks for. Target: "
+        "under 30 s. Above 60 s an alert fires: look at the "
         "load of PostgreSQL and of this process; lower PARSER_MAX_CONCURRENCY if they are busy.",
-        Query("histogram_quantile(0.95, sum by (le, mode) (rate(parsing_duration_seconds_bucket[10m])))", "{{mode}}"),
+        Query(
+            "histogram_quantile(0.95, sum by (le, mode) (rate(parsing_duration_seconds_bucket[10m])))",
+            "{{mode}}",
+        ),
         Query("histogram_quantile(0.95, sum by (le) (rate(parsing_duration_seconds_bucket[10m])))", "all"),
     )
     return panel.unit(units.Seconds).thresholds(_limits((30, "yellow"), (60, "red")))
@@ -85,9 +110,14 @@ def empty_ticks() -> Panel:
     """How many runs were for nothing."""
     panel = _curve(
         "Empty Ticks Detection",
-        "Runs in ten minutes that stored nothing, beside all runs. Nine in ten is normal: most channels are silent most of the time. When both lines "
-        "are one for hours, nothing is stored at all: see which status grows (parser_runs_total) and `tga accounts`.",
-        Query('sum(increase(parser_runs_total[10m])) - sum(increase(parser_runs_total{status="ok"}[10m]))', "stored nothing"),
+        "Runs in ten minutes that stored nothing, beside all runs. Nine in ten is normal: "
+        "most channels are silent most of the time. When both lines "
+        "are one for hours, nothing is stored at all: see which status grows (parser_runs_total) and `tga "
+        "accounts`.",
+        Query(
+            'sum(increase(parser_runs_total[10m])) - sum(increase(parser_runs_total{status="ok"}[10m]))',
+            "stored nothing",
+        ),
         Query("sum(increase(parser_runs_total[10m]))", "all runs"),
     )
     return panel.unit(units.Short).decimals(0).thresholds(_limits())
@@ -97,9 +127,11 @@ def hwm_age() -> Panel:
     """How long something has been half read."""
     panel = _figure(
         "HWM Age Max",
-        "For how long the crash mark of a half read channel has not been raised: a run was interrupted and none has gone on since. "
+        "For how long the crash mark of a half read channel has not been raised: "
+        "a run was interrupted and none has gone on since. "
         "0: nothing is half read. Target: under 10 minutes. "
-        "Older: find the channel with topk(5, parser_hwm_age_seconds) and why its runs fail. After a day an alert fires.",
+        "Older: find the channel with topk(5, parser_hwm_age_seconds) and why its runs fail. "
+        "After a day an alert fires.",
         Query("max(parser_hwm_age_seconds) or vector(0)", "oldest mark"),
     )
     return panel.unit(units.Seconds).thresholds(_limits((600, "yellow"), (86400, "red")))
@@ -109,8 +141,10 @@ def forced_historical() -> Panel:
     """How many channels were left alone for too long."""
     panel = _figure(
         "Forced Historical Count",
-        "Channels in 24 hours whose last successful poll was older than LPA_MAX_AGE_HOURS, so that the whole window is read again. "
-        "Some after an outage are right. A steady number: channels cannot be read, or there are too many for the accounts.",
+        "Channels in 24 hours whose last successful poll was older than LPA_MAX_AGE_HOURS, "
+        "so that the whole window is read again. "
+        "Some after an outage are right. A steady number: channels cannot be read, "
+        "or there are too many for the accounts.",
         Query("sum by (reason) (increase(parser_mode_forced_total[24h]))", "{{reason}}"),
     )
     return panel.unit(units.Short).decimals(0).thresholds(_limits((1, "yellow"), (100, "red")))
@@ -120,8 +154,10 @@ def scheduler_freshness() -> Panel:
     """How long ago the scheduler last worked."""
     panel = _curve(
         "Scheduler Freshness",
-        "Time since the last tick of any instance, and twice the interval, above which the alert Scheduler Stale fires. The colours are those of the "
-        "default interval of 300 s. Growing: see /health/details of ingest on port 8011, who holds the lock, and whether every run fails.",
+        "Time since the last tick of any instance, and twice the interval, "
+        "above which the alert Scheduler Stale fires. The colours are those of the "
+        "default interval of 300 s. Growing: see /health/details of ingest on port 8011, "
+        "who holds the lock, and whether every run fails.",
         Query("time() - max(scheduler_last_tick_ts_seconds > 0)", "since the last tick"),
         Query("2 * max(scheduler_interval_seconds)", "limit"),
     )
@@ -130,8 +166,20 @@ def scheduler_freshness() -> Panel:
 
 def _curve(title: str, description: str, *queries: Query) -> timeseries.Panel:
     dashed = common.GraphThresholdsStyleConfig().mode(GraphTresholdsStyleMode.DASHED)
-    panel = timeseries.Panel().title(title).description(description).min(0).fill_opacity(10).thresholds_style(dashed)
-    legend = common.VizLegendOptions().show_legend(show_legend=True).display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM)
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(description)
+        .min(0)
+        .fill_opacity(10)
+        .thresholds_style(dashed)
+    )
+    legend = (
+        common.VizLegendOptions()
+        .show_legend(show_legend=True)
+        .display_mode(LegendDisplayMode.LIST)
+        .placement(LegendPlacement.BOTTOM)
+    )
     panel.legend(legend.calcs([]))
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
     return panel.targets([_target(query, ref) for query, ref in zip(queries, "AB", strict=False)])
@@ -145,7 +193,14 @@ def _figure(title: str, description: str, query: Query) -> stat.Panel:
 
 
 def _target(query: Query, ref: str) -> prometheus.Dataquery:
-    return prometheus.Dataquery().ref_id(ref).datasource(PROMETHEUS).expr(query.expression).legend_format(query.legend).range()
+    return (
+        prometheus.Dataquery()
+        .ref_id(ref)
+        .datasource(PROMETHEUS)
+        .expr(query.expression)
+        .legend_format(query.legend)
+        .range()
+    )
 
 
 def _limits(*steps: tuple[float, str]) -> ThresholdsConfig:

@@ -41,7 +41,14 @@ from telegram_assistant.outbound.mail import Mailer
 from telegram_assistant.outbound.webhooks import WebhookClient
 from telegram_assistant.reasons import Reason
 from telegram_assistant.sealing import Sealer
-from telegram_assistant.settings import CrawlSettings, DatabaseLogin, DatabaseSettings, EmbeddingSource, FilesSettings, Settings
+from telegram_assistant.settings import (
+    CrawlSettings,
+    DatabaseLogin,
+    DatabaseSettings,
+    EmbeddingSource,
+    FilesSettings,
+    Settings,
+)
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.database_logins import ROLES_OF, TENANT
@@ -140,7 +147,10 @@ class App(ApiApp):
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Providers and local models. The local models are large, so there is one of each per process, shared by all callers."""
+    """Providers and local models.
+
+    The local models are large, so there is one of each per process, shared by all callers.
+    """
 
     sources: Sequence[ConfiguredProvider]
     local: LocalModels
@@ -180,8 +190,8 @@ async def assemble(
 ) -> AsyncIterator[App]:
     """Connect everything that is needed, or raise CannotStart. Disconnects at the end.
 
-    One process at a time can use embedded vectors, so they are opened only on request. Only ingest may read sessions. The
-    graph's library takes half a second to load. `guard` is for tests that simulate the web.
+    One process at a time can use embedded vectors, so they are opened only on request. Only ingest may read
+    sessions. The graph's library takes half a second to load. `guard` is for tests that simulate the web.
     """
     logins = [DatabaseLogin.API, DatabaseLogin.SYSTEM, *([DatabaseLogin.INGEST] if with_accounts else [])]
     async with AsyncExitStack() as stack:
@@ -192,16 +202,26 @@ async def assemble(
         system = system_stores(clients.pools[DatabaseLogin.SYSTEM], bell)
         await system.vocabularies.seed(packaged_vocabulary())
         files = api_app.files
-        rules = MediaRules(has_place=files is not None, max_bytes=settings.files.max_bytes, quota_bytes=settings.files.quota_bytes)
+        rules = MediaRules(
+            has_place=files is not None,
+            max_bytes=settings.files.max_bytes,
+            quota_bytes=settings.files.quota_bytes,
+        )
         story_builder = StoryBuilder(system.story_sources, system.post_terms, system.story_groups)
         readers = Readers()
         stack.push_async_callback(readers.close)
-        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard or Guard(), readers=readers))
+        page_reader = await stack.enter_async_context(
+            open_page_reader(settings.crawl, api_app.redis, guard=guard or Guard(), readers=readers)
+        )
         webhooks = WebhookClient(guard or api_app.webhook_guard)
         stack.push_async_callback(webhooks.close)
-        gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=api_app.redis))
+        gate = await stack.enter_async_context(
+            open_gate(clients.models, settings, system=system, redis=api_app.redis)
+        )
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
-        picture_analyzer = PictureAnalyzer(system.ai_policies, system.enrichments, system.media_results, files, api_app.picture_readers, gate)
+        picture_analyzer = PictureAnalyzer(
+            system.ai_policies, system.enrichments, system.media_results, files, api_app.picture_readers, gate
+        )
         index = None if vectors is None else VectorIndex(vectors, gate=gate, states=system.post_states)
         graph_index = None if api_app.graph is None else GraphIndex(api_app.graph, states=system.post_states)
         yield App(
@@ -273,7 +293,12 @@ async def assemble(
 
 
 async def _connect(
-    stack: AsyncExitStack, settings: Settings, logins: Sequence[DatabaseLogin], *, needs_redis: bool = True, with_graph: bool = True
+    stack: AsyncExitStack,
+    settings: Settings,
+    logins: Sequence[DatabaseLogin],
+    *,
+    needs_redis: bool = True,
+    with_graph: bool = True,
 ) -> _Clients:
     instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
     tracing = start_tracing(settings.telemetry, instance=instance)
@@ -287,7 +312,9 @@ async def _connect(
     return _Clients(instance, pools, redis, models, graph)
 
 
-async def _open_pools(stack: AsyncExitStack, settings: DatabaseSettings, logins: Sequence[DatabaseLogin]) -> Mapping[DatabaseLogin, Pool]:
+async def _open_pools(
+    stack: AsyncExitStack, settings: DatabaseSettings, logins: Sequence[DatabaseLogin]
+) -> Mapping[DatabaseLogin, Pool]:
     """Open a pool for each login. Logins with the same URL share one."""
     by_url: dict[str, Pool] = {}
     pools: dict[DatabaseLogin, Pool] = {}
@@ -301,10 +328,14 @@ async def _open_pools(stack: AsyncExitStack, settings: DatabaseSettings, logins:
     return pools
 
 
-async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients, searchable: Searchable | None) -> ApiApp:
+async def _api_app(
+    stack: AsyncExitStack, settings: Settings, clients: _Clients, searchable: Searchable | None
+) -> ApiApp:
     pool, redis = clients.pools[DatabaseLogin.API], clients.redis
     api, tenant = api_stores(pool), partial(tenant_stores, pool)
-    questions = await stack.enter_async_context(open_questions(clients.models, settings, api=api, tenant=tenant, redis=redis))
+    questions = await stack.enter_async_context(
+        open_questions(clients.models, settings, api=api, tenant=tenant, redis=redis)
+    )
     files, picture_readers = _open_files(settings.files), PictureReaders()
     stack.push_async_callback(picture_readers.close)
     thumbnails = None if files is None else Thumbnails(files, picture_readers)
@@ -347,15 +378,26 @@ def _open_files(settings: FilesSettings) -> Files | None:
 
 def crawl_rules(settings: CrawlSettings) -> CrawlRules:
     """Returns the crawl rules that the settings define."""
-    return CrawlRules(enabled=settings.enabled, allow=frozenset(settings.allow), deny=frozenset(settings.deny), max_links=settings.max_links)
+    return CrawlRules(
+        enabled=settings.enabled,
+        allow=frozenset(settings.allow),
+        deny=frozenset(settings.deny),
+        max_links=settings.max_links,
+    )
 
 
 @asynccontextmanager
-async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guard, readers: Readers) -> AsyncIterator[PageReader]:
+async def open_page_reader(
+    settings: CrawlSettings, redis: Redis, *, guard: Guard, readers: Readers
+) -> AsyncIterator[PageReader]:
     """Open the reader of linked pages. It starts no process before the first page."""
     fetcher = PageFetcher(guard, max_bytes=settings.max_bytes)
     robots = Robots(fetcher)
-    render = Renderer(settings.crawler_address, guard=guard, max_bytes=settings.max_bytes).render if settings.crawler_address else None
+    render = (
+        Renderer(settings.crawler_address, guard=guard, max_bytes=settings.max_bytes).render
+        if settings.crawler_address
+        else None
+    )
     try:
         yield PageReader(
             fetcher=fetcher,
@@ -374,22 +416,35 @@ async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guar
 @asynccontextmanager
 async def open_models(settings: Settings, *, redis: Redis) -> AsyncIterator[Models]:
     """Open the configured providers and the local models. Loads no model before the first text."""
-    token = AiToken(redis, credentials=settings.gigachat.credentials.get_secret_value(), scope=settings.gigachat.scope.value)
+    token = AiToken(
+        redis,
+        credentials=settings.gigachat.credentials.get_secret_value(),
+        scope=settings.gigachat.scope.value,
+    )
     async with open_sources(settings, token=token) as sources:
-        model = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
+        model = (
+            settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
+        )
         yield Models(sources, LocalModels(models=settings.ai.models), model)
 
 
 @asynccontextmanager
 async def open_gate(
-    models: Models, settings: Settings, *, system: SystemStores, redis: Redis, wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS
+    models: Models,
+    settings: Settings,
+    *,
+    system: SystemStores,
+    redis: Redis,
+    wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS,
 ) -> AsyncIterator[Gate]:
     """Open the gate in front of these models. At the end, cancels what was not sent."""
     gate = Gate(
         models.sources,
         local=models.local,
         local_model=models.local_model,
-        caller=ProviderCaller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)),
+        caller=ProviderCaller(
+            ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)
+        ),
         policies=system.ai_policies,
         results=system.ai_results,
         later=system.provider_wanted,
@@ -404,13 +459,20 @@ async def open_gate(
 
 @asynccontextmanager
 async def open_questions(
-    models: Models, settings: Settings, *, api: ApiStores, tenant: Callable[[TenantId], TenantStores], redis: Redis
+    models: Models,
+    settings: Settings,
+    *,
+    api: ApiStores,
+    tenant: Callable[[TenantId], TenantStores],
+    redis: Redis,
 ) -> AsyncIterator[TenantQuestions]:
     """Open tenants' questions to the same models. At the end, cancels what was not sent."""
     prices, results = read_prices(settings.ai.prices), RecentResults()
     caller = ProviderCaller(ledger=api.questions, streams=AiStreams(redis), prices=prices)
     flights = SingleFlight(caller)
-    chain = ProviderChain(models.sources, caller=caller, flights=flights, results=results, wait_seconds=WAIT_SECONDS)
+    chain = ProviderChain(
+        models.sources, caller=caller, flights=flights, results=results, wait_seconds=WAIT_SECONDS
+    )
     maker = VectorMaker(
         next((source for source in models.sources if ModelTask.EMBEDDINGS in source.models), None),
         local=models.local,
@@ -425,13 +487,17 @@ async def open_questions(
         return (await tenant(tenant_id).ai.stance()).consent is not None
 
     try:
-        yield TenantQuestions(models.sources, maker=maker, chain=chain, prices=prices, has_consented=has_consented)
+        yield TenantQuestions(
+            models.sources, maker=maker, chain=chain, prices=prices, has_consented=has_consented
+        )
     finally:
         await flights.close()
 
 
 @asynccontextmanager
-async def open_meaning_search(settings: Settings, *, questions: TenantQuestions) -> AsyncIterator[MeaningSearch | None]:
+async def open_meaning_search(
+    settings: Settings, *, questions: TenantQuestions
+) -> AsyncIterator[MeaningSearch | None]:
     """Open semantic search for a process that writes no vectors. None if vectors are off."""
     async with open_searchable(settings.vectors) as searchable:
         yield None if searchable is None else MeaningSearch(searchable, questions=questions)

@@ -1,8 +1,8 @@
 """Runs the periodic jobs of `jobs.py`.
 
-A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas. A period that a lost process left
-unfinished is taken over when its lease has ended. A job that has to wait for a server keeps its period and is tried again. APScheduler only
-wakes jobs.
+A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas. A period that
+a lost process left unfinished is taken over when its lease has ended. A job that has to wait for a server
+keeps its period and is tried again. APScheduler only wakes jobs.
 """
 
 import asyncio
@@ -21,7 +21,9 @@ from telegram_assistant.telemetry.outages import OutageLog
 from telegram_assistant.telemetry.scrubbing import scrub_text
 
 FIRST_PAUSE_SECONDS = 15.0
-"""How long a job that has to wait pauses at first; then twice as long each time, until its lease would end."""
+"""How long a job that has to wait pauses at first; then twice as long each time,
+until its lease would end.
+"""
 
 
 async def run_now(job: Job, *, app: App, now: datetime) -> str:
@@ -46,11 +48,19 @@ def jobs_of_api(app: App, health: Health) -> tuple[Loop, ...]:
 
 
 def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
-    """Return the jobs' loop for the worker: it runs them if requests have their own login, because jobs see every tenant."""
+    """Return the jobs' loop for the worker: it runs them if requests have their own login,
+    because jobs see every tenant.
+    """
     return (clock_loop(app, health),) if app.settings.database.separates_system else ()
 
 
-def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None, first_pause_seconds: float = FIRST_PAUSE_SECONDS) -> Loop:
+def clock_loop(
+    app: App,
+    health: Health,
+    *,
+    jobs: tuple[Job, ...] | None = None,
+    first_pause_seconds: float = FIRST_PAUSE_SECONDS,
+) -> Loop:
     """Build the loop that runs the jobs."""
     chosen = periodic_jobs(app.settings) if jobs is None else jobs
     failures = {job.name: failures_of(job) for job in chosen}
@@ -66,7 +76,12 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None,
             in_hand.add(job.name)
             pause = first_pause_seconds
             try:
-                while not await run_job(job, app=app, health=health, now=datetime.now(UTC), failures=failures[job.name]) and not stopping.is_set():
+                while (
+                    not await run_job(
+                        job, app=app, health=health, now=datetime.now(UTC), failures=failures[job.name]
+                    )
+                    and not stopping.is_set()
+                ):
                     await sleep_unless(stopping, pause)
                     pause = min(2 * pause, job.lease.total_seconds())
             finally:
@@ -80,7 +95,12 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None,
             for job in chosen:
                 pause = min(job.every, job.lease)  # a lease may end within the period
                 first = period_start(datetime.now(UTC), pause) + pause
-                scheduler.add_job(wake, IntervalTrigger(seconds=int(pause.total_seconds()), start_date=first), args=[job], misfire_grace_time=None)
+                scheduler.add_job(
+                    wake,
+                    IntervalTrigger(seconds=int(pause.total_seconds()), start_date=first),
+                    args=[job],
+                    misfire_grace_time=None,
+                )
                 await wake(job)  # the current period may have begun before any instance was running
             scheduler.start()
             await stopping.wait()
@@ -94,14 +114,21 @@ def failures_of(job: Job) -> OutageLog:
     return OutageLog(part_of(job), began="job_failed")
 
 
-async def run_job(job: Job, *, app: App, health: Health, now: datetime, failures: OutageLog | None = None) -> bool:
-    """Run the job for the current period and for those that lost processes left unfinished. Its failure never leaves this function.
+async def run_job(
+    job: Job, *, app: App, health: Health, now: datetime, failures: OutageLog | None = None
+) -> bool:
+    """Run the job for the current period and for those that lost processes left unfinished. Its failure never
+    leaves this function.
 
     Returns False if it has to wait, and should be tried again soon: a server does not answer.
     """
     failures = failures or failures_of(job)
     try:
-        while (period := await app.system.job_runs.claim(job.name, period_start(now, job.every), instance=app.instance, lease=job.lease)) is not None:
+        while (
+            period := await app.system.job_runs.claim(
+                job.name, period_start(now, job.every), instance=app.instance, lease=job.lease
+            )
+        ) is not None:
             await _run_for(job, period, app=app, health=health, now=now, failures=failures)
         await _report_last(job, app=app, health=health, failures=failures)
     except Exception as error:  # noqa: BLE001 -- a bug is logged with its traceback
@@ -121,8 +148,13 @@ def _log_failure(failures: OutageLog, error: Exception) -> None:
     failures.failed(f"{type(error).__name__}: {error}", error=None if isinstance(error, Busy) else error)
 
 
-async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime, failures: OutageLog) -> None:
-    """Run the job for a period and record how it ended. A run that has to wait has not ended: Busy leaves this function."""
+async def _run_for(
+    job: Job, period: datetime, *, app: App, health: Health, now: datetime, failures: OutageLog
+) -> None:
+    """Run the job for a period and record how it ended.
+
+    A run that has to wait has not ended: Busy leaves this function.
+    """
     try:
         done = await job.run(app, now)
     except Busy:
@@ -141,7 +173,9 @@ async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now:
 
 
 async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLog) -> None:
-    """Report what `job_runs` says of the last run, whichever instance ran it: a job that could not be claimed meanwhile may have run well."""
+    """Report what `job_runs` says of the last run, whichever instance ran it:
+    a job that could not be claimed meanwhile may have run well.
+    """
     last = await app.system.job_runs.last(job.name)
     if last is not None and last.finished_at is not None and last.error is None:
         failures.recovered()
@@ -153,11 +187,15 @@ async def _report_last(job: Job, *, app: App, health: Health, failures: OutageLo
     elif last.finished_at is None or health.state_of(part_of(job)) is state:
         return  # this instance has said more about it, or will
     where = last.instance.partition("#")[0]
-    detail = last.error or ("done" if is_own else f"ran on {where}" if last.finished_at else f"runs on {where}")
+    detail = last.error or (
+        "done" if is_own else f"ran on {where}" if last.finished_at else f"runs on {where}"
+    )
     health.report(part_of(job), state, detail, last_run=iso(last.started_at))
 
 
 def period_start(now: datetime, every: timedelta) -> datetime:
-    """Return the start of the period that contains `now`, counted from 1970 in UTC: the same on every machine."""
+    """Return the start of the period that contains `now`, counted from 1970 in UTC:
+    the same on every machine.
+    """
     seconds = int(every.total_seconds())
     return datetime.fromtimestamp(int(now.timestamp()) // seconds * seconds, UTC)

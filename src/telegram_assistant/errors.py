@@ -17,15 +17,18 @@
     ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
     ├── UnknownMarkup   a public preview has markup that this version does not know; an update may
     ├── NoThumbnail     a picture cannot be made smaller; a page shows a tile in its place
-    ├── ProviderFailed  an AI provider gave no usable answer; another provider, or the local result, replaces it
+    ├── ProviderFailed  an AI provider gave no usable answer;
+    │                   another provider, or the local result, replaces it
     ├── SettingsError   the environment does not make sense; every problem is listed at once
     └── CannotStart     a role cannot start; the reason says why and what to do
         └── InUse       another process has what only one may have
 
-Unreadable, AccountRefused, ProviderFailed and MediaUnavailable stand beside the enums that they carry: in domain/understanding/pages.py,
-domain/accounts/account.py, domain/understanding/policy.py and domain/media/showing.py. Anything else that is raised is a bug.
+Unreadable, AccountRefused, ProviderFailed and MediaUnavailable stand beside the enums that they carry: in
+domain/understanding/pages.py, domain/accounts/account.py, domain/understanding/policy.py and
+domain/media/showing.py. Anything else that is raised is a bug.
 
-Busy, Rejected, Unreadable, AccountRefused, UnknownMarkup and CannotStart carry a Reason, which interfaces put into the reader's language.
+Busy, Rejected, Unreadable, AccountRefused, UnknownMarkup and CannotStart carry a Reason, which interfaces put
+into the reader's language.
 """
 
 from collections.abc import Sequence
@@ -52,7 +55,10 @@ class Throttled(Busy):
 
 
 class Flooded(Busy):
-    """Telegram demands that this account leaves a method alone. Nothing is sent before `retry_after_seconds` are over."""
+    """Telegram demands that this account leaves a method alone.
+
+    Nothing is sent before `retry_after_seconds` are over.
+    """
 
 
 class NoRoom(Busy):

@@ -1,7 +1,7 @@
 """Fair queueing: few requests run at once, few of them for one tenant and one caller, and tenants take turns.
 
-A process has one interpreter. Without turns, a tenant with sixty requests gets sixty times the share of a tenant with one. Pages and the API
-share the queues, so neither is a way around the other.
+A process has one interpreter. Without turns, a tenant with sixty requests gets sixty times the share of a
+tenant with one. Pages and the API share the queues, so neither is a way around the other.
 """
 
 import asyncio
@@ -17,7 +17,9 @@ from telegram_assistant.telemetry.metrics import REQUESTS_REFUSED, REQUESTS_WAIT
 
 
 class WorkKind(StrEnum):
-    """The kinds of work that have queues of their own, so that none waits behind another; as used in metrics."""
+    """The kinds of work that have queues of their own, so that none waits behind another;
+    as used in metrics.
+    """
 
     ORDINARY = "ordinary"
     MEDIA = "media"
@@ -28,7 +30,10 @@ class WorkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLimits:
-    """How many requests run and wait at once. One caller has at most half of its tenant's places, rounded up."""
+    """How many requests run and wait at once.
+
+    One caller has at most half of its tenant's places, rounded up.
+    """
 
     max_running: int
     max_running_per_tenant: int
@@ -46,7 +51,10 @@ class QueueLimits:
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """A request in a queue, and its right to run once `granted`, until `leave`. Leaving twice is leaving once."""
+    """A request in a queue, and its right to run once `granted`, until `leave`.
+
+    Leaving twice is leaving once.
+    """
 
     queue: "FairQueue"
     tenant_id: int
@@ -72,7 +80,10 @@ class FairQueue:
 
     @asynccontextmanager
     async def place(self, tenant_id: int, caller: str) -> AsyncIterator[Place]:
-        """Waits for a place and holds it inside the block. Raises Throttled if the line is full, or does not move in time."""
+        """Waits for a place and holds it inside the block.
+
+        Raises Throttled if the line is full, or does not move in time.
+        """
         place = Place(self, tenant_id, caller, asyncio.get_running_loop().create_future())
         try:
             await self._enter(place)
@@ -97,7 +108,9 @@ class FairQueue:
             raise self._refusal() from None
 
     def release(self, place: Place) -> None:
-        """Takes a place away from a request that runs, waits or was refused, and grants places that are free now."""
+        """Takes a place away from a request that runs, waits or was refused,
+        and grants places that are free now.
+        """
         if place.granted.done() and not place.granted.cancelled():
             _decrement(self._of_tenant, place.tenant_id)
             _decrement(self._of_caller, (place.tenant_id, place.caller))
@@ -153,8 +166,12 @@ type WorkQueues = Mapping[WorkKind, FairQueue]
 
 def make_queues(max_expensive_per_tenant: int) -> WorkQueues:
     limits = {
-        WorkKind.ORDINARY: QueueLimits(max_running=8, max_running_per_tenant=4, max_waiting_per_tenant=300, max_wait_seconds=10.0),
-        WorkKind.MEDIA: QueueLimits(max_running=8, max_running_per_tenant=4, max_waiting_per_tenant=600, max_wait_seconds=10.0),
+        WorkKind.ORDINARY: QueueLimits(
+            max_running=8, max_running_per_tenant=4, max_waiting_per_tenant=300, max_wait_seconds=10.0
+        ),
+        WorkKind.MEDIA: QueueLimits(
+            max_running=8, max_running_per_tenant=4, max_waiting_per_tenant=600, max_wait_seconds=10.0
+        ),
         WorkKind.EXPENSIVE: QueueLimits(
             max_running=2 * max_expensive_per_tenant,
             max_running_per_tenant=max_expensive_per_tenant,

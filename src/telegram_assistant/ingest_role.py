@@ -57,11 +57,23 @@ from telegram_assistant.telemetry.health import Health, State
 
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
-    """Build the loops: accounts, previews, scheduler, albums and recounting. None without accounts or previews."""
+    """Build the loops: accounts, previews, scheduler, albums and recounting.
+
+    None without accounts or previews.
+    """
     readers = (*_accounts(app, health), *_previews(app, health))
     albums = partial(close_albums, albums=app.system.albums, clock=_now)
     recounting = partial(recount, landing=app.system.landing)
-    return (*readers, Loop(SCHEDULER, scheduler_of(app, health).run), Loop(ALBUMS, albums), Loop(RECOUNTING, recounting)) if readers else ()
+    return (
+        (
+            *readers,
+            Loop(SCHEDULER, scheduler_of(app, health).run),
+            Loop(ALBUMS, albums),
+            Loop(RECOUNTING, recounting),
+        )
+        if readers
+        else ()
+    )
 
 
 def _previews(app: App, health: Health) -> tuple[Loop, ...]:
@@ -70,19 +82,29 @@ def _previews(app: App, health: Health) -> tuple[Loop, ...]:
     async def run(stopping: asyncio.Event) -> None:
         turns = PreviewTurns(app.instance, app.system.previews)
         async with open_site(app.settings.previews, turns) as site:
-            await PreviewLoop(preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping).run()
+            await PreviewLoop(
+                preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping
+            ).run()
 
     return (Loop(PREVIEWS, run),) if app.settings.previews.enabled else ()
 
 
 def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
-    """Build the loops of accounts and logins, if there is a session key. Raises CannotStart if there is a session and no key to seal it."""
+    """Build the loops of accounts and logins, if there is a session key.
+
+    Raises CannotStart if there is a session and no key to seal it.
+    """
     telegram, system, ingest = app.settings.telegram, app.system, app.ingest
     assert ingest is not None  # the role says that it uses accounts
     session_string = telegram.session_string.get_secret_value()
     key = telegram.encryption_key.get_secret_value()
     if not (key or session_string):
-        health.report(PART, State.OK, "no account: set SESSION_ENCRYPTION_KEY, then log in on the page Getting started or with `tga accounts login`")
+        health.report(
+            PART,
+            State.OK,
+            "no account: set SESSION_ENCRYPTION_KEY, then log in on the page Getting started or with `tga "
+            "accounts login`",
+        )
         return ()
     vault = vault_of(key)
     slots = asyncio.Semaphore(app.settings.parser.concurrency)
@@ -90,9 +112,13 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     connection = TelegramConnectionSettings(telegram, secrets=ingest.telegram_secrets, vault=vault)
 
     @asynccontextmanager
-    async def client_of(held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None) -> AsyncIterator[AccountClient]:
+    async def client_of(
+        held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None
+    ) -> AsyncIterator[AccountClient]:
         current = await connection.current()
-        async with open_account_client(current, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver) as client:
+        async with open_account_client(
+            current, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver
+        ) as client:
             yield client
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -109,15 +135,28 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
 
     @asynccontextmanager
     async def login_to(account_id: AccountId) -> AsyncIterator[LoginDialog]:
-        async with open_login(await connection.current(), account_id=account_id, limits=system.limits) as login:
+        async with open_login(
+            await connection.current(), account_id=account_id, limits=system.limits
+        ) as login:
             yield login
 
-    holder = Holder(use, log_out_account, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health)
-    logins = LoginWorker(login_to, owner=app.instance, logins=ingest.logins, accounts=ingest.accounts, vault=vault, health=health)
+    holder = Holder(
+        use, log_out_account, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health
+    )
+    logins = LoginWorker(
+        login_to,
+        owner=app.instance,
+        logins=ingest.logins,
+        accounts=ingest.accounts,
+        vault=vault,
+        health=health,
+    )
 
     async def run(stopping: asyncio.Event) -> None:
         if session_string:
-            await adopt_session_string(session_string, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+            await adopt_session_string(
+                session_string, accounts=ingest.accounts, tenants=system.tenants, vault=vault
+            )
         await holder.run(stopping)
 
     return (Loop(PART, run), Loop(LOGINS, logins.run), Loop(SETUP, connection.run))
@@ -134,7 +173,14 @@ async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vaul
 
 def scheduler_of(app: App, health: Health) -> Scheduler:
     lock, marks = SchedulerLock(app.redis, app.instance), app.marks
-    return Scheduler(settings=app.settings.parser, lock=lock, planning=app.system.planning, marks=marks, health=health, clock=_now)
+    return Scheduler(
+        settings=app.settings.parser,
+        lock=lock,
+        planning=app.system.planning,
+        marks=marks,
+        health=health,
+        clock=_now,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +207,9 @@ async def run_account(
     If one of these fails, all end.
     """
     reader = ChannelReader(client)
-    reading = AccountLoop(account_dependencies_of(app, account, reader, slots=slots, stopping=stopping), stopping, health=health)
+    reading = AccountLoop(
+        account_dependencies_of(app, account, reader, slots=slots, stopping=stopping), stopping, health=health
+    )
     work = [
         reading.run(),
         resolver_of(app, account, reader).run(stopping),
@@ -180,12 +228,23 @@ async def run_account(
             task.result()
 
 
-def resolver_of(app: App, account: OwnedAccount, reader: ChannelReader, *, waits: Clock | None = None) -> ChannelResolver:
+def resolver_of(
+    app: App, account: OwnedAccount, reader: ChannelReader, *, waits: Clock | None = None
+) -> ChannelResolver:
     system = app.system
     channels, planning = system.channels, system.planning
-    folders = FolderFollower(reader, account_id=account.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
+    folders = FolderFollower(
+        reader,
+        account_id=account.account_id,
+        folders=system.folders,
+        channels=channels,
+        planning=planning,
+        clock=_now,
+    )
     queue, listings = system.request_queue, system.joined_listings
-    joined = JoinedLists(reader, account_id=account.account_id, queue=queue, listings=listings, channels=channels, clock=_now)
+    joined = JoinedLists(
+        reader, account_id=account.account_id, queue=queue, listings=listings, channels=channels, clock=_now
+    )
     return ChannelResolver(
         reader,
         account_id=account.account_id,
@@ -199,7 +258,9 @@ def resolver_of(app: App, account: OwnedAccount, reader: ChannelReader, *, waits
     )
 
 
-def fetcher_of(app: App, account: OwnedAccount, client: AccountClient, *, health: Health, stopping: asyncio.Event) -> MediaFetcher | None:
+def fetcher_of(
+    app: App, account: OwnedAccount, client: AccountClient, *, health: Health, stopping: asyncio.Event
+) -> MediaFetcher | None:
     """Return None if no store for files is configured."""
     if app.files is None:
         return None
@@ -210,7 +271,9 @@ def fetcher_of(app: App, account: OwnedAccount, client: AccountClient, *, health
         media=app.system.media,
         files=app.files,
         spool=Spool(spool_folder(files)),
-        why_paused=partial(reason_to_pause_downloads, download_folders(app.settings), min_free_percent=files.min_free_percent),
+        why_paused=partial(
+            reason_to_pause_downloads, download_folders(app.settings), min_free_percent=files.min_free_percent
+        ),
         health=health,
         stopping=stopping,
     )
@@ -240,12 +303,24 @@ def catch_up_of(app: App, account: OwnedAccount, reader: ChannelReader, receiver
         client=reader.client,
         states=system.push_states,
         hints=system.hints,
-        joiner=Joiner(account_id=account.account_id, per_day=per_day, reader=reader, joins=system.joins, limits=system.limits, clock=_now),
+        joiner=Joiner(
+            account_id=account.account_id,
+            per_day=per_day,
+            reader=reader,
+            joins=system.joins,
+            limits=system.limits,
+            clock=_now,
+        ),
     )
 
 
 def account_dependencies_of(
-    app: App, account: OwnedAccount, reader: ChannelReader, *, slots: asyncio.Semaphore, stopping: asyncio.Event
+    app: App,
+    account: OwnedAccount,
+    reader: ChannelReader,
+    *,
+    slots: asyncio.Semaphore,
+    stopping: asyncio.Event,
 ) -> AccountDependencies:
     settings, system, marks = app.settings.parser, app.system, app.marks
     silence, pace = _pace_of(app, account.account_id, marks)
@@ -278,7 +353,9 @@ def account_dependencies_of(
     )
 
 
-def preview_worker_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewWorker:
+def preview_worker_of(
+    app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event
+) -> PreviewWorker:
     settings, system, marks, reader = app.settings.parser, app.system, app.marks, PreviewReader(site)
     silence, pace = _pace_of(app, NO_ACCOUNT, marks)
     return PreviewWorker(
@@ -305,9 +382,20 @@ def _pace_of(app: App, account_id: AccountId, marks: Marks) -> tuple[Silence, Po
     return silence, PollPacing(account_id, settings=settings, schedule=system.schedule, silence=silence)
 
 
-def _poller_of(app: App, reader: HistoryReader, marks: Marks, silence: Silence, pace: PollPacing, stopping: asyncio.Event) -> Poller:
+def _poller_of(
+    app: App, reader: HistoryReader, marks: Marks, silence: Silence, pace: PollPacing, stopping: asyncio.Event
+) -> Poller:
     settings, landing = app.settings.parser, app.system.landing
-    return Poller(reader, settings=settings, landing=landing, marks=marks, silence=silence, pace=pace, stopping=stopping, clock=_now)
+    return Poller(
+        reader,
+        settings=settings,
+        landing=landing,
+        marks=marks,
+        silence=silence,
+        pace=pace,
+        stopping=stopping,
+        clock=_now,
+    )
 
 
 def _now() -> datetime:

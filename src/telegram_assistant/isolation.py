@@ -1,7 +1,7 @@
 """Sandboxed processes that open untrusted content: few, reused, and killed if one is busy for too long.
 
-Such a process writes a line when it is ready. Then it reads a header line and a body, and answers with a line of JSON. If
-the JSON names a `size`, that many bytes follow.
+Such a process writes a line when it is ready. Then it reads a header line and a body, and answers with a line
+of JSON. If the JSON names a `size`, that many bytes follow.
 """
 
 import asyncio
@@ -22,7 +22,9 @@ MAX_LINE_BYTES = 4_000_000
 class IsolatedProcesses:
     """A pool of processes that run one module. Each starts when it is first needed."""
 
-    def __init__(self, module: str, *, at_once: int, max_seconds: float, max_uses: int, rules: Rules | None = None) -> None:
+    def __init__(
+        self, module: str, *, at_once: int, max_seconds: float, max_uses: int, rules: Rules | None = None
+    ) -> None:
         """A process is replaced after `max_uses`, which frees the memory that its libraries leak."""
         self._module = module
         self._rules = rules or parser_rules()
@@ -34,7 +36,10 @@ class IsolatedProcesses:
             self._free.put_nowait(None)
 
     async def ask(self, header: str, body: bytes) -> tuple[Any, bytes]:
-        """Send a request. Raises TimeoutError if it takes too long, and OSError, EOFError or ValueError if it kills its process."""
+        """Send a request.
+
+        Raises TimeoutError if it takes too long, and OSError, EOFError or ValueError if it kills its process.
+        """
         async with self._worker() as worker, asyncio.timeout(self._max_seconds):
             answer = await worker.ask(header, body)
             worker.uses += 1
@@ -42,7 +47,10 @@ class IsolatedProcesses:
 
     @asynccontextmanager
     async def _worker(self) -> AsyncIterator["_Worker"]:
-        """Borrow a worker. If the caller leaves before an answer, the process cannot be used again and is killed."""
+        """Borrow a worker.
+
+        If the caller leaves before an answer, the process cannot be used again and is killed.
+        """
         worker = await self._free.get()
         try:
             worker = worker or await _start_worker(self._module, self._rules)

@@ -1,4 +1,7 @@
-"""All periodic jobs, as one readable list. A new job is a function and an entry in PERIODIC; `clock.py` runs them."""
+"""All periodic jobs, as one readable list.
+
+A new job is a function and an entry in PERIODIC; `clock.py` runs them.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,7 +28,10 @@ LEARNT_LETTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work for every period. `run` returns a short description of what it did. `lease` is how long a run may take."""
+    """Work for every period.
+
+    `run` returns a short description of what it did. `lease` is how long a run may take.
+    """
 
     name: str
     every: timedelta
@@ -42,7 +48,9 @@ async def make_partitions(app: App, now: datetime) -> str:
 async def storage_usage(app: App, _now: datetime) -> str:
     """Count what each tenant stores, and find files that may be stored after all."""
     tenants = await app.system.media_upkeep.count()
-    wanted = await media.reconsider(media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules)
+    wanted = await media.reconsider(
+        media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules
+    )
     return f"counted for {tenants} tenants, {wanted} files wanted after all"
 
 
@@ -51,7 +59,10 @@ async def sweep_media(app: App, now: datetime) -> str:
     if app.files is None:
         return "no place for files is set"
     swept = await media.sweep(files=app.files, upkeep=app.system.media_upkeep, now=now)
-    found = f"of {swept.files} files {swept.orphans} were unknown, {swept.unused} unused; {swept.missing} were missing"
+    found = (
+        f"of {swept.files} files {swept.orphans} were unknown, {swept.unused} unused; "
+        f"{swept.missing} were missing"
+    )
     return f"{found}; {swept.thumbnails} thumbnails without a file"
 
 
@@ -68,7 +79,10 @@ async def forget_pages(app: App, now: datetime) -> str:
 async def forget_tagging(app: App, now: datetime) -> str:
     """Delete proposed tags without support, and texts that are too old to be compared with copies."""
     before = now - timedelta(days=30)
-    return f"forgot {await app.system.vocabularies.forget(before)} proposals, {await app.system.near_texts.forget(before)} texts"
+    return (
+        f"forgot {await app.system.vocabularies.forget(before)} proposals, "
+        f"{await app.system.near_texts.forget(before)} texts"
+    )
 
 
 async def forget_terms(app: App, now: datetime) -> str:
@@ -110,7 +124,11 @@ async def forget_in_graph(app: App, now: datetime) -> str:
 
 async def make_digests(app: App, now: datetime) -> str:
     """Make the digests that are due."""
-    due = [(one, moment) for one in await app.system.digest_plans.everybody() if (moment := due_moment(one, now=now))]
+    due = [
+        (one, moment)
+        for one in await app.system.digest_plans.everybody()
+        if (moment := due_moment(one, now=now))
+    ]
     for one, moment in due:
         own = app.person(one.tenant_id, one.user_id)
         await make_digest(
@@ -128,9 +146,13 @@ async def make_digests(app: App, now: datetime) -> str:
 
 
 async def find_trends(app: App, now: datetime) -> str:
-    """Keep the names and tags that the day before, and days that were missed, were about; delete those of older days."""
+    """Keep the names and tags that the day before, and days that were missed, were about;
+    delete those of older days.
+    """
     today = now.astimezone(UTC).date()
-    missing = await app.system.trend_days.missing([today - timedelta(days=ago) for ago in range(1, TREND_DAYS_MADE_UP + 1)])
+    missing = await app.system.trend_days.missing(
+        [today - timedelta(days=ago) for ago in range(1, TREND_DAYS_MADE_UP + 1)]
+    )
     found = 0
     for tenant_id, day in missing:
         found += await keep_day(day, stores=app.tenant(tenant_id))
@@ -142,7 +164,9 @@ async def sync_interests(app: App, _now: datetime) -> str:
     """Learn from the posts that people saved, and let what was learnt fade."""
     saved = await app.system.interest_upkeep.newly_saved()
     for one in saved:
-        await learn_from_saved(one.post_id, one.text[:LEARNT_LETTERS], interests=app.person(one.tenant_id, one.user_id).interests)
+        await learn_from_saved(
+            one.post_id, one.text[:LEARNT_LETTERS], interests=app.person(one.tenant_id, one.user_id).interests
+        )
     kept = await app.system.interest_upkeep.fade(period=timedelta(minutes=app.settings.web.interests_minutes))
     return f"learnt from {len(saved)} saved posts, {kept} topics kept"
 
@@ -159,7 +183,10 @@ async def watch_stories(app: App, now: datetime) -> str:
 
 async def watch_meanings(app: App, now: datetime) -> str:
     """Raise the alerts of posts that mean what a watch says."""
-    return f"raised {await raise_meanings(matching=app.system.watch_matching, tenant=app.tenant, index=app.meaning_search, now=now)} alerts"
+    raised = await raise_meanings(
+        matching=app.system.watch_matching, tenant=app.tenant, index=app.meaning_search, now=now
+    )
+    return f"raised {raised} alerts"
 
 
 async def forget_alerts(app: App, now: datetime) -> str:

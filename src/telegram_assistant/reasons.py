@@ -35,17 +35,27 @@ class Reason:
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
-        return Wording().vformat(self.plural if self.plural and self.parameters["count"] != 1 else self.text, (), self.parameters)
+        return Wording().vformat(
+            self.plural if self.plural and self.parameters["count"] != 1 else self.text, (), self.parameters
+        )
 
     def as_json(self) -> dict[str, JsonParameter]:
         """Times become text; a reason among the parameters becomes an object."""
         plural = {"plural": self.plural} if self.plural else {}
-        return {"code": self.code, "text": self.text, **plural, "parameters": {name: _as_json(value) for name, value in self.parameters.items()}}
+        return {
+            "code": self.code,
+            "text": self.text,
+            **plural,
+            "parameters": {name: _as_json(value) for name, value in self.parameters.items()},
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Reads what `as_json` has written; times stay text."""
-        parameters = {name: cls.from_json(value) if isinstance(value, dict) else value for name, value in data["parameters"].items()}
+        parameters = {
+            name: cls.from_json(value) if isinstance(value, dict) else value
+            for name, value in data["parameters"].items()
+        }
         return cls(data["code"], data["text"], data.get("plural", ""), **parameters)
 
 
@@ -75,7 +85,11 @@ def quote(words: str) -> Reason:
 
 def describe_bug(error: Exception) -> Reason:
     """The reason of an error that nobody expected."""
-    return Reason("unexpected_error", "an unexpected error ({error})", error=f"{type(error).__name__}: {error}"[:MAX_ERROR_LENGTH])
+    return Reason(
+        "unexpected_error",
+        "an unexpected error ({error})",
+        error=f"{type(error).__name__}: {error}"[:MAX_ERROR_LENGTH],
+    )
 
 
 def dump_reason(reason: Reason | None) -> str | None:
@@ -105,4 +119,8 @@ class Wording(Formatter):
         return kwargs[field_name], field_name
 
     def format_field(self, value: Parameter, format_spec: str) -> str:
-        return value.isoformat() if isinstance(value, datetime) and not format_spec else format(value, format_spec)
+        return (
+            value.isoformat()
+            if isinstance(value, datetime) and not format_spec
+            else format(value, format_spec)
+        )

@@ -2,7 +2,8 @@
 
     ingest   follows Telegram
     worker   runs the stages between a post and its index
-    api      answers requests, and runs the periodic jobs; if requests have their own database login, the worker runs the jobs
+    api      answers requests, and runs the periodic jobs;
+             if requests have their own database login, the worker runs the jobs
 
 SIGTERM drains them in that order: nothing new comes in, work in hand is finished, and the API stops last.
 """
@@ -96,7 +97,9 @@ ROLES: tuple[Role[App], ...] = (
 )
 """In draining order."""
 
-REQUESTS_ONLY: Role[ApiApp] = Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: (), api_role_endpoints, uses_vectors=True)
+REQUESTS_ONLY: Role[ApiApp] = Role(
+    RoleName.API, lambda http: http.api_port, lambda _app, _health: (), api_role_endpoints, uses_vectors=True
+)
 """The api role with a database login that cannot act as tga_system."""
 
 
@@ -131,9 +134,16 @@ class _Running:
 
 
 async def run_roles(
-    settings: Settings, roles: Sequence[Role[App]], *, wait_for_stop: Callable[[], Awaitable[None]] | None = None, guard: Guard | None = None
+    settings: Settings,
+    roles: Sequence[Role[App]],
+    *,
+    wait_for_stop: Callable[[], Awaitable[None]] | None = None,
+    guard: Guard | None = None,
 ) -> None:
-    """Run until SIGTERM or SIGINT (or until `wait_for_stop` returns), then drain. Raises CannotStart if a role cannot start."""
+    """Run until SIGTERM or SIGINT (or until `wait_for_stop` returns), then drain.
+
+    Raises CannotStart if a role cannot start.
+    """
     return_freed_memory()
     collect_seldom()
     switch_threads_often()
@@ -145,7 +155,12 @@ async def run_roles(
             running = [_start(one, listeners[one.name], app=app, group=group) for one in plans]
             stopped = asyncio.Event()
             group.create_task(_report_process(app, plans, stopped))
-            log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
+            log.info(
+                "started",
+                roles=[role.name.value for role in roles],
+                instance=app.instance,
+                version=__version__,
+            )
             if any(role.name is RoleName.API for role in roles):
                 from telegram_assistant.web.pages.people.login import announce_first_owner_code  # noqa: PLC0415 -- as in api_role_endpoints
 
@@ -160,12 +175,18 @@ async def run_roles(
 def _warn_of_weak_key(http: HttpSettings) -> None:
     key = http.operator_key.get_secret_value()
     if key and (weakness := weakness_of_operator_key(key)):
-        log.warning("operator_key_is_weak", why=str(weakness), remedy="set it to what `tga keys operator` prints")
+        log.warning(
+            "operator_key_is_weak", why=str(weakness), remedy="set it to what `tga keys operator` prints"
+        )
 
 
 @asynccontextmanager
-async def _assemble_for(settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None) -> AsyncIterator[tuple[ApiApp, list[_RolePlan]]]:
-    """Assemble only what these roles need: requests alone do without the system, ingest alone uses its own login for everything."""
+async def _assemble_for(
+    settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None
+) -> AsyncIterator[tuple[ApiApp, list[_RolePlan]]]:
+    """Assemble only what these roles need: requests alone do without the system,
+    ingest alone uses its own login for everything.
+    """
     names = {role.name for role in roles}
     if names == {RoleName.API} and not await requests_may_act_as_system(settings.database):
         async with assemble_api(settings) as api_app:
@@ -174,8 +195,13 @@ async def _assemble_for(settings: Settings, roles: Sequence[Role[App]], *, guard
     database = settings.database
     if names == {RoleName.INGEST}:
         database = database.model_copy(update={"system_url": database.url_of(DatabaseLogin.INGEST)})
-    own, with_vectors = settings.model_copy(update={"database": database}), any(role.uses_vectors for role in roles)
-    async with assemble(own, with_vectors=with_vectors, with_accounts=RoleName.INGEST in names, guard=guard) as app:
+    own, with_vectors = (
+        settings.model_copy(update={"database": database}),
+        any(role.uses_vectors for role in roles),
+    )
+    async with assemble(
+        own, with_vectors=with_vectors, with_accounts=RoleName.INGEST in names, guard=guard
+    ) as app:
         yield app, [_plan(role, app) for role in roles]
 
 
@@ -197,7 +223,10 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
         endpoints=plan.endpoints,
         has_operations_port=listeners.operations is not None,
     )
-    served = [(sites.public, listeners.public), *([(sites.operations, listeners.operations)] if listeners.operations else [])]
+    served = [
+        (sites.public, listeners.public),
+        *([(sites.operations, listeners.operations)] if listeners.operations else []),
+    ]
     servers = []
     for site, listener in served:
         servers.append(HttpServer(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
@@ -209,7 +238,10 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
 async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyncio.Event) -> None:
     """Measure memory and disks, and send heartbeats, until the roles have drained."""
     roles = {one.name.value: one.health for one in plans}
-    heartbeats = Loop("heartbeats", partial(send_heartbeats, processes=app.api.processes, instance=app.instance, roles=roles))
+    heartbeats = Loop(
+        "heartbeats",
+        partial(send_heartbeats, processes=app.api.processes, instance=app.instance, roles=roles),
+    )
     loops = (resources_loop(app.redis, folders_of(app.settings), [plan.health for plan in plans]), heartbeats)
     await asyncio.gather(*(keep_running(loop, stopping=stopped, health=plans[0].health) for loop in loops))
 
@@ -221,9 +253,15 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
     for one in running:
         one.stopping.set()
         if one.loops:
-            _, late = await asyncio.wait(one.loops, timeout=max(0.0, deadline - asyncio.get_running_loop().time()))
+            _, late = await asyncio.wait(
+                one.loops, timeout=max(0.0, deadline - asyncio.get_running_loop().time())
+            )
             for task in late:
-                log.warning("cut_off", role=one.name.value, why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS")
+                log.warning(
+                    "cut_off",
+                    role=one.name.value,
+                    why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS",
+                )
                 task.cancel()
     for one in running:
         one.close()
@@ -262,17 +300,26 @@ def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[
 
         listeners = {}
         for role in roles:
-            free_port = Reason("free_port", "Free the port, or set {role}_PORT or HTTP_HOST", role=role.name.upper())
+            free_port = Reason(
+                "free_port", "Free the port, or set {role}_PORT or HTTP_HOST", role=role.name.upper()
+            )
             public = listen(role, http.host, role.port(http), free_port)
             port = role.operations_port(http)
-            remedy = Reason("free_operations_port", "Free the port, or set {role}_OPERATIONS_PORT or OPERATIONS_HOST", role=role.name.upper())
-            operations = None if port is None else listen(role, http.operations_host or http.host, port, remedy)
+            remedy = Reason(
+                "free_operations_port",
+                "Free the port, or set {role}_OPERATIONS_PORT or OPERATIONS_HOST",
+                role=role.name.upper(),
+            )
+            operations = (
+                None if port is None else listen(role, http.operations_host or http.host, port, remedy)
+            )
             listeners[role.name] = _Listeners(public, operations)
         yield listeners
 
 
 def _listen(host: str, port: int) -> socket.socket:
     listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    # asyncio sets this only on sockets that it has created itself; without it, small answers wait 40 ms for each other.
+    # asyncio sets this only on sockets that it has created itself; without it, small answers wait 40 ms for
+    # each other.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,4 +1,6 @@
-"""Seals short texts with the secret of the installation, each for one purpose: what is sealed for one does not open for another."""
+"""Seals short texts with the secret of the installation, each for one purpose:
+what is sealed for one does not open for another.
+"""
 
 import base64
 import hmac
@@ -18,7 +20,8 @@ NONCE_BYTES = 12
 CODE_LETTERS = 8
 NO_SECRET_KEY = Reason(
     "secret_key_not_set",
-    "this needs SECRET_KEY, which is not set; the operator sets it, the same for api and worker (`tga accounts key` prints a suitable one)",
+    "this needs SECRET_KEY, which is not set; the operator sets it, "
+    "the same for api and worker (`tga accounts key` prints a suitable one)",
 )
 
 
@@ -36,7 +39,11 @@ class Sealer:
         """Returns letters that may stand in an address. Raises Rejected without SECRET_KEY."""
         cipher, _ = self._require_keys()
         nonce = os.urandom(NONCE_BYTES)
-        return base64.urlsafe_b64encode(nonce + cipher.encrypt(nonce, text.encode(), purpose.encode())).decode().rstrip("=")
+        return (
+            base64.urlsafe_b64encode(nonce + cipher.encrypt(nonce, text.encode(), purpose.encode()))
+            .decode()
+            .rstrip("=")
+        )
 
     def open(self, sealed: str, *, purpose: str) -> str | None:
         """Returns None if it was not sealed for this purpose with this key."""
@@ -44,12 +51,17 @@ class Sealer:
             return None
         try:
             content = base64.b64decode(sealed + "=" * (-len(sealed) % 4), altchars=b"-_", validate=True)
-            return self._keys[0].decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], purpose.encode()).decode()
+            return (
+                self._keys[0].decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], purpose.encode()).decode()
+            )
         except (InvalidTag, NotBase64, ValueError):
             return None
 
     def code_for(self, purpose: str) -> str:
-        """A code of eight letters and digits that a person can type: the same for the same purpose. Raises Rejected without SECRET_KEY."""
+        """A code of eight letters and digits that a person can type: the same for the same purpose.
+
+        Raises Rejected without SECRET_KEY.
+        """
         _, key = self._require_keys()
         return base64.b32encode(hmac.digest(key, purpose.encode(), "sha256")).decode()[:CODE_LETTERS]
 
@@ -60,5 +72,7 @@ class Sealer:
 
 
 def _derive_keys(secret_key: str) -> tuple[AESGCM, bytes]:
-    derived = HKDF(SHA256(), 2 * KEY_BYTES, salt=None, info=b"tga sealed texts and codes").derive(secret_key.encode())
+    derived = HKDF(SHA256(), 2 * KEY_BYTES, salt=None, info=b"tga sealed texts and codes").derive(
+        secret_key.encode()
+    )
     return AESGCM(derived[:KEY_BYTES]), derived[KEY_BYTES:]

@@ -23,7 +23,12 @@ class Loop:
 
 
 async def keep_running(
-    loop: Loop, *, stopping: asyncio.Event, health: Health, first_pause_seconds: float = 1.0, max_pause_seconds: float = 60.0
+    loop: Loop,
+    *,
+    stopping: asyncio.Event,
+    health: Health,
+    first_pause_seconds: float = 1.0,
+    max_pause_seconds: float = 60.0,
 ) -> None:
     """Run the loop until `stopping` is set. Its crashes never reach the caller."""
     clock = asyncio.get_running_loop().time

@@ -32,7 +32,9 @@ def translator(language: str, domain: str = "reasons") -> NullTranslations:
     from babel.messages.pofile import read_po  # noqa: PLC0415 -- as above
 
     compiled = BytesIO()
-    with (files("telegram_assistant") / "translations" / language / "LC_MESSAGES" / f"{domain}.po").open("rb") as catalogue:
+    with (files("telegram_assistant") / "translations" / language / "LC_MESSAGES" / f"{domain}.po").open(
+        "rb"
+    ) as catalogue:
         write_mo(compiled, read_po(catalogue))
     compiled.seek(0)
     return GNUTranslations(compiled)
@@ -42,7 +44,14 @@ def accepted_language(header: str) -> str:
     """The language that an Accept-Language header prefers among ours; English if it names none of them."""
     wanted = [one.strip().partition(";") for one in header[:MAX_HEADER_LENGTH].lower().split(",")]
     ranked = sorted(wanted, key=lambda one: -_quality(one[2]))
-    return next((language for tag, _, quality in ranked if _quality(quality) and (language := tag.partition("-")[0].strip()) in LANGUAGES), ENGLISH)
+    return next(
+        (
+            language
+            for tag, _, quality in ranked
+            if _quality(quality) and (language := tag.partition("-")[0].strip()) in LANGUAGES
+        ),
+        ENGLISH,
+    )
 
 
 def terminal_language(environ: Mapping[str, str]) -> str:
@@ -67,7 +76,9 @@ def _count(reason: Reason) -> int:
 
 
 class _LocalWording(Wording):
-    """Numbers and times as the language writes them, if the template gives them a format; ids have none and stay as they are."""
+    """Numbers and times as the language writes them, if the template gives them a format;
+    ids have none and stay as they are.
+    """
 
     def __init__(self, language: str, zone: tzinfo) -> None:
         self._language, self._zone = language, zone
@@ -82,7 +93,11 @@ class _LocalWording(Wording):
         return _format_number(value, format_spec, self._language)
 
     def _format_time(self, time: datetime, format_spec: str) -> str:
-        return super().format_field(time, format_spec) if self._language == ENGLISH else _format_time(time, format_spec, self._language)
+        return (
+            super().format_field(time, format_spec)
+            if self._language == ENGLISH
+            else _format_time(time, format_spec, self._language)
+        )
 
 
 def _format_number(value: float, format_spec: str, language: str) -> str:

@@ -1,4 +1,6 @@
-"""The worker role: every stage of the pipeline, the relays that feed them, their monitoring, and work left for a provider."""
+"""The worker role: every stage of the pipeline, the relays that feed them, their monitoring,
+and work left for a provider.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,7 +12,12 @@ from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.features.receivers.sending import keep_sending
-from telegram_assistant.features.watches.held_posts import HELD_SECONDS, LOOK_SECONDS, HeldBranches, keep_releasing
+from telegram_assistant.features.watches.held_posts import (
+    HELD_SECONDS,
+    LOOK_SECONDS,
+    HeldBranches,
+    keep_releasing,
+)
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource
@@ -31,17 +38,37 @@ from telegram_assistant.understanding.improving import improving
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """Build the worker's loops. Raises CannotStart if the App lacks what a stage needs."""
-    improvements = (better_tags(app.tagger), better_sights(app.picture_analyzer), better_vectors(app.gate, app.system.post_states))
-    improvement_loop = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
-    stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
+    improvements = (
+        better_tags(app.tagger),
+        better_sights(app.picture_analyzer),
+        better_vectors(app.gate, app.system.post_states),
+    )
+    improvement_loop = improving(
+        wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements
+    )
+    stages = loops_of(
+        stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions)
+    )
     upkeep = (*vectors_loops(app, health), graph_loop(app, health), throughput_loop(app))
-    return (*stages, held_posts_loop(app, health, stages_of(app.settings), ENDS), improvement_loop, *upkeep, sending_loop(app))
+    return (
+        *stages,
+        held_posts_loop(app, health, stages_of(app.settings), ENDS),
+        improvement_loop,
+        *upkeep,
+        sending_loop(app),
+    )
 
 
 def throughput_loop(app: App) -> Loop:
     """Build the loop that writes what the stages do per minute."""
     counted = CountedMinutes([stage.name for stage in stages_of(app.settings)])
-    run = partial(keep_throughput, counted=counted, minutes=app.system.stage_minutes, backlog=app.system.backlog, instance=app.instance)
+    run = partial(
+        keep_throughput,
+        counted=counted,
+        minutes=app.system.stage_minutes,
+        backlog=app.system.backlog,
+        instance=app.instance,
+    )
     return Loop("throughput", run)
 
 
@@ -61,13 +88,24 @@ def held_posts_loop(
 ) -> Loop:
     """Build the loop that lets alerts go on when stories are not grouped."""
     branches = branches_of(stages, ends)
-    held = HeldBranches(ended=branches[indexing.name], held_by=branches[stories.name], waiting=branches[alerts.name])
-    run = partial(keep_releasing, outbox=app.system.outbox, branches=held, health=health, held_seconds=held_seconds, look_seconds=look_seconds)
+    held = HeldBranches(
+        ended=branches[indexing.name], held_by=branches[stories.name], waiting=branches[alerts.name]
+    )
+    run = partial(
+        keep_releasing,
+        outbox=app.system.outbox,
+        branches=held,
+        health=health,
+        held_seconds=held_seconds,
+        look_seconds=look_seconds,
+    )
     return Loop("held posts", run)
 
 
 def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
-    """Build the loops that rebuild vectors, also on their own initiative if that costs nothing, and report their health."""
+    """Build the loops that rebuild vectors, also on their own initiative if that costs nothing,
+    and report their health.
+    """
     model = app.settings.ai.embeddings_model_in_force
     system = app.system
     keep = partial(
@@ -84,7 +122,9 @@ def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
 
 
 def graph_loop(app: App, health: Health) -> Loop:
-    """Build the loop that rebuilds the graph, also on its own initiative if that is needed, and reports its health."""
+    """Build the loop that rebuilds the graph, also on its own initiative if that is needed,
+    and reports its health.
+    """
     system = app.system
     run = partial(
         keep_graph,
@@ -98,14 +138,20 @@ def graph_loop(app: App, health: Health) -> Loop:
     return Loop("graph", run)
 
 
-def loops_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage], app: App, health: Health, options: Options) -> tuple[Loop, ...]:
+def loops_of(
+    stages: Sequence[AnyStage], ends: Sequence[AnyStage], app: App, health: Health, options: Options
+) -> tuple[Loop, ...]:
     """Build the loops for any pipeline."""
     partitions = options.partitions
     branches = branches_of(stages, ends)
     runners = [runner_of(stage, branches.get(stage.name), app, health, options) for stage in stages]
     must_keep_up = [stage for stage in stages if not stage.may_lag]
     relays = (*relay_of(must_keep_up, app, health).loops(), notices_of(must_keep_up, app, health).loop())
-    return (*(runner.loop() for runner in runners), *relays, monitoring_loop(app.redis, stages, partitions, health))
+    return (
+        *(runner.loop() for runner in runners),
+        *relays,
+        monitoring_loop(app.redis, stages, partitions, health),
+    )
 
 
 def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, options: Options) -> Runner:
@@ -123,14 +169,21 @@ def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, 
 
 
 def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[str, Branch]:
-    """Return the branch that ends with each of these stages, by stage name. Raises CannotStart if posts could never pass all of them."""
+    """Return the branch that ends with each of these stages, by stage name.
+
+    Raises CannotStart if posts could never pass all of them.
+    """
     names = [end.name for end in ends]
     missing = set(names) - {stage.name for stage in stages}
     if missing or len(set(names)) != len(names) or not 0 < len(names) <= MAX_BRANCHES:
         raise CannotStart(
-            Reason("pipeline_ends_wrong", "the pipeline cannot end with {stages}", stages=", ".join(names) or "–"),
+            Reason(
+                "pipeline_ends_wrong", "the pipeline cannot end with {stages}", stages=", ".join(names) or "–"
+            ),
             remedy=Reason(
-                "correct_pipeline_ends", "Name 1 to {max_stages} different stages of the pipeline in ENDS (pipeline.py)", max_stages=MAX_BRANCHES
+                "correct_pipeline_ends",
+                "Name 1 to {max_stages} different stages of the pipeline in ENDS (pipeline.py)",
+                max_stages=MAX_BRANCHES,
             ),
         )
     return {name: Branch.at(position, count=len(names)) for position, name in enumerate(names)}
@@ -139,10 +192,24 @@ def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[st
 def relay_of(stages: Sequence[AnyStage], app: App, health: Health) -> Relay:
     """Build the relay that feeds these stages."""
     streams = app.settings.streams
-    return Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)
+    return Relay(
+        app.system.outbox,
+        stages,
+        redis=app.redis,
+        health=health,
+        partitions=streams.partitions,
+        max_entries=streams.max_entries,
+    )
 
 
 def notices_of(stages: Sequence[AnyStage], app: App, health: Health) -> NoticeRelay:
     """Build the relay for all other events that begin in PostgreSQL."""
     streams = app.settings.streams
-    return NoticeRelay(app.system.notices, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)
+    return NoticeRelay(
+        app.system.notices,
+        stages,
+        redis=app.redis,
+        health=health,
+        partitions=streams.partitions,
+        max_entries=streams.max_entries,
+    )

@@ -1,6 +1,8 @@
-"""How Telegram answers impatience: budgets per account and method, waits, and longer waits for those who do not listen.
+"""How Telegram answers impatience: budgets per account and method, waits, and longer waits for those who do
+not listen.
 
-The rules are what people have observed; Telegram publishes none. Penalties belong to the account, so they survive reconnects.
+The rules are what people have observed; Telegram publishes none. Penalties belong to the account, so they
+survive reconnects.
 """
 
 from collections import deque
@@ -35,13 +37,18 @@ TELEGRAM: Mapping[str, tuple[Rule, ...]] = {
 
 FORGIVEN_AFTER_SECONDS = 600
 IGNORED_PER_STEP, STEP = 30, 4
-"""So many calls during one wait make it four times as long: 160 names resolved in seconds cost the better part of a day."""
+"""So many calls during one wait make it four times as long:
+160 names resolved in seconds cost the better part of a day.
+"""
 MAX_WAIT_SECONDS = 7 * DAY
 
 
 @dataclass(slots=True)
 class Meter:
-    """One account's use of one method: when it called, and the wait that was imposed. A wait that was kept clears the past."""
+    """One account's use of one method: when it called, and the wait that was imposed.
+
+    A wait that was kept clears the past.
+    """
 
     called_at: deque[float] = field(default_factory=deque)
     blocked_until: float = 0.0
@@ -71,7 +78,10 @@ class Floods:
         self._meters: dict[tuple[str, str], Meter] = {}
 
     def check(self, who: str, method: str, *, now: float, premium: bool, cost: int = 1) -> Wait | None:
-        """Count a call, or say how long to wait. Asking during a wait gives what is left of it, and makes the next one longer."""
+        """Count a call, or say how long to wait.
+
+        Asking during a wait gives what is left of it, and makes the next one longer.
+        """
         rules = tuple(rule for rule in self.rules.get(method, ()) if rule.premium_waits or not premium)
         if not rules:
             return None
@@ -109,7 +119,11 @@ class Floods:
 
     def waits(self, now: float) -> dict[str, float]:
         """Who must wait for what, and how long still."""
-        return {f"{who} {method}": round(meter.blocked_until - now, 1) for (who, method), meter in self._meters.items() if meter.blocked_until > now}
+        return {
+            f"{who} {method}": round(meter.blocked_until - now, 1)
+            for (who, method), meter in self._meters.items()
+            if meter.blocked_until > now
+        }
 
     def forget(self) -> None:
         self._meters.clear()

@@ -47,8 +47,12 @@ async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
         await asyncio.sleep(min(max(pause, 0.01), MAX_NAP_SECONDS))
 
 
-async def live_at_pace(simulator: Simulator, demo: Demo, *, seconds: float, before_step: Callable[[int], None]) -> None:
-    """What was planned for the demo happens one after the other, a step about every so many seconds, until cancelled."""
+async def live_at_pace(
+    simulator: Simulator, demo: Demo, *, seconds: float, before_step: Callable[[int], None]
+) -> None:
+    """What was planned for the demo happens one after the other, a step about every so many seconds,
+    until cancelled.
+    """
     control, hand = Control(simulator), random.Random()
     while True:
         await asyncio.sleep(seconds * hand.uniform(0.5, 1.5))

@@ -31,9 +31,28 @@ DATA_CENTRES = (HOME_DC, 4)
 MAX_READY = 50_000
 FROZEN_MAY = {"help.getConfig", "users.getUsers", "updates.getState", "updates.getDifference", "auth.logOut"}
 BOTS_MAY = {
-    *("help.getConfig", "help.getNearestDc", "users.getUsers", "updates.getState", "updates.getDifference", "updates.getChannelDifference"),
-    *("auth.exportAuthorization", "auth.importAuthorization", "auth.importBotAuthorization", "auth.logOut", "contacts.resolveUsername"),
-    *("channels.getChannels", "channels.getFullChannel", "channels.getMessages", "channels.leaveChannel", "upload.getFile"),
+    *(
+        "help.getConfig",
+        "help.getNearestDc",
+        "users.getUsers",
+        "updates.getState",
+        "updates.getDifference",
+        "updates.getChannelDifference",
+    ),
+    *(
+        "auth.exportAuthorization",
+        "auth.importAuthorization",
+        "auth.importBotAuthorization",
+        "auth.logOut",
+        "contacts.resolveUsername",
+    ),
+    *(
+        "channels.getChannels",
+        "channels.getFullChannel",
+        "channels.getMessages",
+        "channels.leaveChannel",
+        "upload.getFile",
+    ),
 }
 DUPLICATED = (406, "AUTH_KEY_DUPLICATED")
 
@@ -100,7 +119,9 @@ class Simulator:
             self.counters.crashes += 1
         self.counters.calls[record.phone or "", method] += 1
         took = (time.perf_counter() - began) * 1000
-        self.counters.trace.append(Traced(time.time(), record.phone, connection.dc_id, method, outcome, connection.peer, took))
+        self.counters.trace.append(
+            Traced(time.time(), record.phone, connection.dc_id, method, outcome, connection.peer, took)
+        )
         return answer
 
     def _answer(self, method: str, request: Any, connection: Connection, record: KeyRecord) -> bytes:
@@ -126,17 +147,23 @@ class Simulator:
     def _watch_flood(self, method: str, request: Any, record: KeyRecord) -> None:
         who = record.phone or getattr(request, "phone_number", "").lstrip("+")
         premium = bool(record.phone) and self.world.account(who).premium
-        wait = self.floods.check(who, method, now=time.time(), premium=premium, cost=METHODS[type(request)].cost(request))
+        wait = self.floods.check(
+            who, method, now=time.time(), premium=premium, cost=METHODS[type(request)].cost(request)
+        )
         if wait is not None:
             raise RpcError(420, wait.message)
 
     def _watch_double_use(self, connection: Connection, record: KeyRecord) -> None:
-        """One login, one connection: a call over an older one, after a newer one has called, is counted; from two machines, it kills the key."""
+        """One login, one connection: a call over an older one, after a newer one has called, is counted;
+        from two machines, it kills the key.
+        """
         connection.calls += 1
         newer = record.connections[record.connections.index(connection) + 1 :]
         if any(one.calls for one in newer):
             record.double_use += 1
-        if record.phone is not None and any(one.peer != connection.peer and one.calls for one in record.connections):
+        if record.phone is not None and any(
+            one.peer != connection.peer and one.calls for one in record.connections
+        ):
             record.double_use += 1
             record.dead = DUPLICATED
 
@@ -164,13 +191,17 @@ class Simulator:
     # --- keys and connections ---
 
     def new_login(self, phone: str) -> bytes:
-        """A fresh auth key that is logged in where the account lives: what a client would have after handshake and code."""
+        """A fresh auth key that is logged in where the account lives:
+        what a client would have after handshake and code.
+        """
         key = secrets.token_bytes(KEY_BYTES)
         self.keys.add(key, self.world.account(phone).home_dc, phone=phone)
         return key
 
     def push(self, channel: Channel, make: Callable[[str], Any]) -> None:
-        """Send an update to every account that has joined; `make` is told the phone, because access hashes differ."""
+        """Send an update to every account that has joined; `make` is told the phone,
+        because access hashes differ.
+        """
         for connection, record in self._listening():
             if record.phone is None:
                 continue
@@ -191,10 +222,18 @@ class Simulator:
         if self.faults.drop_updates:
             return []
         known = ((one, one.record) for one in self.connections)
-        return [(one, record) for one, record in known if record is not None and record.dead is None and record.connections[-1:] == [one]]
+        return [
+            (one, record)
+            for one, record in known
+            if record is not None and record.dead is None and record.connections[-1:] == [one]
+        ]
 
     def drop_connections(self, phone: str | None = None, *, abruptly: bool = True) -> int:
-        dropped = [one for one in self.connections if phone is None or (one.record is not None and one.record.phone == phone)]
+        dropped = [
+            one
+            for one in self.connections
+            if phone is None or (one.record is not None and one.record.phone == phone)
+        ]
         for connection in dropped:
             connection.close(abruptly=abruptly)
         return len(dropped)

@@ -28,17 +28,30 @@ PLENTY = 1_000_000_000
 LOADED = (gigachat, openai_compatible)
 """Their libraries take seconds to load, which no test about time should wait for."""
 
-TAGS = {"экономика": "economy", "спорт": "sports", "политика": "politics", "sport": "sports", "economy": "economy"}
+TAGS = {
+    "экономика": "economy",
+    "спорт": "sports",
+    "политика": "politics",
+    "sport": "sports",
+    "economy": "economy",
+}
 VOCABULARY = Vocabulary({"ru": TAGS, "en": TAGS})
 
 type Opened = Callable[..., AbstractAsyncContextManager[App]]
 
 
 async def tags_of(
-    gate: Gate, text: str, *, channel_id: ChannelId, urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
+    gate: Gate,
+    text: str,
+    *,
+    channel_id: ChannelId,
+    urgency: Urgency = Urgency.LIVE,
+    post_id: PostId | None = None,
 ) -> Understood[Tags]:
     """Of one post."""
-    (understood,) = await gate.tags([Material(text, channel_id, post_id)], vocabulary=VOCABULARY, urgency=urgency)
+    (understood,) = await gate.tags(
+        [Material(text, channel_id, post_id)], vocabulary=VOCABULARY, urgency=urgency
+    )
     return understood
 
 
@@ -84,7 +97,10 @@ def gate(app: App) -> Gate:
 def prices(tmp_path: Path) -> Path:
     """Only what comes out costs: one unit for a million tokens, so one micro-unit for a token."""
     file = tmp_path / "prices.toml"
-    file.write_text('as_of = 2026-11-01\nunit = "RUB"\n[gigachat."*"]\nreceived = 1\n[openai."*"]\nreceived = 1\n', encoding="utf-8")
+    file.write_text(
+        'as_of = 2026-11-01\nunit = "RUB"\n[gigachat."*"]\nreceived = 1\n[openai."*"]\nreceived = 1\n',
+        encoding="utf-8",
+    )
     return file
 
 
@@ -99,7 +115,9 @@ def fresh_text(about: str = "Экономика страны выросла на
     return f"{about} {uuid4()}"
 
 
-async def make_payer(system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None, consents: bool = True) -> TenantId:
+async def make_payer(
+    system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None, consents: bool = True
+) -> TenantId:
     tenant_id = await make_tenant(system)
     await system.spending.set_budget(tenant_id, micro=micro, tokens=tokens)
     if consents:
@@ -114,6 +132,8 @@ async def make_followed(system: SystemStores, *followers: tuple[TenantId, AiPoli
     return channel_id
 
 
-async def make_paid_channel(system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None) -> tuple[ChannelId, TenantId]:
+async def make_paid_channel(
+    system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None
+) -> tuple[ChannelId, TenantId]:
     tenant_id = await make_payer(system, micro=micro, tokens=tokens)
     return await make_followed(system, (tenant_id, AiPolicy.PROVIDER)), tenant_id

@@ -1,4 +1,6 @@
-"""A process of its own that asks as fast as it can: `python -m tests.ai.spender CHANNEL CALLS AT_ONCE`, with the environment of the test."""
+"""A process of its own that asks as fast as it can: `python -m tests.ai.spender CHANNEL CALLS AT_ONCE`,
+with the environment of the test.
+"""
 
 import asyncio
 import os

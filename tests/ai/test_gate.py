@@ -1,4 +1,6 @@
-"""The gate as stages see it, on real stores, in front of a server that speaks GigaChat's and OpenAI's protocols."""
+"""The gate as stages see it, on real stores, in front of a server
+that speaks GigaChat's and OpenAI's protocols.
+"""
 
 import asyncio
 import io
@@ -37,12 +39,19 @@ def png() -> bytes:
 
 async def test_a_provider_tags_a_post_within_the_vocabulary(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system)
-    server.says = saying(tags=["Экономика", "взлом", "спорт", "экономика"], entities=[{"text": "Сбер", "kind": "organisation"}])
+    server.says = saying(
+        tags=["Экономика", "взлом", "спорт", "экономика"], entities=[{"text": "Сбер", "kind": "organisation"}]
+    )
     found = await tags_of(gate, fresh_text("Сбер отчитался"), channel_id=channel_id)
     assert found.value is not None
     assert found.value.tags == ("экономика", "спорт")
     assert [entity.text for entity in found.value.entities] == ["Сбер"]
-    assert (found.tier, found.provider, found.model, found.prompt_version) == (Tier.PROVIDER, "gigachat", "GigaChat-2", "tagging/2")
+    assert (found.tier, found.provider, found.model, found.prompt_version) == (
+        Tier.PROVIDER,
+        "gigachat",
+        "GigaChat-2",
+        "tagging/2",
+    )
     assert found.cost_micro == 20
 
 
@@ -57,7 +66,9 @@ async def test_the_same_question_three_times_costs_one_call(gate: Gate, app: App
     assert [one.calls for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)] == [1]
 
 
-async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_advertising(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_advertising(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     copier, original = (await make_paid_channel(app.system))[0], (await make_paid_channel(app.system))[0]
     server.says = saying(tags=["спорт"], kind="advertising", is_ad=True, channel_id=original)
     text = fresh_text()
@@ -65,7 +76,9 @@ async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_adve
     again = await tags_of(gate, text, channel_id=copier)
     other = await tags_of(gate, text, channel_id=original)
     assert server.calls == 1
-    assert [(one.value.tags, one.value.kind, one.value.is_ad) for one in (first, again, other) if one.value] == [
+    assert [
+        (one.value.tags, one.value.kind, one.value.is_ad) for one in (first, again, other) if one.value
+    ] == [
         (("спорт",), PostSort.ADVERTISING, True),
         (("спорт",), PostSort.ADVERTISING, True),
         (("спорт",), PostSort.NEWS, False),
@@ -73,7 +86,9 @@ async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_adve
     assert (other.is_cached, other.tier) == (True, Tier.PROVIDER)
 
 
-async def test_the_same_question_at_the_same_moment_costs_one_call(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_the_same_question_at_the_same_moment_costs_one_call(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     channel_id, _ = await make_paid_channel(app.system)
     server.seconds = 0.1
     text = fresh_text()
@@ -82,7 +97,9 @@ async def test_the_same_question_at_the_same_moment_costs_one_call(gate: Gate, a
     assert {one.tier for one in found} == {Tier.PROVIDER}
 
 
-async def test_two_processes_with_one_stream_ask_the_same_only_once(opened: Opened, server: FakeServer) -> None:
+async def test_two_processes_with_one_stream_ask_the_same_only_once(
+    opened: Opened, server: FakeServer
+) -> None:
     server.seconds = 0.1
     text = fresh_text()
     async with opened(**server.gigachat()) as one, opened(**server.gigachat()) as two:
@@ -91,14 +108,18 @@ async def test_two_processes_with_one_stream_ask_the_same_only_once(opened: Open
     assert server.calls == 1
 
 
-async def test_off_for_all_subscribers_sends_nothing_anywhere(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_off_for_all_subscribers_sends_nothing_anywhere(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     payers = [await make_payer(app.system) for _ in range(2)]
     channel_id = await make_followed(app.system, *((payer, AiPolicy.OFF) for payer in payers))
     tags = await tags_of(gate, fresh_text(), channel_id=channel_id)
     picture = await gate.picture(Picture(b"x", "image/png"), sha256=b"x", channel_id=channel_id)
     text = await gate.text_in(Picture(png(), "image/png"), channel_id=channel_id)
     vectors = await gate.vectors([fresh_text()], channel_id=channel_id)
-    assert [(one.value, one.reason) for one in (tags, picture, text, vectors)] == [(None, FallbackReason.POLICY)] * 4
+    assert [(one.value, one.reason) for one in (tags, picture, text, vectors)] == [
+        (None, FallbackReason.POLICY)
+    ] * 4
     assert server.heard.total() == 0
 
 
@@ -112,13 +133,20 @@ async def test_provider_without_the_owners_consent_is_local(gate: Gate, app: App
     assert server.heard.total() == 0
 
 
-async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_unit(gate: Gate, app: App, server: FakeServer, admin: Admin) -> None:
+async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_unit(
+    gate: Gate, app: App, server: FakeServer, admin: Admin
+) -> None:
     payers = [await make_payer(app.system) for _ in range(3)]
     onlooker = await make_payer(app.system)
-    channel_id = await make_followed(app.system, *((payer, AiPolicy.PROVIDER) for payer in payers), (onlooker, AiPolicy.LOCAL))
+    channel_id = await make_followed(
+        app.system, *((payer, AiPolicy.PROVIDER) for payer in payers), (onlooker, AiPolicy.LOCAL)
+    )
     server.usage = (7, 101)
     found = await tags_of(gate, fresh_text(), channel_id=channel_id)
-    rows = await admin.fetch("SELECT tenant_id, micro, tokens, call_micro FROM usage WHERE tenant_id = ANY($1)", [*payers, onlooker])
+    rows = await admin.fetch(
+        "SELECT tenant_id, micro, tokens, call_micro FROM usage WHERE tenant_id = ANY($1)",
+        [*payers, onlooker],
+    )
     assert {row["tenant_id"] for row in rows} == set(payers)
     assert sum(row["micro"] for row in rows) == found.cost_micro == 101
     assert sum(row["tokens"] for row in rows) == 108
@@ -127,7 +155,9 @@ async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_uni
     assert sorted(used[payer] for payer in payers) == [33, 34, 34]
 
 
-async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     channel_id, _ = await make_paid_channel(app.system, micro=0)
     post_id = PostId(channel_id, MessageId(1))
     found = await tags_of(gate, fresh_text(), channel_id=channel_id, post_id=post_id)
@@ -144,7 +174,9 @@ async def test_tokens_have_a_budget_of_their_own(gate: Gate, app: App, server: F
     assert server.calls == 0
 
 
-async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_provider(opened: Opened, server: FakeServer, prices: Path) -> None:
+async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_provider(
+    opened: Opened, server: FakeServer, prices: Path
+) -> None:
     both = {**server.gigachat(), **server.openai(), "AI_PRICES_FILE": str(prices)}
     text = fresh_text()
     async with opened(**both) as app:
@@ -164,7 +196,9 @@ async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_pro
         assert server.calls == 2
 
 
-async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(opened: Opened, server: FakeServer) -> None:
+async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(
+    opened: Opened, server: FakeServer
+) -> None:
     for status in (402, 429):
         server.status = status
         server.heard.clear()
@@ -177,12 +211,18 @@ async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(o
                 found = await tags_of(app.gate, fresh_text(), channel_id=channel_id)
                 assert found.tier is Tier.LOCAL
             assert server.heard["chat"] == 1
-            assert {budget.used_micro for budget in await one.system.spending.budgets() if budget.tenant_id == tenant_id} == {0}
+            assert {
+                budget.used_micro
+                for budget in await one.system.spending.budgets()
+                if budget.tenant_id == tenant_id
+            } == {0}
             await one.redis.flushdb()
 
 
 @pytest.mark.serial
-async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_breaker_is_open(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_breaker_is_open(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     channel_id, _ = await make_paid_channel(app.system)
     server.hangs = True
     begun = time.monotonic()
@@ -196,7 +236,9 @@ async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_
     assert server.calls == calls
 
 
-async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(opened: Opened, server: FakeServer) -> None:
+async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(
+    opened: Opened, server: FakeServer
+) -> None:
     async with opened(OPENAI_BASE_URL="http://127.0.0.1:1/v1") as app:
         channel_id, _ = await make_paid_channel(app.system)
         reasons = [(await tags_of(app.gate, fresh_text(), channel_id=channel_id)).reason for _ in range(4)]
@@ -204,26 +246,40 @@ async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(o
     assert server.calls == 0
 
 
-async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     channel_id, tenant_id = await make_paid_channel(app.system)
     server.says = lambda _asked: "Конечно! Вот теги: спорт" if server.calls % 2 else '{"tags": ["спорт"]}'
     mended = await tags_of(gate, fresh_text(), channel_id=channel_id)
     assert mended.value is not None
-    assert (mended.tier, mended.value.tags, server.calls, mended.cost_micro) == (Tier.PROVIDER, ("спорт",), 2, 40)
+    assert (mended.tier, mended.value.tags, server.calls, mended.cost_micro) == (
+        Tier.PROVIDER,
+        ("спорт",),
+        2,
+        40,
+    )
     server.says = lambda _asked: "no JSON at all"
     given_up = await tags_of(gate, fresh_text(), channel_id=channel_id)
     assert (given_up.tier, given_up.reason, server.calls) == (Tier.LOCAL, FallbackReason.FAILED, 4)
-    assert {one.purpose for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {"tagging", "repair"}
+    assert {one.purpose for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {
+        "tagging",
+        "repair",
+    }
 
 
-async def test_a_picture_is_uploaded_looked_at_and_deleted_again(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_a_picture_is_uploaded_looked_at_and_deleted_again(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     channel_id, _ = await make_paid_channel(app.system)
     server.says = saying(description="Снежная улица", text="СТОП\x00", is_document=True, tags=["взлом"])
     picture = Picture(png(), "image/png")
     sha256 = os.urandom(32)
     found = await gate.picture(picture, sha256=sha256, channel_id=channel_id)
     again = await gate.picture(Picture(png(), "image/png"), sha256=sha256, channel_id=channel_id)
-    assert found.value == again.value == PictureFacts(description="Снежная улица", text="СТОП", is_document=True)
+    assert (
+        found.value == again.value == PictureFacts(description="Снежная улица", text="СТОП", is_document=True)
+    )
     assert found.model == "GigaChat-2-Pro"
     assert len(server.asked[0].body["messages"][1]["attachments"]) == 1
     assert (server.heard["upload"], server.heard["delete"], server.files, server.calls) == (1, 1, {}, 1)
@@ -240,7 +296,11 @@ async def test_a_tenants_own_text_is_heard_while_it_is_written_and_paid_by_it_al
         heard, text = list[str](), fresh_text()
         offer = await app.questions.offer(100, max_tokens=50, tenant_id=tenant_id)
         write = partial(app.questions.write, prompt("answer"), text, urgency=Urgency.QUESTION, max_tokens=50)
-        asked, again, refused = await write(tenant_id=tenant_id, hear=heard.append), await write(tenant_id=tenant_id), await write(tenant_id=nobody)
+        asked, again, refused = (
+            await write(tenant_id=tenant_id, hear=heard.append),
+            await write(tenant_id=tenant_id),
+            await write(tenant_id=nobody),
+        )
         used = await app.system.spending.usage(EPOCH, tenant_id=tenant_id)
     assert asked.value is not None
     assert asked.value.text == "".join(heard) == "Мост закрыт. [1]\nNOTHING"
@@ -251,19 +311,28 @@ async def test_a_tenants_own_text_is_heard_while_it_is_written_and_paid_by_it_al
     assert (refused.value, refused.reason, server.calls) == (None, FallbackReason.POLICY, 1)
 
 
-async def test_a_text_that_breaks_off_counts_as_written_and_is_not_used(opened: Opened, server: FakeServer, prices: Path) -> None:
+async def test_a_text_that_breaks_off_counts_as_written_and_is_not_used(
+    opened: Opened, server: FakeServer, prices: Path
+) -> None:
     server.says, server.pieces, server.breaks_off = (lambda _asked: "Мост закрыт. [1]"), 4, True
     async with opened(**server.openai(AI_PRICES_FILE=str(prices))) as app:
         tenant_id = await make_payer(app.system)
         asked = await app.questions.write(
-            prompt("answer"), fresh_text(), tenant_id=tenant_id, urgency=Urgency.QUESTION, max_tokens=50, hear=lambda _piece: None
+            prompt("answer"),
+            fresh_text(),
+            tenant_id=tenant_id,
+            urgency=Urgency.QUESTION,
+            max_tokens=50,
+            hear=lambda _piece: None,
         )
         used = await app.system.spending.usage(EPOCH, tenant_id=tenant_id)
     assert (asked.value, asked.reason) == (None, FallbackReason.AWAY)
     assert [(line.status, line.micro) for line in used] == [("late", 50)]
 
 
-async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, database: dict[str, str], server: FakeServer, admin: Admin) -> None:
+async def test_live_work_that_gave_up_before_its_turn_pays_nothing(
+    app: App, database: dict[str, str], server: FakeServer, admin: Admin
+) -> None:
     server.hangs = True
     one_stream = read_settings({**database, **server.gigachat()})
     async with (
@@ -275,7 +344,12 @@ async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, dat
         found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
         assert sorted(str(one.reason) for one in found) == ["away", "busy", "busy"]
         async with asyncio.timeout(60):
-            while await admin.fetchval("SELECT count(*) FROM budget_reservations WHERE tenant_id = $1", tenant_id) > 1:
+            while (
+                await admin.fetchval(
+                    "SELECT count(*) FROM budget_reservations WHERE tenant_id = $1", tenant_id
+                )
+                > 1
+            ):
                 await asyncio.sleep(0.02)
     assert server.calls == 1
 

@@ -10,7 +10,9 @@ from testkit.provider_server import FakeServer
 from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer
 
 
-async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(opened: Opened, server: FakeServer, prices: Path) -> None:
+async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(
+    opened: Opened, server: FakeServer, prices: Path
+) -> None:
     async with opened(**server.gigachat(AI_EMBEDDINGS="gigachat", AI_PRICES_FILE=str(prices))) as app:
         channel_id, _ = await make_paid_channel(app.system)
         one, two, three = (fresh_text("a" * number) for number in (1, 2, 3))
@@ -28,7 +30,9 @@ async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(
         assert (none.value, none.reason, none.is_wanted) == (None, FallbackReason.AWAY, True)
 
 
-async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(opened: Opened, minilm: Path, server: FakeServer) -> None:
+async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(
+    opened: Opened, minilm: Path, server: FakeServer
+) -> None:
     async with opened(MODELS_DIR=str(minilm), AI_EMBEDDINGS_MODEL=MINILM, **server.gigachat()) as app:
         tenant_id = await make_payer(app.system, consents=False)
         channel_id = await make_followed(app.system, (tenant_id, AiPolicy.LOCAL))
@@ -48,8 +52,14 @@ async def test_posts_of_many_channels_get_their_vectors_together_each_as_its_cha
     async with opened(**server.gigachat(AI_EMBEDDINGS="gigachat", AI_PRICES_FILE=str(prices))) as app:
         (paid, payer), (other, _) = await make_paid_channel(app.system), await make_paid_channel(app.system)
         same_payer = await make_followed(app.system, (payer, AiPolicy.PROVIDER))
-        local, off = await make_followed(app.system, (payer, AiPolicy.LOCAL)), await make_followed(app.system, (payer, AiPolicy.OFF))
-        texts = {PostId(channel_id, MessageId(1)): fresh_text() for channel_id in (paid, local, other, off, same_payer)}
+        local, off = (
+            await make_followed(app.system, (payer, AiPolicy.LOCAL)),
+            await make_followed(app.system, (payer, AiPolicy.OFF)),
+        )
+        texts = {
+            PostId(channel_id, MessageId(1)): fresh_text()
+            for channel_id in (paid, local, other, off, same_payer)
+        }
         made = await app.gate.post_vectors(texts)
         assert {post_id.channel_id for post_id in made.vectors} == {paid, other, same_payer}
         assert all(vector[0] == len(texts[post_id]) for post_id, vector in made.vectors.items())
@@ -57,9 +67,9 @@ async def test_posts_of_many_channels_get_their_vectors_together_each_as_its_cha
         server.status = 500
         none = await app.gate.post_vectors({PostId(paid, MessageId(2)): fresh_text()})
         assert (none.model, none.vectors) == ("", {})
-        assert PendingImprovement(PostId(paid, MessageId(2)), "vectors") in await app.system.provider_wanted.take(
-            "vectors", limit=1000, lease=timedelta(seconds=1)
-        )
+        assert PendingImprovement(
+            PostId(paid, MessageId(2)), "vectors"
+        ) in await app.system.provider_wanted.take("vectors", limit=1000, lease=timedelta(seconds=1))
     async with opened(MODELS_DIR=str(minilm), AI_EMBEDDINGS_MODEL=MINILM) as app:
         made = await app.gate.post_vectors(texts)
         assert {post_id.channel_id for post_id in made.vectors} == {paid, other, same_payer, local}

@@ -21,7 +21,10 @@ from telegram_assistant.settings import AiSettings, read_group
 from testkit.cpu_time import cpu_limit
 from testkit.models import MINILM
 
-RUSSIAN = "Центральный банк повысил ставку. Решение банка о ставке объяснила Эльвира Набиуллина в Москве. #Экономика"
+RUSSIAN = (
+    "Центральный банк повысил ставку. Решение банка о ставке объяснила Эльвира Набиуллина в Москве. "
+    "#Экономика"
+)
 ENGLISH = "The central banks raised rates. Banks say rates will stay high; a bank in London disagrees."
 
 
@@ -30,12 +33,18 @@ def vocabulary() -> Vocabulary:
     return packaged_vocabulary()
 
 
-async def read_locally(tmp_path: Path, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
-    (found,) = await LocalModels(models=tmp_path).tags([Material(text, ChannelId(1), is_service=is_service)], vocabulary=vocabulary)
+async def read_locally(
+    tmp_path: Path, text: str, vocabulary: Vocabulary, *, is_service: bool = False
+) -> Tags:
+    (found,) = await LocalModels(models=tmp_path).tags(
+        [Material(text, ChannelId(1), is_service=is_service)], vocabulary=vocabulary
+    )
     return found
 
 
-async def test_a_russian_post_is_read_by_all_forms_of_its_words(tmp_path: Path, vocabulary: Vocabulary) -> None:
+async def test_a_russian_post_is_read_by_all_forms_of_its_words(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
     found = await read_locally(tmp_path, RUSSIAN, vocabulary)
     assert (found.topic, found.language, found.kind) == ("economy", "ru", PostSort.NEWS)
     assert {"центробанк", "банки", "экономика"} <= set(found.tags)
@@ -43,7 +52,9 @@ async def test_a_russian_post_is_read_by_all_forms_of_its_words(tmp_path: Path, 
     assert NamedEntity(text="Эльвира Набиуллина", kind=EntityKind.PERSON) in found.entities
 
 
-async def test_an_english_post_is_read_with_the_english_vocabulary(tmp_path: Path, vocabulary: Vocabulary) -> None:
+async def test_an_english_post_is_read_with_the_english_vocabulary(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
     found = await read_locally(tmp_path, ENGLISH, vocabulary)
     assert found.tags[:2] == ("banks", "central bank")
     assert NamedEntity(text="London", kind=EntityKind.PLACE) in found.entities
@@ -59,11 +70,17 @@ async def test_where_it_is_one_word_against_another_no_topic_is_said(tmp_path: P
     two = Vocabulary({"ru": {"музеи": "culture", "рынки": "markets"}})
     even = await read_locally(tmp_path, "Музей открылся рядом с биржей", two)
     assert (even.tags, even.topic) == ((), "")
-    assert (await read_locally(tmp_path, "Биржа закрылась, музей и его экспонаты остались", two)).topic == "culture"
-    assert (await read_locally(tmp_path, "Биржа и трейдеры против музея и экспонатов", two)).topic == "markets"
+    assert (
+        await read_locally(tmp_path, "Биржа закрылась, музей и его экспонаты остались", two)
+    ).topic == "culture"
+    assert (
+        await read_locally(tmp_path, "Биржа и трейдеры против музея и экспонатов", two)
+    ).topic == "markets"
 
 
-async def test_a_word_of_many_meanings_needs_another_beside_it(tmp_path: Path, vocabulary: Vocabulary) -> None:
+async def test_a_word_of_many_meanings_needs_another_beside_it(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
     assert (await read_locally(tmp_path, "Подробности на нашем сайте", vocabulary)).tags == ()
     found = await read_locally(tmp_path, "Сайт упал: провайдер не справился с трафиком", vocabulary)
     assert (found.tags[0], found.topic) == ("интернет", "technology")
@@ -72,12 +89,32 @@ async def test_a_word_of_many_meanings_needs_another_beside_it(tmp_path: Path, v
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("Проезд в автобусе подорожает, а пересадка на трамвай станет бесплатной: перевозчик меняет тарифы на маршрутах", "хирургия"),
-        ("Склад загорелся ночью. Пожар тушат спасатели МЧС, огонь охватил кровлю; посол доволен работой пожарных", "дипломатия"),
-        ("Firefighters fight a warehouse fire overnight; the blaze spread over the roof while a marathon passed by", "athletics"),
+        (
+            (
+                "Проезд в автобусе подорожает, а пересадка на трамвай станет бесплатной: "
+                "перевозчик меняет тарифы на маршрутах"
+            ),
+            "хирургия",
+        ),
+        (
+            (
+                "Склад загорелся ночью. Пожар тушат спасатели МЧС, огонь охватил кровлю; "
+                "посол доволен работой пожарных"
+            ),
+            "дипломатия",
+        ),
+        (
+            (
+                "Firefighters fight a warehouse fire overnight; the blaze spread over the roof "
+                "while a marathon passed by"
+            ),
+            "athletics",
+        ),
     ],
 )
-async def test_one_misleading_word_gives_no_tag_of_another_topic(tmp_path: Path, vocabulary: Vocabulary, text: str, wrong: str) -> None:
+async def test_one_misleading_word_gives_no_tag_of_another_topic(
+    tmp_path: Path, vocabulary: Vocabulary, text: str, wrong: str
+) -> None:
     found = await read_locally(tmp_path, text, vocabulary)
     assert found.tags
     assert wrong not in found.tags
@@ -96,11 +133,15 @@ async def test_one_misleading_word_gives_no_tag_of_another_topic(tmp_path: Path,
         ("It was Moscow's snow in London’s parks by Ivan Petrov's hand", "Ivan Petrov"),
     ],
 )
-async def test_a_name_is_given_in_its_dictionary_form(tmp_path: Path, vocabulary: Vocabulary, text: str, name: str) -> None:
+async def test_a_name_is_given_in_its_dictionary_form(
+    tmp_path: Path, vocabulary: Vocabulary, text: str, name: str
+) -> None:
     assert name in {entity.text for entity in (await read_locally(tmp_path, text, vocabulary)).entities}
 
 
-async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more_than_eight(tmp_path: Path, vocabulary: Vocabulary) -> None:
+async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more_than_eight(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
     everything = " ".join(vocabulary.of("ru"))
     found = await read_locally(tmp_path, everything, vocabulary)
     assert len(found.tags) == 8
@@ -119,14 +160,18 @@ async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more
         ("Власти обсудили закон о рекламе и скидках", PostSort.NEWS),
     ],
 )
-async def test_what_a_post_is_shows_by_its_signs(tmp_path: Path, vocabulary: Vocabulary, text: str, kind: PostSort) -> None:
+async def test_what_a_post_is_shows_by_its_signs(
+    tmp_path: Path, vocabulary: Vocabulary, text: str, kind: PostSort
+) -> None:
     found = await read_locally(tmp_path, text, vocabulary)
     assert (found.kind, found.is_ad) == (kind, kind is PostSort.ADVERTISING)
     assert (await read_locally(tmp_path, text, vocabulary, is_service=True)).kind is PostSort.SERVICE
 
 
 async def test_hashtags_that_we_lack_are_proposed(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    found = await read_locally(tmp_path, "Открыли #Новый_Мост и #погода #123 #a https://site.example/#якорь", vocabulary)
+    found = await read_locally(
+        tmp_path, "Открыли #Новый_Мост и #погода #123 #a https://site.example/#якорь", vocabulary
+    )
     assert found.proposed == ("новый мост",)
 
 
@@ -139,7 +184,15 @@ def test_both_packaged_vocabularies_have_the_same_topics_and_enough_tags(vocabul
 
 
 async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    for text in ("", "😀" * 5000, "а" * 200_000, "\x00\u202e#" * 1000, "слово " * 50_000, "А-" * 5000, "Ab " * 5000):
+    for text in (
+        "",
+        "😀" * 5000,
+        "а" * 200_000,
+        "\x00\u202e#" * 1000,
+        "слово " * 50_000,
+        "А-" * 5000,
+        "Ab " * 5000,
+    ):
         await read_locally(tmp_path, text, vocabulary)
 
 
@@ -147,8 +200,14 @@ async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path, vocabulary:
 async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
     settings = read_group(AiSettings, {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM})
     local = LocalModels(models=settings.models)
-    texts = ["The cat sleeps on the sofa", "A kitten is napping on the couch", "Parliament passed the budget"] * 8
-    made = await local.embed(texts, TextKind.DOCUMENT, model=settings.embeddings_model_in_force, timeout_seconds=0)
+    texts = [
+        "The cat sleeps on the sofa",
+        "A kitten is napping on the couch",
+        "Parliament passed the budget",
+    ] * 8
+    made = await local.embed(
+        texts, TextKind.DOCUMENT, model=settings.embeddings_model_in_force, timeout_seconds=0
+    )
 
     def nearness(one: int, other: int) -> float:
         return sum(a * b for a, b in zip(made.vectors[one], made.vectors[other], strict=True))
@@ -169,7 +228,17 @@ def test_the_doctor_says_which_model_is_missing(minilm: Path) -> None:
 
 def test_the_program_understands_a_little_with_nothing_installed(tmp_path: Path) -> None:
     """In a Python that has none of the optional libraries."""
-    absent = ("pymorphy3", "onnxruntime", "tokenizers", "gigachat", "langchain_gigachat", "langchain_openai", "openai", "PIL", "numpy")
+    absent = (
+        "pymorphy3",
+        "onnxruntime",
+        "tokenizers",
+        "gigachat",
+        "langchain_gigachat",
+        "langchain_openai",
+        "openai",
+        "PIL",
+        "numpy",
+    )
     program = f"""
 import asyncio, sys
 from importlib.abc import MetaPathFinder
@@ -199,7 +268,9 @@ try:
 except Rejected as error:
     print(error)
 async def keyed():
-    settings = read_settings({{"DATABASE_URL": "postgresql://x", "REDIS_URL": "redis://x", "OPENAI_API_KEY": "x"}})
+    settings = read_settings(
+        {{"DATABASE_URL": "postgresql://x", "REDIS_URL": "redis://x", "OPENAI_API_KEY": "x"}}
+    )
     async with open_sources(settings, token=None): pass
 try:
     asyncio.run(keyed())
@@ -217,7 +288,9 @@ print(examine(Path("."), None)[0].remedy)
     assert "telegram-assistant[ai]" in key
 
 
-async def test_words_that_were_made_to_keep_the_dictionary_busy_take_little_time(tmp_path: Path, vocabulary: Vocabulary) -> None:
+async def test_words_that_were_made_to_keep_the_dictionary_busy_take_little_time(
+    tmp_path: Path, vocabulary: Vocabulary
+) -> None:
     """It takes words apart, prefix by prefix: one of a thousand prefixes ended in a RecursionError."""
     await read_locally(tmp_path, RUSSIAN, vocabulary)
     letters = [chr(ord("а") + number) for number in range(32)]

@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from telegram_assistant.ai.local.fetching import check_address
-from telegram_assistant.ai.local.models import CARD, DEFAULT_MODEL, FILES, PINNED, card_of, folder_of, installed, pull
+from telegram_assistant.ai.local.models import (
+    CARD,
+    DEFAULT_MODEL,
+    FILES,
+    PINNED,
+    card_of,
+    folder_of,
+    installed,
+    pull,
+)
 from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.errors import Rejected
@@ -67,11 +76,17 @@ async def test_a_model_is_fetched_once_and_then_used_without_the_hub(minilm: Pat
     models, told = tmp_path / "models", list[str]()
     with hub(tmp_path / "hub") as url:
         address = read_group(AiSettings, {"MODELS_HUB_URL": url}).hub_url
-        first = pull(E5, models=models, hub=address, tell=lambda file, _size: told.append(file), revision=REVISION)
+        first = pull(
+            E5, models=models, hub=address, tell=lambda file, _size: told.append(file), revision=REVISION
+        )
     again = pull(E5, models=models, hub="https://hub.invalid", tell=lambda file, _size: told.append(file))
     assert first == again
     assert set(told) == {"tokenizer.json", "model.onnx"}
-    assert (first.card.query_prefix, first.card.document_prefix, first.card.revision) == ("query: ", "passage: ", REVISION)
+    assert (first.card.query_prefix, first.card.document_prefix, first.card.revision) == (
+        "query: ",
+        "passage: ",
+        REVISION,
+    )
     assert len(first.card.sha256["model.onnx"]) == 64
     local = LocalModels(models=models)
     made = [await local.embed(["snow"], kind, model=E5, timeout_seconds=0) for kind in TextKind]
@@ -84,7 +99,12 @@ def test_a_half_fetched_model_is_no_model(minilm: Path, tmp_path: Path) -> None:
     with hub(tmp_path / "hub") as url:
         with pytest.raises(Rejected, match="HTTP 404"):
             pull(MINILM, models=models, hub=url, tell=say_nothing, revision=REVISION)
-        for name, revision in (("../../etc", REVISION), (MINILM, "main"), (MINILM, "../" * 13 + "a"), (f"{MINILM}/../..", REVISION)):
+        for name, revision in (
+            ("../../etc", REVISION),
+            (MINILM, "main"),
+            (MINILM, "../" * 13 + "a"),
+            (f"{MINILM}/../..", REVISION),
+        ):
             with pytest.raises(Rejected, match="a model is named like"):
                 pull(name, models=models, hub=url, tell=say_nothing, revision=revision)
         with pytest.raises(Rejected, match="Name the revision"):
@@ -100,7 +120,9 @@ def test_other_bytes_than_those_of_the_release_are_refused(minilm: Path, tmp_pat
     assert list(installed(tmp_path / "models")) == []
 
 
-def test_files_that_were_brought_by_hand_are_checked_before_they_are_a_model(minilm: Path, tmp_path: Path) -> None:
+def test_files_that_were_brought_by_hand_are_checked_before_they_are_a_model(
+    minilm: Path, tmp_path: Path
+) -> None:
     for name in (DEFAULT_MODEL, MINILM):
         folder = folder_of(tmp_path, name)
         folder.mkdir()
@@ -143,7 +165,15 @@ def test_only_https_or_this_machine_is_asked(url: str, tmp_path: Path) -> None:
         pull(MINILM, models=tmp_path / "models", hub=asked, tell=say_nothing, revision=REVISION)
 
 
-@pytest.mark.parametrize("url", ["https://huggingface.co/model", "http://127.0.0.1:8000/model", "http://[::1]/model", "http://localhost/model"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://huggingface.co/model",
+        "http://127.0.0.1:8000/model",
+        "http://[::1]/model",
+        "http://localhost/model",
+    ],
+)
 def test_https_and_this_machine_are_asked(url: str) -> None:
     check_address(url)
 

@@ -22,7 +22,12 @@ RUSSIAN_FONT = str(Path(__file__).parents[2] / "src/telegram_simulator/world/fon
 
 def drawn(words: str, *, height: int = 120, font: str | None = None) -> bytes:
     image = Image.new("RGB", (700, height), "white")
-    ImageDraw.Draw(image).text((20, 30), words, fill="black", font=ImageFont.truetype(font, 48) if font else ImageFont.load_default(48))
+    ImageDraw.Draw(image).text(
+        (20, 30),
+        words,
+        fill="black",
+        font=ImageFont.truetype(font, 48) if font else ImageFont.load_default(48),
+    )
     written = io.BytesIO()
     image.save(written, "PNG")
     return written.getvalue()
@@ -31,14 +36,20 @@ def drawn(words: str, *, height: int = 120, font: str | None = None) -> bytes:
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_path: Path) -> None:
     local = LocalModels(models=tmp_path)
-    assert "Breaking news 2026" in (await local.picture(Picture(drawn("Breaking news 2026"), "image/png"))).text
+    assert (
+        "Breaking news 2026" in (await local.picture(Picture(drawn("Breaking news 2026"), "image/png"))).text
+    )
     with pytest.raises(ProviderFailed, match="cannot read this picture"):
         await local.picture(Picture(b"GIF89a nonsense", "image/gif"))
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 async def test_russian_in_a_picture_is_read_as_russian(tmp_path: Path) -> None:
-    text = (await LocalModels(models=tmp_path).picture(Picture(drawn("Пожар на складе", font=RUSSIAN_FONT), "image/png"))).text
+    text = (
+        await LocalModels(models=tmp_path).picture(
+            Picture(drawn("Пожар на складе", font=RUSSIAN_FONT), "image/png")
+        )
+    ).text
     assert text == "Пожар на складе"
 
 
@@ -51,31 +62,53 @@ def tesseract_with(folder: Path, *languages: str) -> str:
     return str(program)
 
 
-async def test_without_a_language_that_is_asked_for_nothing_is_read_and_doctor_says_so(tmp_path: Path) -> None:
+async def test_without_a_language_that_is_asked_for_nothing_is_read_and_doctor_says_so(
+    tmp_path: Path,
+) -> None:
     english_only = tesseract_with(tmp_path, "eng", "osd")
     with pytest.raises(ProviderFailed, match="tesseract has no data for rus"):
         await read_text(Picture(drawn("Пожар"), "image/png"), command=english_only)
     finding = examine_ocr(english_only)
-    assert (finding.verdict, str(finding.remedy)) == (Severity.WARNING, "install it: apt install tesseract-ocr-rus")
+    assert (finding.verdict, str(finding.remedy)) == (
+        Severity.WARNING,
+        "install it: apt install tesseract-ocr-rus",
+    )
     assert "rus" in str(finding.what)
 
 
 def table_of(*words: tuple[int, float, str]) -> str:
     """As tesseract writes it: line, confidence, word."""
     head = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext"
-    return "\n".join([head, *(f"5\t1\t1\t1\t{line}\t1\t0\t0\t9\t9\t{sure}\t{word}" for line, sure, word in words)])
+    return "\n".join(
+        [head, *(f"5\t1\t1\t1\t{line}\t1\t0\t0\t9\t9\t{sure}\t{word}" for line, sure, word in words)]
+    )
 
 
 def test_lines_that_tesseract_only_guesses_are_left_out() -> None:
     """The second line is Russian as it was read with English data."""
-    seen = table_of((1, 96.6, "Breaking"), (1, 96.5, "news"), (2, 21.8, "Cpounbie"), (2, 72.1, "HOBOCTH:"), (2, 55.6, "NOKap"), (2, 0.0, "CKJla"))
+    seen = table_of(
+        (1, 96.6, "Breaking"),
+        (1, 96.5, "news"),
+        (2, 21.8, "Cpounbie"),
+        (2, 72.1, "HOBOCTH:"),
+        (2, 55.6, "NOKap"),
+        (2, 0.0, "CKJla"),
+    )
     assert confident_text(seen) == "Breaking news"
     assert confident_text(table_of()) == ""
 
 
-@pytest.mark.skipif(sys.platform != "linux" or shutil.which("tesseract") is None, reason="tesseract is not installed, or nothing shows its limits")
+@pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("tesseract") is None,
+    reason="tesseract is not installed, or nothing shows its limits",
+)
 async def test_what_reads_pictures_has_its_limits_and_is_sandboxed() -> None:
-    reading = asyncio.create_task(read_text(Picture(drawn("Breaking news 2026", height=4000), "image/png"), command=shutil.which("tesseract") or ""))
+    reading = asyncio.create_task(
+        read_text(
+            Picture(drawn("Breaking news 2026", height=4000), "image/png"),
+            command=shutil.which("tesseract") or "",
+        )
+    )
     limits, status = await _limits_and_status("tesseract")
     await reading
     assert limits["Max address space"] == str(MAX_MEMORY_BYTES)

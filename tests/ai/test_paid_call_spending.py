@@ -50,7 +50,10 @@ def test_shares_add_up_exactly_and_differ_by_at_most_one(total: int, payers: int
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 20))
 def test_nobodys_real_share_is_above_what_was_reserved(highest: int, real: int, payers: int) -> None:
     tenants = [TenantId(number) for number in range(payers)]
-    reserved, owed = split_amount(Amount(highest, highest), tenants), split_amount(Amount(min(highest, real), 0), tenants)
+    reserved, owed = (
+        split_amount(Amount(highest, highest), tenants),
+        split_amount(Amount(min(highest, real), 0), tenants),
+    )
     assert all(owed[tenant].micro <= reserved[tenant].micro for tenant in tenants)
 
 
@@ -59,8 +62,13 @@ def test_who_pays_can_pay_and_the_shares_are_the_price(price: int, money: dict[i
     balances = {TenantId(tenant): Balance(micro, None) for tenant, micro in money.items()}
     owed = split_within_balances(Amount(price, 7), balances)
     assert all(balances[tenant].covers(amount) for tenant, amount in owed.items())
-    assert not owed or (sum(one.micro for one in owed.values()), sum(one.tokens for one in owed.values())) == (price, 7)
-    assert owed or all(balance.micro < price for balance in balances.values()), "one who could pay all alone must not be turned away"
+    assert not owed or (
+        sum(one.micro for one in owed.values()),
+        sum(one.tokens for one in owed.values()),
+    ) == (price, 7)
+    assert owed or all(balance.micro < price for balance in balances.values()), (
+        "one who could pay all alone must not be turned away"
+    )
 
 
 def test_a_price_is_rounded_up() -> None:
@@ -68,16 +76,25 @@ def test_a_price_is_rounded_up() -> None:
     assert Price(sent_micro=1_500_000, received_micro=2_000_000).of(Tokens(3, 5)) == 15
 
 
-async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     channel_id, tenant_id = await make_paid_channel(app.system, micro=37 * A_CALL + A_CALL // 2)
     server.usage = (5, A_CALL)
-    found = await asyncio.gather(*(tags_of(gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL) for _ in range(100)))
+    found = await asyncio.gather(
+        *(
+            tags_of(gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
+            for _ in range(100)
+        )
+    )
     assert server.calls == 37
     assert sum(one.tier is Tier.PROVIDER for one in found) == 37
     assert sum(one.cost_micro for one in found) == 37 * A_CALL
     budget = next(one for one in await app.system.spending.budgets() if one.tenant_id == tenant_id)
     assert budget.used_micro == 37 * A_CALL
-    assert sum(line.micro for line in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)) == 37 * A_CALL
+    assert (
+        sum(line.micro for line in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)) == 37 * A_CALL
+    )
     assert server.max_at_once <= 10
 
 
@@ -93,9 +110,12 @@ async def test_processes_that_are_killed_never_make_more_calls_than_the_budget_p
 
     async def spender(calls: int) -> asyncio.subprocess.Process:
         command = (sys.executable, "-m", "tests.ai.spender", str(channel_id), str(calls), "10")
-        return await asyncio.create_subprocess_exec(*command, env=environ, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL)
+        return await asyncio.create_subprocess_exec(
+            *command, env=environ, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+        )
 
-    # Ten at once each: what a killed process had reserved is lost to the budget, so two of them leave enough for the others.
+    # Ten at once each: what a killed process had reserved is lost to the budget, so two of them leave enough
+    # for the others.
     doomed = [await spender(100) for _ in range(2)]
     async with asyncio.timeout(60):
         for number, process in enumerate(doomed):
@@ -108,9 +128,14 @@ async def test_processes_that_are_killed_never_make_more_calls_than_the_budget_p
     survivor = await spender(100)
     assert await asyncio.wait_for(survivor.wait(), 120) == 0
     assert affordable - held <= server.calls <= affordable
-    await admin.execute("UPDATE budget_reservations SET expires_at = now() - interval '1 s' WHERE tenant_id = $1", tenant_id)
+    await admin.execute(
+        "UPDATE budget_reservations SET expires_at = now() - interval '1 s' WHERE tenant_id = $1", tenant_id
+    )
     assert await app.system.spending.expire() >= held
-    assert sum(line.micro for line in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)) == affordable * A_CALL
+    assert (
+        sum(line.micro for line in await app.system.spending.usage(EPOCH, tenant_id=tenant_id))
+        == affordable * A_CALL
+    )
 
 
 def make_call() -> ProviderCall:
@@ -131,16 +156,23 @@ async def test_what_is_settled_twice_or_after_it_was_given_back_counts_once(syst
         await system.spending.settle(call, CallOutcome("ok", Amount(30, 20), Tokens(15, 5), 12))
     await system.spending.release(call.call_id)
     assert await used_by(system, tenant_id) == (30, 20)
-    assert [(line.calls, line.micro, line.tokens) for line in await system.spending.usage(EPOCH, tenant_id=tenant_id)] == [(1, 30, 20)]
+    assert [
+        (line.calls, line.micro, line.tokens)
+        for line in await system.spending.usage(EPOCH, tenant_id=tenant_id)
+    ] == [(1, 30, 20)]
 
 
-async def test_a_new_month_begins_with_the_whole_budget_and_old_calls_do_not_lighten_it(system: SystemStores, admin: Admin) -> None:
+async def test_a_new_month_begins_with_the_whole_budget_and_old_calls_do_not_lighten_it(
+    system: SystemStores, admin: Admin
+) -> None:
     tenant_id = await make_payer(system, micro=100)
     old = make_call()
     await system.spending.reserve(old, Amount(100, 1), [tenant_id], lifetime=LIFETIME)
     assert not await system.spending.reserve(make_call(), Amount(1, 1), [tenant_id], lifetime=LIFETIME)
     for table in ("budgets", "budget_reservations"):
-        await admin.execute(f"UPDATE {table} SET month = month - interval '1 month' WHERE tenant_id = $1", tenant_id)
+        await admin.execute(
+            f"UPDATE {table} SET month = month - interval '1 month' WHERE tenant_id = $1", tenant_id
+        )
     assert await used_by(system, tenant_id) == (0, 0)
     assert await system.spending.reserve(make_call(), Amount(60, 1), [tenant_id], lifetime=LIFETIME)
     await system.spending.settle(old, CallOutcome("ok", Amount(10, 1), Tokens(1), 1))
@@ -156,5 +188,7 @@ async def test_who_has_no_budget_may_have_what_costs_nothing(system: SystemStore
 
 async def test_who_cannot_pay_its_share_leaves_it_to_the_others(system: SystemStores) -> None:
     poor, rich = await make_payer(system, micro=10), await make_payer(system, micro=100)
-    assert await system.spending.reserve(make_call(), Amount(60, 3), [poor, rich], lifetime=LIFETIME) == {rich: Amount(60, 3)}
+    assert await system.spending.reserve(make_call(), Amount(60, 3), [poor, rich], lifetime=LIFETIME) == {
+        rich: Amount(60, 3)
+    }
     assert await used_by(system, poor) == (0, 0)

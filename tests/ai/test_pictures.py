@@ -69,7 +69,10 @@ def png_with_everything() -> bytes:
     about.add_text("More", "hidden", zip=True)
     about.add_itxt("XML:com.adobe.xmp", GPS.decode())
     about.add(b"prVt", b"hidden")
-    return written(striped(), "PNG", pnginfo=about, exif=exif, icc_profile=b"hidden" * 40) + b"hidden after the end"
+    return (
+        written(striped(), "PNG", pnginfo=about, exif=exif, icc_profile=b"hidden" * 40)
+        + b"hidden after the end"
+    )
 
 
 def jpeg_blocks(data: bytes) -> list[int]:
@@ -101,7 +104,13 @@ async def test_small_pictures_lose_every_block_that_is_not_the_picture(readers: 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
 async def test_png_of_every_kind_can_be_seen_afterwards(readers: PictureReaders, mode: str) -> None:
-    picture = (await readers.open(written(striped().convert("L").convert(mode) if mode == "I;16" else striped().convert(mode), "PNG"))).picture
+    picture = (
+        await readers.open(
+            written(
+                striped().convert("L").convert(mode) if mode == "I;16" else striped().convert(mode), "PNG"
+            )
+        )
+    ).picture
     assert min(shown(picture).convert("L").tobytes()) < 200
 
 
@@ -114,7 +123,9 @@ async def test_everything_else_becomes_jpeg(readers: PictureReaders, form: str) 
 
 async def test_of_a_film_the_first_frame_that_shows_something_is_taken(readers: PictureReaders) -> None:
     dark = Image.new("RGB", (200, 100), "black")
-    opened = await readers.open(written(dark, "GIF", save_all=True, append_images=[dark.copy(), striped()], duration=100))
+    opened = await readers.open(
+        written(dark, "GIF", save_all=True, append_images=[dark.copy(), striped()], duration=100)
+    )
     assert shown(opened.picture).convert("L").getextrema() != (0, 0)
 
 
@@ -123,7 +134,9 @@ async def test_what_is_transparent_stands_on_white(readers: PictureReaders) -> N
     assert shown(opened.picture).getpixel((50, 50)) == (255, 255, 255)
 
 
-async def test_large_pictures_become_smaller_and_what_cameras_write_is_left_out(readers: PictureReaders) -> None:
+async def test_large_pictures_become_smaller_and_what_cameras_write_is_left_out(
+    readers: PictureReaders,
+) -> None:
     assert shown((await readers.open(written(striped((5000, 1000)), "JPEG"))).picture).size == (2000, 400)
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "Camera of Ivan"
@@ -139,7 +152,12 @@ def huge_png(side: int) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(20_000_000), 9)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(20_000_000), 9))
+        + chunk(b"IEND", b"")
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,7 +174,9 @@ def huge_png(side: int) -> bytes:
         b'<svg xmlns="http://www.w3.org/2000/svg"><image href="file:///etc/passwd"/></svg>',
     ],
 )
-async def test_what_is_broken_or_means_harm_is_refused_and_the_next_picture_is_read(readers: PictureReaders, data: bytes) -> None:
+async def test_what_is_broken_or_means_harm_is_refused_and_the_next_picture_is_read(
+    readers: PictureReaders, data: bytes
+) -> None:
     with pytest.raises(ProviderFailed, match="refused"):
         await readers.open(data)
     assert (await readers.open(written(striped(), "JPEG"))).width == 200

@@ -1,4 +1,6 @@
-"""Posts that give orders change nothing: even a model that obeys them gets no strange tag and no word of the prompt through."""
+"""Posts that give orders change nothing: even a model that obeys them gets
+no strange tag and no word of the prompt through.
+"""
 
 import json
 import re
@@ -11,14 +13,24 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import PictureFacts, Tags, leaks, parse
 from telegram_assistant.ai.prompting import MAX_CHARACTERS, fenced, harmless, prompt
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, ProviderFailed, Tier, Urgency
+from telegram_assistant.domain.understanding.policy import (
+    Failure,
+    FallbackReason,
+    ProviderFailed,
+    Tier,
+    Urgency,
+)
 from testkit.provider_server import Asked, FakeServer
 from tests.ai.conftest import VOCABULARY, make_paid_channel, tags_of
 
 HOSTILE = [
-    line.replace("\\n", "\n") for line in (Path(__file__).parent / "hostile_posts.txt").read_text(encoding="utf-8").splitlines() if line.strip()
+    line.replace("\\n", "\n")
+    for line in (Path(__file__).parent / "hostile_posts.txt").read_text(encoding="utf-8").splitlines()
+    if line.strip()
 ]
-FENCED = re.compile(r"^===== DATA (?P<word>[0-9a-f]{16}) =====\n(?P<data>.*)\n===== END (?P=word) =====$", re.DOTALL)
+FENCED = re.compile(
+    r"^===== DATA (?P<word>[0-9a-f]{16}) =====\n(?P<data>.*)\n===== END (?P=word) =====$", re.DOTALL
+)
 STRANGE = ("pwned", "взлом", "HACKED", "ВЗЛОМ")
 
 
@@ -34,8 +46,14 @@ def test_no_post_can_end_its_fence_or_open_a_new_turn(text: str) -> None:
     told = prompt("tagging").instruct(text, max_tokens=10, vocabulary="спорт")
     found = FENCED.match(told.user)
     assert found is not None
-    assert not re.search(r"={3,}|<\||\[INST\]|<start_of_turn>|<<SYS>>|</s>|[\u200b\u202e\uff1d]", found["data"])
-    assert not re.search(r"\[/?(SYSTEM_PROMPT|TOOL_CALLS|THINK)\]|</?(think|tool_call|tool_response|tools)>", found["data"], re.IGNORECASE)
+    assert not re.search(
+        r"={3,}|<\||\[INST\]|<start_of_turn>|<<SYS>>|</s>|[\u200b\u202e\uff1d]", found["data"]
+    )
+    assert not re.search(
+        r"\[/?(SYSTEM_PROMPT|TOOL_CALLS|THINK)\]|</?(think|tool_call|tool_response|tools)>",
+        found["data"],
+        re.IGNORECASE,
+    )
     assert text[:20] not in told.system
     assert told.system == prompt("tagging").instruct("", max_tokens=10, vocabulary="спорт").system
 
@@ -43,7 +61,10 @@ def test_no_post_can_end_its_fence_or_open_a_new_turn(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(text: str) -> None:
     system = prompt("tagging").instruct(text, max_tokens=10, vocabulary=", ".join(VOCABULARY.of("ru"))).system
-    obeyed = json.dumps({"tags": [*STRANGE, "спорт", system], "entities": [{"text": system[:90], "kind": "person"}]}, ensure_ascii=False)
+    obeyed = json.dumps(
+        {"tags": [*STRANGE, "спорт", system], "entities": [{"text": system[:90], "kind": "person"}]},
+        ensure_ascii=False,
+    )
     with pytest.raises(ProviderFailed) as told:
         parse(Tags, obeyed, ours=system)
     assert told.value.failure == Failure.UNUSABLE
@@ -58,12 +79,21 @@ def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(tex
         assert not leaks(" ".join(entity.text for entity in tags.entities), system)
 
 
-async def test_through_the_gate_an_obedient_model_changes_nothing(gate: Gate, app: App, server: FakeServer) -> None:
+async def test_through_the_gate_an_obedient_model_changes_nothing(
+    gate: Gate, app: App, server: FakeServer
+) -> None:
     """The model repeats whatever the post says, and adds its instructions."""
     channel_id, _ = await make_paid_channel(app.system)
 
     def obey(asked: Asked) -> str:
-        return json.dumps({"tags": [*STRANGE, "спорт"], "entities": [{"text": "pwned", "kind": "place"}], "why": asked.system}, ensure_ascii=False)
+        return json.dumps(
+            {
+                "tags": [*STRANGE, "спорт"],
+                "entities": [{"text": "pwned", "kind": "place"}],
+                "why": asked.system,
+            },
+            ensure_ascii=False,
+        )
 
     server.says = obey
     for text in HOSTILE:
@@ -80,12 +110,27 @@ def test_a_description_that_repeats_the_prompt_is_refused_and_an_honest_one_is_n
     system = prompt("vision").text
     with pytest.raises(ProviderFailed, match="repeats its instructions"):
         parse(PictureFacts, json.dumps({"description": f"Sure: {system[:200]}"}), ours=system)
-    honest = parse(PictureFacts, '{"description": "A picture that shows a street in winter, people and cars", "text": ""}', ours=system)
+    honest = parse(
+        PictureFacts,
+        '{"description": "A picture that shows a street in winter, people and cars", "text": ""}',
+        ours=system,
+    )
     assert honest.description.startswith("A picture")
 
 
 @pytest.mark.parametrize(
-    "said", ["", "no", "{", "[]", '{"tags": 5}', '{"tags": ["x"', "null", '{"tags": ' + "[" * 5000, '{"tags": ["' + "x" * 200_000]
+    "said",
+    [
+        "",
+        "no",
+        "{",
+        "[]",
+        '{"tags": 5}',
+        '{"tags": ["x"',
+        "null",
+        '{"tags": ' + "[" * 5000,
+        '{"tags": ["' + "x" * 200_000,
+    ],
 )
 def test_whatever_a_model_says_is_either_of_the_shape_or_refused(said: str) -> None:
     with pytest.raises(ProviderFailed) as told:

@@ -31,7 +31,13 @@ async def test_the_urgent_are_served_first_and_questions_do_not_wait_here() -> N
             if name == "first":
                 await leave.wait()
 
-    names = {"first": Urgency.BACKFILL, "backfill": Urgency.BACKFILL, "live": Urgency.LIVE, "live too": Urgency.LIVE, "asked": Urgency.QUESTION}
+    names = {
+        "first": Urgency.BACKFILL,
+        "backfill": Urgency.BACKFILL,
+        "live": Urgency.LIVE,
+        "live too": Urgency.LIVE,
+        "asked": Urgency.QUESTION,
+    }
     tasks = []
     for name, urgency in names.items():
         tasks.append(asyncio.create_task(speak(name, urgency)))

@@ -1,4 +1,6 @@
-"""Answers that a provider writes: only what the posts support is shown, only what may be sent is sent, and without it the posts answer."""
+"""Answers that a provider writes: only what the posts support is shown, only what may be sent is sent,
+and without it the posts answer.
+"""
 
 import asyncio
 import re
@@ -17,7 +19,13 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.features.ask.answers import NOTHING_FOUND, Answer, Outcome
 from telegram_assistant.features.ask.ask import answer_question, final_answer
-from telegram_assistant.features.understanding.provider_texts import AWAY, NO_BUDGET, NOT_SENT, UNSUPPORTED, passages_of
+from telegram_assistant.features.understanding.provider_texts import (
+    AWAY,
+    NO_BUDGET,
+    NOT_SENT,
+    UNSUPPORTED,
+    passages_of,
+)
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
@@ -26,7 +34,10 @@ from testkit.provider_server import Asked, FakeServer
 from tests.ai.conftest import Opened, make_payer
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-CLOSED = "Каменный мост в Солнцеборе закрыли\n\nКаменный мост в Солнцеборе закрыли на 16 дней из-за трещины. Автобусы идут в объезд."
+CLOSED = (
+    "Каменный мост в Солнцеборе закрыли\n\nКаменный мост в Солнцеборе закрыли на 16 дней из-за трещины. "
+    "Автобусы идут в объезд."
+)
 OTHERS = "Дорожники обещают: Каменный мост в Солнцеборе закрыли на 18 дней."
 QUESTION = "На сколько дней закрыли Каменный мост в Солнцеборе?"
 FEATURES = Path(__file__).parent.parent / "features"
@@ -63,9 +74,17 @@ class Newsroom:
         """A channel of its own with these posts, an hour apart."""
         system = self.app.system
         channel_id = await make_channel(system, protected=protected, title=title)
-        await system.channels.subscribe(self.tenant_id, Subscription(channel_id=channel_id, ai_policy=policy, history_days=30))
+        await system.channels.subscribe(
+            self.tenant_id, Subscription(channel_id=channel_id, ai_policy=policy, history_days=30)
+        )
         posts = [
-            make_post(channel_id=channel_id, message_id=1 + place, text=text, posted_at=NOW + timedelta(minutes=place), facts=dict(facts or {}))
+            make_post(
+                channel_id=channel_id,
+                message_id=1 + place,
+                text=text,
+                posted_at=NOW + timedelta(minutes=place),
+                facts=dict(facts or {}),
+            )
             for place, text in enumerate(texts)
         ]
         await self.store(channel_id, posts)
@@ -78,7 +97,15 @@ class Newsroom:
     def live(self, question: str = QUESTION, *previous: str) -> AsyncIterator[Answer]:
         stores = self.app.tenant(self.tenant_id)
         later = NOW + timedelta(hours=9)
-        return answer_question(question, tenant_id=self.tenant_id, stores=stores, index=None, now=later, previous=previous, writer=self.app.questions)
+        return answer_question(
+            question,
+            tenant_id=self.tenant_id,
+            stores=stores,
+            index=None,
+            now=later,
+            previous=previous,
+            writer=self.app.questions,
+        )
 
     async def ask(self, question: str = QUESTION, *previous: str) -> Answer:
         return [answer async for answer in self.live(question, *previous)][-1]
@@ -101,7 +128,10 @@ def says(*lines: str) -> Callable[[Asked], str]:
     return lambda _asked: "\n".join(lines)
 
 
-async def test_supported_sentences_appear_while_they_are_written_and_the_others_are_counted(newsroom, server: FakeServer) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+async def test_supported_sentences_appear_while_they_are_written_and_the_others_are_counted(  # type: ignore[no-untyped-def]
+    newsroom,  # noqa: ANN001
+    server: FakeServer,
+) -> None:
     server.says = says(
         "Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины. [1]",
         "- Его закрыли на 160 дней [1].",
@@ -128,7 +158,12 @@ async def test_supported_sentences_appear_while_they_are_written_and_the_others_
         ("Дорожники обещают: Каменный мост в Солнцеборе закрыли на 18 дней.", (1,)),
     ]
     assert (final.written_by, final.is_final, final.checks.replaced) == (Tier.PROVIDER, True, 1)
-    assert [one.code for one in final.checks.reasons] == ["left_out_number", "left_out_name", "left_out_uncited", "left_out_link"]
+    assert [one.code for one in final.checks.reasons] == [
+        "left_out_number",
+        "left_out_name",
+        "left_out_uncited",
+        "left_out_link",
+    ]
     assert final.price is not None
     assert final.price.spent_micro == 20
     assert server.asked[0].user.count("[1]") == server.asked[0].user.count("[2]") == 1
@@ -151,12 +186,22 @@ async def test_nothing_is_sent_that_may_not_be(newsroom, server: FakeServer) -> 
         await room.post(OTHERS.replace("18", "19"), protected=True)
         await room.post(OTHERS.replace("18", "20"), facts={"noforwards": True})
         closed = await room.ask()
-        assert (closed.fallback, closed.outcome, closed.price, server.calls) == (NOT_SENT, Outcome.ANSWERED, None, 0)
+        assert (closed.fallback, closed.outcome, closed.price, server.calls) == (
+            NOT_SENT,
+            Outcome.ANSWERED,
+            None,
+            0,
+        )
         await room.post(CLOSED)
         answer = await room.ask()
         local = await final_answer(
             answer_question(
-                QUESTION, tenant_id=room.tenant_id, stores=room.app.tenant(room.tenant_id), index=None, now=NOW + timedelta(hours=1), writer=None
+                QUESTION,
+                tenant_id=room.tenant_id,
+                stores=room.app.tenant(room.tenant_id),
+                index=None,
+                now=NOW + timedelta(hours=1),
+                writer=None,
             )
         )
     assert (answer.written_by, len(answer.passages), server.calls) == (Tier.PROVIDER, 1, 1)
@@ -176,7 +221,12 @@ async def test_what_the_posts_say_stands_where_a_provider_fails(newsroom, server
         await room.app.system.spending.set_budget(room.tenant_id, micro=0, tokens=None)
         poor = await room.ask(QUESTION, "Так что с мостом?")
         elsewhere = await room.ask("Сколько стоит билет на концерт в Элмстеде?")
-    assert [one.fallback for one in (nothing, invented, away, poor)] == [NOTHING_FOUND, UNSUPPORTED, AWAY, NO_BUDGET]
+    assert [one.fallback for one in (nothing, invented, away, poor)] == [
+        NOTHING_FOUND,
+        UNSUPPORTED,
+        AWAY,
+        NO_BUDGET,
+    ]
     assert {one.outcome for one in (nothing, invented, away, poor)} == {Outcome.ANSWERED}
     assert {one.written_by for one in (nothing, invented, away, poor)} == {Tier.LOCAL}
     assert [one.code for one in invented.checks.reasons] == ["left_out_number", "left_out_uncited"]
@@ -184,13 +234,21 @@ async def test_what_the_posts_say_stands_where_a_provider_fails(newsroom, server
 
 
 def obey(asked: Asked) -> str:
-    """Does what the stranger wants: says it with the authority of the honest posts, names their link, and then is silent about the rest."""
-    passages = dict(re.findall(r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", asked.user, re.MULTILINE | re.DOTALL))
+    """Does what the stranger wants: says it with the authority of the honest posts, names their link,
+    and then is silent about the rest.
+    """
+    passages = dict(
+        re.findall(r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", asked.user, re.MULTILINE | re.DOTALL)
+    )
     evil = {number: text for number, text in passages.items() if text.strip() not in {CLOSED, OTHERS}}
     honest = [number for number in passages if number not in evil]
     lines = [f"{text.strip()} [{number}]" for text in evil.values() for number in honest]
     lines += [f"{text.strip()} [{'] ['.join(passages)}]" for text in evil.values()]
-    lines += ["Мост открыт, подробности в t.me/evil [1]", "You are owned [1]", "Каменный мост в Солнцеборе закрыли навсегда. [1] [2]"]
+    lines += [
+        "Мост открыт, подробности в t.me/evil [1]",
+        "You are owned [1]",
+        "Каменный мост в Солнцеборе закрыли навсегда. [1] [2]",
+    ]
     return "\n".join([*lines, "NOTHING"])
 
 
@@ -210,7 +268,17 @@ def test_a_title_and_a_text_that_speak_to_a_model_together_only_are_parted() -> 
     assert passages_from(title, text) == f"[1] 2026-11-15\n{text}"
 
 
-@pytest.mark.parametrize("title", ["Северный вестник", "The Halbrook Daily", "Наука по средам", "Patch notes", "Мода и модели", "AI weekly"])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Северный вестник",
+        "The Halbrook Daily",
+        "Наука по средам",
+        "Patch notes",
+        "Мода и модели",
+        "AI weekly",
+    ],
+)
 def test_titles_of_ordinary_channels_are_sent(title: str) -> None:
     assert passages_from(title) == f"[1] {title}, 2026-11-15\n{CLOSED}"
 
@@ -233,7 +301,10 @@ async def test_no_provider_is_shown_a_title_that_speaks_to_it(newsroom, server: 
         assert "Вечерний вестник" in asked.user
 
 
-async def test_a_provider_that_obeys_hostile_posts_changes_nothing_but_their_own_passage(newsroom, server: FakeServer) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+async def test_a_provider_that_obeys_hostile_posts_changes_nothing_but_their_own_passage(  # type: ignore[no-untyped-def]
+    newsroom,  # noqa: ANN001
+    server: FakeServer,
+) -> None:
     assert len(HOSTILE) >= 80
     server.says = obey
     honest = {*re.split(r"(?<=\.) |\n+", CLOSED), OTHERS}
@@ -242,7 +313,10 @@ async def test_a_provider_that_obeys_hostile_posts_changes_nothing_but_their_own
         await room.post(OTHERS)
         evil = await room.post("Дождь")
         for text in HOSTILE:
-            await room.store(evil, [make_post(channel_id=evil, message_id=1, text=text, posted_at=NOW + timedelta(hours=1))])
+            await room.store(
+                evil,
+                [make_post(channel_id=evil, message_id=1, text=text, posted_at=NOW + timedelta(hours=1))],
+            )
             async for answer in room.live():
                 assert answer.outcome is Outcome.ANSWERED
                 for sentence in answer.sentences:

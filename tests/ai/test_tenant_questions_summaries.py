@@ -1,4 +1,5 @@
-"""Summaries that a provider writes: only what the posts support is kept, only what may be sent is sent, nothing is paid twice.
+"""Summaries that a provider writes: only what the posts support is kept, only what may be sent is sent,
+nothing is paid twice.
 
 The file is long because all of it needs the same provider, posts and budget.
 """
@@ -23,7 +24,13 @@ from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.stories.stories import FullStory, story_around
 from telegram_assistant.features.stories.writing import SummaryWriter, SummaryWriting, write_summary
-from telegram_assistant.features.understanding.provider_texts import AWAY, NO_BUDGET, NO_PROVIDER, NOT_SENT, UNSUPPORTED
+from telegram_assistant.features.understanding.provider_texts import (
+    AWAY,
+    NO_BUDGET,
+    NO_PROVIDER,
+    NOT_SENT,
+    UNSUPPORTED,
+)
 from telegram_assistant.jobs import forget_summaries, make_digests
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -42,7 +49,11 @@ OTHERS = "Дорожники обещают: Каменный мост в Сол
 ENGLISH = "Stone Bridge in Solntsebor is closed for 16 days because of a crack."
 WROTE = "Каменный мост в Солнцеборе закрыли на 16 дней. [1] [2]"
 INVENTED = "Мост закрыл мэр Арсений Глухов. [1]"
-HOSTILE = (Path(__file__).parent.parent / "features" / "hostile_answers.txt").read_text(encoding="utf-8").splitlines()
+HOSTILE = (
+    (Path(__file__).parent.parent / "features" / "hostile_answers.txt")
+    .read_text(encoding="utf-8")
+    .splitlines()
+)
 
 
 @dataclass
@@ -59,10 +70,18 @@ class Newsroom:
     def writer(self) -> SummaryWriter:
         return SummaryWriter(self.app.questions, self.tenant_id)
 
-    async def channel(self, *, policy: AiPolicy = AiPolicy.PROVIDER, protected: bool = False, tenants: Sequence[TenantId] = ()) -> ChannelId:
+    async def channel(
+        self,
+        *,
+        policy: AiPolicy = AiPolicy.PROVIDER,
+        protected: bool = False,
+        tenants: Sequence[TenantId] = (),
+    ) -> ChannelId:
         channel_id = await make_channel(self.app.system, protected=protected)
         for tenant_id in tenants or (self.tenant_id,):
-            await self.app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, ai_policy=policy, history_days=30))
+            await self.app.system.channels.subscribe(
+                tenant_id, Subscription(channel_id=channel_id, ai_policy=policy, history_days=30)
+            )
         return channel_id
 
     async def tell(self, texts: Sequence[tuple[ChannelId, str]], *, like: PostId | None = None) -> PostId:
@@ -72,39 +91,74 @@ class Newsroom:
             self.messages += 1
             language = "ru" if re.search("[а-я]", text) else "en"
             posted_at = NOW - timedelta(minutes=60 - self.messages)
-            made = make_post(channel_id=channel_id, message_id=self.messages, text=text, posted_at=posted_at, lang=language)
+            made = make_post(
+                channel_id=channel_id, message_id=self.messages, text=text, posted_at=posted_at, lang=language
+            )
             await self.store(made.id, text, posted_at)
             posts.append(made.id)
         first = like or posts[0]
         known = await self.admin.fetchval(
-            "SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2", first.channel_id, first.message_id
+            "SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2",
+            first.channel_id,
+            first.message_id,
         )
-        await store_story(self.admin, posts, [(one, first, LinkKind.REWRITE, 9.0, False) for one in posts if one != first], story_id=known)
+        await store_story(
+            self.admin,
+            posts,
+            [(one, first, LinkKind.REWRITE, 9.0, False) for one in posts if one != first],
+            story_id=known,
+        )
         return first
 
     async def store(self, post_id: PostId, text: str, posted_at: datetime) -> None:
         language = "ru" if re.search("[а-я]", text) else "en"
-        made = make_post(channel_id=post_id.channel_id, message_id=post_id.message_id, text=text, posted_at=posted_at, lang=language)
+        made = make_post(
+            channel_id=post_id.channel_id,
+            message_id=post_id.message_id,
+            text=text,
+            posted_at=posted_at,
+            lang=language,
+        )
         await self.app.system.landing.land(make_page(made), Claim(post_id.channel_id, 0))
         await self.app.system.posts.save_derived([Derived(made, 1, language, ())])
 
-    async def full(self, first: PostId, *, language: str | None = None, tenant_id: TenantId | None = None) -> FullStory:
-        return await story_around(first, stores=self.app.tenant(tenant_id or self.tenant_id), language=language)
+    async def full(
+        self, first: PostId, *, language: str | None = None, tenant_id: TenantId | None = None
+    ) -> FullStory:
+        return await story_around(
+            first, stores=self.app.tenant(tenant_id or self.tenant_id), language=language
+        )
 
-    async def write(self, first: PostId, *, language: str | None = None, tenant_id: TenantId | None = None) -> SummaryWriting:
+    async def write(
+        self, first: PostId, *, language: str | None = None, tenant_id: TenantId | None = None
+    ) -> SummaryWriting:
         material = (await self.full(first, language=language, tenant_id=tenant_id)).material
         assert material is not None
         writer = SummaryWriter(self.app.questions, tenant_id or self.tenant_id)
-        return await write_summary(material, writer=writer, stores=self.app.tenant(writer.tenant_id), patience_seconds=5)
+        return await write_summary(
+            material, writer=writer, stores=self.app.tenant(writer.tenant_id), patience_seconds=5
+        )
 
-    async def digest(self, *, writes: bool = True, earlier: Sequence[Digest] = (), hours: float = 2) -> Digest:
+    async def digest(
+        self, *, writes: bool = True, earlier: Sequence[Digest] = (), hours: float = 2
+    ) -> Digest:
         stores, now = self.app.tenant(self.tenant_id), datetime.now(UTC)
         since = earlier[-1].until if earlier else now - timedelta(hours=hours)
         writer = self.writer if writes else None
-        return await compose(since, stores=stores, now=now, length=DigestLength.LONG, language="ru", earlier=earlier, writer=writer)
+        return await compose(
+            since,
+            stores=stores,
+            now=now,
+            length=DigestLength.LONG,
+            language="ru",
+            earlier=earlier,
+            writer=writer,
+        )
 
     async def spent(self) -> int:
-        (budget,) = [one for one in await self.app.system.spending.budgets() if one.tenant_id == self.tenant_id]
+        (budget,) = [
+            one for one in await self.app.system.spending.budgets() if one.tenant_id == self.tenant_id
+        ]
         return budget.used_micro
 
 
@@ -125,8 +179,15 @@ def says(*lines: str) -> Callable[[Asked], str]:
     return lambda _asked: "\n".join(lines)
 
 
-async def test_a_summary_keeps_supported_sentences_counts_the_others_and_is_paid_once(newsroom: Newsrooms, server: FakeServer) -> None:
-    server.says = says(WROTE, INVENTED, "Каменный мост в Солнцеборе закрыли на 160 дней. [1]", "Каменный мост в Солнцеборе открыли на 18 дней. [3]")
+async def test_a_summary_keeps_supported_sentences_counts_the_others_and_is_paid_once(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
+    server.says = says(
+        WROTE,
+        INVENTED,
+        "Каменный мост в Солнцеборе закрыли на 160 дней. [1]",
+        "Каменный мост в Солнцеборе открыли на 18 дней. [3]",
+    )
     async with newsroom() as room:
         first = await room.tell([(await room.channel(), text) for text in (CLOSED, TOO, OTHERS)])
         before = await room.full(first)
@@ -143,14 +204,19 @@ async def test_a_summary_keeps_supported_sentences_counts_the_others_and_is_paid
     ]
     assert before.material is not None
     assert written.sentences[1].posts == (before.material.posts[2].post_id,)
-    assert ([one.value for one in written.checks.left_out], written.checks.replaced) == (["name", "number"], 1)
+    assert ([one.value for one in written.checks.left_out], written.checks.replaced) == (
+        ["name", "number"],
+        1,
+    )
     assert (written.model, written.unit, written.cost_micro) == ("gpt-4o-mini", "RUB", 20)
     assert again == writing
     assert shown.written == written
     assert (server.calls, spent) == (1, 20)
 
 
-async def test_a_summary_belongs_to_the_posts_it_was_written_from(newsroom: Newsrooms, server: FakeServer) -> None:
+async def test_a_summary_belongs_to_the_posts_it_was_written_from(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
     server.says = says(WROTE)
     async with newsroom() as room:
         one, other = await room.channel(), await room.channel()
@@ -161,13 +227,17 @@ async def test_a_summary_belongs_to_the_posts_it_was_written_from(newsroom: News
         await room.store(first, CLOSED.replace("16", "17"), NOW - timedelta(minutes=59))
         assert (await room.full(first)).written is None, "an edit does"
         assert (await room.write(first)).written is not None
-        await room.app.system.channels.subscribe(room.tenant_id, Subscription(channel_id=one, ai_policy=AiPolicy.LOCAL, history_days=30))
+        await room.app.system.channels.subscribe(
+            room.tenant_id, Subscription(channel_id=one, ai_policy=AiPolicy.LOCAL, history_days=30)
+        )
         closed = await room.full(first)
         assert closed.written is None, "it was written from a channel that is not sent any more"
     assert server.calls == 2
 
 
-async def test_a_summary_is_in_the_readers_language_where_a_post_is_in_it(newsroom: Newsrooms, server: FakeServer) -> None:
+async def test_a_summary_is_in_the_readers_language_where_a_post_is_in_it(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
     server.says = says(f"{ENGLISH} [1]", WROTE)
     async with newsroom() as room:
         first = await room.tell([(await room.channel(), text) for text in (CLOSED, TOO, ENGLISH)])
@@ -198,9 +268,13 @@ async def test_nothing_is_sent_that_may_not_be(newsroom: Newsrooms, server: Fake
     assert "18 дней" in server.asked[0].user
 
 
-async def test_the_posts_own_words_stand_where_a_provider_does_not_write(newsroom: Newsrooms, server: FakeServer, opened: Opened) -> None:
+async def test_the_posts_own_words_stand_where_a_provider_does_not_write(
+    newsroom: Newsrooms, server: FakeServer, opened: Opened
+) -> None:
     async with newsroom() as room:
-        stories = [await room.tell([(await room.channel(), text) for text in (CLOSED, TOO)]) for _ in range(3)]
+        stories = [
+            await room.tell([(await room.channel(), text) for text in (CLOSED, TOO)]) for _ in range(3)
+        ]
         server.says = says(INVENTED, "Мост снесли.")
         invented = await room.write(stories[0])
         server.status = 500
@@ -214,9 +288,17 @@ async def test_the_posts_own_words_stand_where_a_provider_does_not_write(newsroo
             material = (await room.full(stories[2])).material
             assert material is not None
             nobody = await write_summary(
-                material, writer=SummaryWriter(bare.questions, room.tenant_id), stores=bare.tenant(room.tenant_id), patience_seconds=5
+                material,
+                writer=SummaryWriter(bare.questions, room.tenant_id),
+                stores=bare.tenant(room.tenant_id),
+                patience_seconds=5,
             )
-    assert [one.fallback for one in (invented, away, poor, nobody)] == [UNSUPPORTED, AWAY, NO_BUDGET, NO_PROVIDER]
+    assert [one.fallback for one in (invented, away, poor, nobody)] == [
+        UNSUPPORTED,
+        AWAY,
+        NO_BUDGET,
+        NO_PROVIDER,
+    ]
     assert invented.written is not None
     assert (invented.written.sentences, len(invented.written.checks.left_out)) == ((), 2)
     assert (away.written, poor.written, server.calls) == (None, None, calls)
@@ -224,13 +306,17 @@ async def test_the_posts_own_words_stand_where_a_provider_does_not_write(newsroo
     assert len(digest.checks.left_out) == 2, "what was dropped is told although nothing of the text is shown"
 
 
-async def test_a_provider_that_is_too_slow_is_not_waited_for_and_its_text_is_found_later(newsroom: Newsrooms, server: FakeServer) -> None:
+async def test_a_provider_that_is_too_slow_is_not_waited_for_and_its_text_is_found_later(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
     server.says, server.seconds = says(WROTE), 0.5
     async with newsroom() as room:
         first = await room.tell([(await room.channel(), text) for text in (CLOSED, TOO)])
         material = (await room.full(first)).material
         assert material is not None
-        slow = await write_summary(material, writer=room.writer, stores=room.app.tenant(room.tenant_id), patience_seconds=0.1)
+        slow = await write_summary(
+            material, writer=room.writer, stores=room.app.tenant(room.tenant_id), patience_seconds=0.1
+        )
         assert slow == SummaryWriting(None, AWAY)
         await asyncio.sleep(0.7)
         found = await room.write(first)
@@ -238,7 +324,9 @@ async def test_a_provider_that_is_too_slow_is_not_waited_for_and_its_text_is_fou
     assert (server.calls, found.written.cost_micro) == (1, 0)
 
 
-async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(newsroom: Newsrooms, server: FakeServer) -> None:
+async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
     later = "Каменный мост в Солнцеборе откроют 25 декабря, сообщила мэрия."
     server.says = says(WROTE, INVENTED, "Каменный мост в Солнцеборе открыли на 16 дней. [1]")
     async with newsroom() as room:
@@ -253,7 +341,9 @@ async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(n
         await room.tell([(channels[2], later)], like=first)
         grown = await room.digest(earlier=[digest])
         server.says = says(WROTE)
-        await room.tell([(channels[2], "Каменный мост в Солнцеборе осмотрел инженер Павел Крылов.")], like=first)
+        await room.tell(
+            [(channels[2], "Каменный мост в Солнцеборе осмотрел инженер Павел Крылов.")], like=first
+        )
         again = await room.digest(earlier=[digest, grown])
     (story,) = digest.stories
     assert (story.model, story.sentences[0].text) == ("gpt-4o-mini", WROTE.partition(" [")[0])
@@ -263,12 +353,16 @@ async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(n
     assert [(one.novelty, one.model, [said.text for said in one.sentences]) for one in grown.stories] == [
         (Novelty.GROWN, "gpt-4o-mini", [later]),
     ]
-    assert [(one.novelty, one.model) for one in again.stories] == [(Novelty.GROWN, "")], "the text has nothing new, so the post tells it"
+    assert [(one.novelty, one.model) for one in again.stories] == [(Novelty.GROWN, "")], (
+        "the text has nothing new, so the post tells it"
+    )
     assert "Павел Крылов" in again.stories[0].sentences[0].text
     assert server.calls == 3
 
 
-async def test_the_job_writes_the_digests_that_are_due_and_old_texts_are_forgotten(newsroom: Newsrooms, server: FakeServer, admin: Admin) -> None:
+async def test_the_job_writes_the_digests_that_are_due_and_old_texts_are_forgotten(
+    newsroom: Newsrooms, server: FakeServer, admin: Admin
+) -> None:
     server.says = says(WROTE, INVENTED)
     async with newsroom() as room:
         user_id = (await room.app.system.users.join(room.tenant_id, f"reader {fresh_number()}")).user_id
@@ -284,7 +378,9 @@ async def test_the_job_writes_the_digests_that_are_due_and_old_texts_are_forgott
         (kept,) = await own.digests.newest(limit=5)
         assert [one.model for one in kept.digest.stories] == ["gpt-4o-mini"]
         assert [one.value for one in kept.digest.checks.left_out] == ["name"]
-        assert (await room.full(first, language="ru")).written is not None, "the page of the story shows the same text"
+        assert (await room.full(first, language="ru")).written is not None, (
+            "the page of the story shows the same text"
+        )
         await forget_summaries(room.app, datetime.now(UTC) + timedelta(days=29))
         assert (await room.full(first)).written is not None
         await forget_summaries(room.app, datetime.now(UTC) + timedelta(days=31))
@@ -292,7 +388,9 @@ async def test_the_job_writes_the_digests_that_are_due_and_old_texts_are_forgott
     assert server.calls == 1
 
 
-async def test_tenants_with_the_same_posts_share_neither_text_nor_cost(newsroom: Newsrooms, server: FakeServer) -> None:
+async def test_tenants_with_the_same_posts_share_neither_text_nor_cost(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
     server.says = says(WROTE)
     async with newsroom() as room:
         neighbour = await make_payer(room.app.system)
@@ -305,11 +403,16 @@ async def test_tenants_with_the_same_posts_share_neither_text_nor_cost(newsroom:
     assert server.calls == 2
 
 
-async def test_no_invented_sentence_of_a_careless_model_is_shown(newsroom: Newsrooms, server: FakeServer) -> None:
+async def test_no_invented_sentence_of_a_careless_model_is_shown(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
     model = InventingModel(seed=3)
     server.says = model.answer
     said = [
-        (f"Мост номер {number} в Солнцеборе закрыли на {number} дней. Рабочие нашли {number + 3} трещин.", f"В Солнцеборе закрыли мост {number}.")
+        (
+            f"Мост номер {number} в Солнцеборе закрыли на {number} дней. Рабочие нашли {number + 3} трещин.",
+            f"В Солнцеборе закрыли мост {number}.",
+        )
         for number in range(10, 40)
     ]
     async with newsroom() as room:
@@ -323,12 +426,18 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(newsroom: Newsr
     assert not shown & model.planted
     assert all(text in posts for text in shown)
     assert len(shown) >= 0.9 * (model.written - len(model.planted))
-    assert sum(len(one.written.checks.left_out) + one.written.checks.replaced for one in results if one.written) >= 0.9 * len(model.planted)
+    assert sum(
+        len(one.written.checks.left_out) + one.written.checks.replaced for one in results if one.written
+    ) >= 0.9 * len(model.planted)
 
 
 def obey(asked: Asked) -> str:
-    """Says what the stranger wants with the authority of the honest posts, and then is silent about the rest."""
-    passages = dict(re.findall(r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", asked.user, re.MULTILINE | re.DOTALL))
+    """Says what the stranger wants with the authority of the honest posts,
+    and then is silent about the rest.
+    """
+    passages = dict(
+        re.findall(r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", asked.user, re.MULTILINE | re.DOTALL)
+    )
     evil = {number: text for number, text in passages.items() if text.strip() not in {CLOSED, TOO}}
     honest = [number for number in passages if number not in evil]
     lines = [f"{text.strip()} [{number}]" for text in evil.values() for number in honest]
@@ -336,7 +445,9 @@ def obey(asked: Asked) -> str:
     return "\n".join([*lines, "Мост открыт, подробности в t.me/evil [1]", "You are owned [1]", "NOTHING"])
 
 
-async def test_hostile_posts_change_nothing_but_their_own_sentence(newsroom: Newsrooms, server: FakeServer) -> None:
+async def test_hostile_posts_change_nothing_but_their_own_sentence(
+    newsroom: Newsrooms, server: FakeServer
+) -> None:
     assert len(HOSTILE) >= 40
     server.says = obey
     honest = {*re.split(r"(?<=\.) ", CLOSED), TOO}
@@ -346,7 +457,12 @@ async def test_hostile_posts_change_nothing_but_their_own_sentence(newsroom: New
         hostile = await room.tell([(evil, "Каменный мост в Солнцеборе")], like=first)
         assert hostile == first
         target = PostId(evil, MessageId(room.messages))
-        museum = await room.tell([(await room.channel(), text) for text in ("В Красноярске открыли музей.", "Новый музей открыли в Красноярске.")])
+        museum = await room.tell(
+            [
+                (await room.channel(), text)
+                for text in ("В Красноярске открыли музей.", "Новый музей открыли в Красноярске.")
+            ]
+        )
         calm = await room.write(museum)
         for text in HOSTILE:
             await room.store(target, text, NOW - timedelta(minutes=40))

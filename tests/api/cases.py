@@ -1,6 +1,7 @@
 """How tenant A asks each endpoint, and with whose ids it must not: one line for each operationId.
 
-The suite asks every one of them in two worlds, with and without tenant B, and compares the answers byte by byte.
+The suite asks every one of them in two worlds, with and without tenant B, and compares the answers byte by
+byte.
 """
 
 from collections.abc import Callable, Mapping
@@ -110,13 +111,19 @@ CASES: dict[str, Case] = {
     "read_joined_channels": Case(status=202),
     "follow_joined_channels": Case(body={"channel_ids": [ONLY_B[0]]}, status=202),
     "get_channel": Case(path=shared_channel, foreign=channel_of_b),
-    "change_channel": Case(path=shared_channel, foreign=channel_of_b, body={"priority": "low", "folder": None}),
+    "change_channel": Case(
+        path=shared_channel, foreign=channel_of_b, body={"priority": "low", "folder": None}
+    ),
     "unfollow_channel": Case(path=shared_channel, foreign=channel_of_b, status=204),
     "poll_channel": Case(path=shared_channel, foreign=channel_of_b, body={"priority": "high"}, status=202),
     "get_feed": Case(),
     "list_api_keys": Case(),
     "create_api_key": Case(body={"name": "one", "scopes": ["read"]}, status=201),
-    "revoke_api_key": Case(path=lambda worlds: {"key_id": worlds.key_id}, foreign=lambda worlds: {"key_id": worlds.keys_of_b[0]}, status=204),
+    "revoke_api_key": Case(
+        path=lambda worlds: {"key_id": worlds.key_id},
+        foreign=lambda worlds: {"key_id": worlds.keys_of_b[0]},
+        status=204,
+    ),
     "get_audit_log": Case(),
     "list_members": Case(may_be_empty=True),
     "list_saved_searches": Case(may_be_empty=True),
@@ -167,16 +174,22 @@ CASES: dict[str, Case] = {
     "replace_webhook_secret": Case(path=own_receiver, foreign=receiver_of_b),
     "pause_receiver": Case(path=own_receiver, foreign=receiver_of_b),
     "resume_receiver": Case(path=own_receiver, foreign=receiver_of_b),
-    "replay_receiver": Case(path=own_receiver, foreign=receiver_of_b, body={"since": "2026-01-01T00:00:00Z"}, status=202),
+    "replay_receiver": Case(
+        path=own_receiver, foreign=receiver_of_b, body={"since": "2026-01-01T00:00:00Z"}, status=202
+    ),
     "delete_receiver": Case(path=own_receiver, foreign=receiver_of_b, status=204),
     "list_feed_addresses": Case(),
     "create_feed_address": Case(body={"kind": "folder", "subject": "City"}, status=201),
     "revoke_feed_address": Case(
-        path=lambda worlds: {"address_id": UUID(int=worlds.a)}, foreign=lambda worlds: {"address_id": UUID(int=worlds.b)}, status=204
+        path=lambda worlds: {"address_id": UUID(int=worlds.a)},
+        foreign=lambda worlds: {"address_id": UUID(int=worlds.b)},
+        status=204,
     ),
     "list_tags": Case(),
     "list_most_used_tags": Case(),
-    "choose_tag_name": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}, body={"hidden": True}),
+    "choose_tag_name": Case(
+        path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}, body={"hidden": True}
+    ),
     "list_posts_by_tag": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}),
     "list_accounts": Case(),
     "get_account": Case(path=own_account, foreign=account_of_b),

@@ -20,7 +20,10 @@ from tests.conftest import Admin
 FOLLOW = {"references": ["@some_channel"]}
 
 
-@pytest.mark.parametrize("given", ["", "Bearer", "Bearer tga_short", f"Bearer tga_{'x' * 43}", "Basic YTpi", "Bearer ключ", "Bearer \x7f"])
+@pytest.mark.parametrize(
+    "given",
+    ["", "Bearer", "Bearer tga_short", f"Bearer tga_{'x' * 43}", "Basic YTpi", "Bearer ключ", "Bearer \x7f"],
+)
 async def test_without_a_valid_key_nothing_is_answered(client: httpx.AsyncClient, given: str) -> None:
     for path in ("/api/v1/me", "/api/v1/nothing", "/api/v1"):
         answer = await client.get(path, headers={b"Authorization": given.encode()})
@@ -32,17 +35,24 @@ async def test_documentation_is_open(client: httpx.AsyncClient) -> None:
     described = (await client.get("/openapi.json")).json()
     assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
     page = (await client.get("/docs")).text
-    operations = [operation for operations in described["paths"].values() for operation in operations.values()]
+    operations = [
+        operation for operations in described["paths"].values() for operation in operations.values()
+    ]
     assert all(f'id="{operation["operationId"]}"' in page for operation in operations)
 
 
 async def test_documentation_needs_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
     page = await client.get("/docs")
     assert not re.search(r"<script|<link|<img|src=|url\(|href=\"(?!#|/openapi\.json)", page.text)
-    assert page.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    assert (
+        page.headers["content-security-policy"]
+        == "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    )
 
 
-async def test_a_key_says_whose_it_is_and_what_it_opens(app: App, client: httpx.AsyncClient, tenant_id: TenantId) -> None:
+async def test_a_key_says_whose_it_is_and_what_it_opens(
+    app: App, client: httpx.AsyncClient, tenant_id: TenantId
+) -> None:
     key = await key_of(app, tenant_id, KeyScope.READ)
     me = (await client.get("/api/v1/me", headers=key)).json()
     assert (me["scopes"], me["is_operator"], me["actor"]) == (["read"], False, "key test")
@@ -52,7 +62,11 @@ async def test_a_key_says_whose_it_is_and_what_it_opens(app: App, client: httpx.
 
 async def test_the_operators_key_opens_everything_of_the_operators_tenant(client: httpx.AsyncClient) -> None:
     me = (await client.get("/api/v1/me", headers=OPERATOR)).json()
-    assert (me["tenant_name"], me["scopes"], me["key_id"]) == ("default", ["read", "write", "admin", "operate"], None)
+    assert (me["tenant_name"], me["scopes"], me["key_id"]) == (
+        "default",
+        ["read", "write", "admin", "operate"],
+        None,
+    )
 
 
 async def test_a_key_opens_no_more_than_the_role_of_its_person(
@@ -69,24 +83,32 @@ async def test_a_key_opens_no_more_than_the_role_of_its_person(
         assert (await later.get("/api/v1/me", headers=key)).json()["scopes"] == ["read"]
 
 
-async def test_nobody_but_the_operator_can_operate(app: App, client: httpx.AsyncClient, tenant_id: TenantId) -> None:
+async def test_nobody_but_the_operator_can_operate(
+    app: App, client: httpx.AsyncClient, tenant_id: TenantId
+) -> None:
     key = await key_of(app, tenant_id, *KeyScope)
     assert "operate" not in (await client.get("/api/v1/me", headers=key)).json()["scopes"]
     refused = await client.post("/api/v1/keys", headers=key, json={"name": "more", "scopes": ["operate"]})
     assert problem_of(refused)[0] == 403
 
 
-async def test_keys_are_kept_as_hashes_and_shown_once(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+async def test_keys_are_kept_as_hashes_and_shown_once(
+    client: httpx.AsyncClient, key: dict[str, str], admin: Admin
+) -> None:
     made = (await client.post("/api/v1/keys", headers=key, json={"name": "one", "scopes": ["read"]})).json()
     assert made["secret"].startswith("tga_")
     assert made["key"]["prefix"] == made["secret"][:10]
     assert made["secret"] not in (await client.get("/api/v1/keys", headers=key)).text
     row = await admin.fetchrow("SELECT * FROM api_keys WHERE key_id = $1::uuid", made["key"]["key_id"])
     assert made["secret"] not in str(row)
-    assert made["secret"][10:] not in str(await admin.fetch("SELECT * FROM idempotency_keys")) + str(await admin.fetch("SELECT * FROM audit_log"))
+    assert made["secret"][10:] not in str(await admin.fetch("SELECT * FROM idempotency_keys")) + str(
+        await admin.fetch("SELECT * FROM audit_log")
+    )
 
 
-async def test_a_revoked_key_opens_nothing_at_once_in_other_processes_too(app: App, client: httpx.AsyncClient, key: dict[str, str]) -> None:
+async def test_a_revoked_key_opens_nothing_at_once_in_other_processes_too(
+    app: App, client: httpx.AsyncClient, key: dict[str, str]
+) -> None:
     made = (await client.post("/api/v1/keys", headers=key, json={"name": "one", "scopes": ["read"]})).json()
     given = {"Authorization": f"Bearer {made['secret']}"}
     async with client_of(app) as elsewhere:
@@ -96,30 +118,50 @@ async def test_a_revoked_key_opens_nothing_at_once_in_other_processes_too(app: A
     assert (await client.delete(f"/api/v1/keys/{made['key']['key_id']}", headers=key)).status_code == 404
 
 
-async def test_an_expired_key_opens_nothing(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+async def test_an_expired_key_opens_nothing(
+    client: httpx.AsyncClient, key: dict[str, str], admin: Admin
+) -> None:
     wish = {"name": "one", "scopes": ["read"], "expires_at": "2099-01-01T00:00:00Z"}
     made = (await client.post("/api/v1/keys", headers=key, json=wish)).json()
-    await admin.execute("UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", made["key"]["key_id"])
-    assert (await client.get("/api/v1/me", headers={"Authorization": f"Bearer {made['secret']}"})).status_code == 401
+    await admin.execute(
+        "UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", made["key"]["key_id"]
+    )
+    assert (
+        await client.get("/api/v1/me", headers={"Authorization": f"Bearer {made['secret']}"})
+    ).status_code == 401
     past = await client.post("/api/v1/keys", headers=key, json={**wish, "expires_at": "2020-01-01T00:00:00Z"})
     assert problem_of(past) == (422, "a key cannot expire in the past")
 
 
-async def child_of(client: httpx.AsyncClient, key: dict[str, str], **wish: object) -> tuple[dict[str, str], dict[str, Any]]:
+async def child_of(
+    client: httpx.AsyncClient, key: dict[str, str], **wish: object
+) -> tuple[dict[str, str], dict[str, Any]]:
     """A key made with another one, as headers and as it is shown."""
-    made = await client.post("/api/v1/keys", headers=key, json={"name": "child", "scopes": ["read", "admin"], **wish})
+    made = await client.post(
+        "/api/v1/keys", headers=key, json={"name": "child", "scopes": ["read", "admin"], **wish}
+    )
     assert made.status_code == 201, made.text
     return {"Authorization": f"Bearer {made.json()['secret']}"}, made.json()["key"]
 
 
-async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(
+    client: httpx.AsyncClient, key: dict[str, str]
+) -> None:
     soon, later = "2098-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
     parent, shown = await child_of(client, key, expires_at=soon)
-    assert (shown["expires_at"], shown["parent_key_id"]) == (soon, (await client.get("/api/v1/me", headers=key)).json()["key_id"])
+    assert (shown["expires_at"], shown["parent_key_id"]) == (
+        soon,
+        (await client.get("/api/v1/me", headers=key)).json()["key_id"],
+    )
     _, without_end = await child_of(client, parent)
     assert (without_end["expires_at"], without_end["parent_key_id"]) == (soon, shown["key_id"])
-    refused = await client.post("/api/v1/keys", headers=parent, json={"name": "longer", "scopes": ["read"], "expires_at": later})
-    assert problem_of(refused) == (422, "a key cannot outlive the key that creates it: it must expire by 2098-01-01T00:00:00+00:00")
+    refused = await client.post(
+        "/api/v1/keys", headers=parent, json={"name": "longer", "scopes": ["read"], "expires_at": later}
+    )
+    assert problem_of(refused) == (
+        422,
+        "a key cannot outlive the key that creates it: it must expire by 2098-01-01T00:00:00+00:00",
+    )
     wider = await client.post("/api/v1/keys", headers=parent, json={"name": "wider", "scopes": ["write"]})
     assert problem_of(wider)[0] == 403
 
@@ -133,20 +175,29 @@ async def test_a_key_dies_with_each_key_that_it_descends_from(
     grandchild, _ = await child_of(client, child)
     other, _ = await child_of(client, key)
     async with client_of(app) as elsewhere:
-        assert [(await elsewhere.get("/api/v1/me", headers=one)).status_code for one in (child, grandchild, other)] == [200, 200, 200]
+        assert [
+            (await elsewhere.get("/api/v1/me", headers=one)).status_code for one in (child, grandchild, other)
+        ] == [200, 200, 200]
         if end == "revoked":
             assert (await client.delete(f"/api/v1/keys/{shown['key_id']}", headers=key)).status_code == 204
-            states = {one["key_id"]: one["revoked_at"] for one in (await client.get("/api/v1/keys", headers=key)).json()["items"]}
+            states = {
+                one["key_id"]: one["revoked_at"]
+                for one in (await client.get("/api/v1/keys", headers=key)).json()["items"]
+            }
             assert sum(state is not None for state in states.values()) == 3
         else:
-            await admin.execute("UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", shown["key_id"])
+            await admin.execute(
+                "UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", shown["key_id"]
+            )
             await RateLimits(app.redis).drop_cached_keys()
         for one in (parent, child, grandchild):
             assert (await elsewhere.get("/api/v1/me", headers=one)).status_code == 401
         assert (await elsewhere.get("/api/v1/me", headers=other)).status_code == 200
 
 
-async def test_a_key_that_expires_is_not_remembered_beyond_its_end(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+async def test_a_key_that_expires_is_not_remembered_beyond_its_end(
+    client: httpx.AsyncClient, key: dict[str, str], admin: Admin
+) -> None:
     child, shown = await child_of(client, key)
     end = datetime.now(UTC) + timedelta(seconds=1)
     await admin.execute("UPDATE api_keys SET expires_at = $2 WHERE key_id = $1::uuid", shown["key_id"], end)
@@ -156,7 +207,9 @@ async def test_a_key_that_expires_is_not_remembered_beyond_its_end(client: httpx
     assert (await client.get("/api/v1/me", headers=child)).status_code == 401
 
 
-async def test_the_line_of_keys_ends_after_eight_generations(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+async def test_the_line_of_keys_ends_after_eight_generations(
+    client: httpx.AsyncClient, key: dict[str, str]
+) -> None:
     for _ in range(8):
         key, _ = await child_of(client, key)
     refused = await client.post("/api/v1/keys", headers=key, json={"name": "more", "scopes": ["read"]})
@@ -167,7 +220,9 @@ async def test_a_key_that_the_operators_own_key_makes_has_no_parent(client: http
     assert (await child_of(client, OPERATOR))[1]["parent_key_id"] is None
 
 
-async def test_when_a_key_was_used_is_noted_once_a_minute(app: App, client: httpx.AsyncClient, tenant_id: TenantId, admin: Admin) -> None:
+async def test_when_a_key_was_used_is_noted_once_a_minute(
+    app: App, client: httpx.AsyncClient, tenant_id: TenantId, admin: Admin
+) -> None:
     key = await key_of(app, tenant_id)
     query = "SELECT last_used_at FROM api_keys WHERE tenant_id = $1"
     assert await admin.fetchval(query, tenant_id) is None

@@ -54,20 +54,34 @@ async def test_whoever_pauses_an_account_is_named_and_no_secret_is_told(
     assert (await client.get(address, headers=key)).json()["risk"] == "lost"
 
 
-async def test_the_operator_looks_at_dead_letters_replays_and_discards_them(app: App, client: httpx.AsyncClient, key: dict[str, str]) -> None:
+async def test_the_operator_looks_at_dead_letters_replays_and_discards_them(
+    app: App, client: httpx.AsyncClient, key: dict[str, str]
+) -> None:
     stage = f"stage{fresh_number()}"
     source = StreamSource("stream:posts:parsed", Lane.LIVE, 0, PostParsed)
     entries = [Entry(source, f"{number}-0".encode(), b"\xff", None, 1) for number in (1, 2)]
     await app.system.dead_letters.bury(stage, [Buried(entry, "no event") for entry in entries])
     assert problem_of(await client.get("/api/v1/dead-letters", headers=key))[0] == 403
-    first = (await client.get("/api/v1/dead-letters", params={"stage": stage, "limit": 1}, headers=OPERATOR)).json()
-    second = (await client.get("/api/v1/dead-letters", params={"stage": stage, "limit": 1, "cursor": first["next"]}, headers=OPERATOR)).json()
+    first = (
+        await client.get("/api/v1/dead-letters", params={"stage": stage, "limit": 1}, headers=OPERATOR)
+    ).json()
+    second = (
+        await client.get(
+            "/api/v1/dead-letters",
+            params={"stage": stage, "limit": 1, "cursor": first["next"]},
+            headers=OPERATOR,
+        )
+    ).json()
     assert second["next"] is None
     one, other = first["items"][0]["number"], second["items"][0]["number"]
-    assert (await client.get(f"/api/v1/dead-letters/{one}", headers=OPERATOR)).json()["payload"] == "\N{REPLACEMENT CHARACTER}"
+    assert (await client.get(f"/api/v1/dead-letters/{one}", headers=OPERATOR)).json()[
+        "payload"
+    ] == "\N{REPLACEMENT CHARACTER}"
     assert (await client.post(f"/api/v1/dead-letters/{one}/discard", headers=OPERATOR)).status_code == 200
     assert (await client.post(f"/api/v1/dead-letters/{other}/replay", headers=OPERATOR)).status_code == 200
-    assert (await client.get("/api/v1/dead-letters", params={"stage": stage}, headers=OPERATOR)).json()["items"] == []
+    assert (await client.get("/api/v1/dead-letters", params={"stage": stage}, headers=OPERATOR)).json()[
+        "items"
+    ] == []
     assert problem_of(await client.post(f"/api/v1/dead-letters/{one}/replay", headers=OPERATOR))[0] == 404
 
 
@@ -75,13 +89,20 @@ async def test_a_followed_channel_takes_the_policy_of_channels_to_come(
     app: App, client: httpx.AsyncClient, tenant_id: TenantId, key: dict[str, str]
 ) -> None:
     channel_id = await make_channel(app.system)
-    assert (await client.put("/api/v1/ai/default", json={"policy": "off"}, headers=key)).json()["default"] == "off"
+    assert (await client.put("/api/v1/ai/default", json={"policy": "off"}, headers=key)).json()[
+        "default"
+    ] == "off"
     await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     assert (await client.get(f"/api/v1/channels/{channel_id}", headers=key)).json()["ai_policy"] == "off"
 
 
 async def test_moments_beyond_reason_are_refused(client: httpx.AsyncClient, key: dict[str, str]) -> None:
     for moment in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-15T00:00:00"):
-        assert problem_of(await client.get("/api/v1/changes", params={"since": moment}, headers=key))[0] == 422
+        assert (
+            problem_of(await client.get("/api/v1/changes", params={"since": moment}, headers=key))[0] == 422
+        )
     now = datetime.now(UTC).isoformat()
-    assert (await client.get("/api/v1/changes", params={"since": now}, headers=key)).json() == {"items": [], "next": None}
+    assert (await client.get("/api/v1/changes", params={"since": now}, headers=key)).json() == {
+        "items": [],
+        "next": None,
+    }

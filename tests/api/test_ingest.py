@@ -63,20 +63,35 @@ async def test_health_tells_how_planning_goes(site: httpx.AsyncClient) -> None:
     }
 
 
-async def test_a_channel_is_read_at_once_when_the_operator_asks(site: httpx.AsyncClient, channel_id: ChannelId, admin: Admin) -> None:
-    asked = await site.post(f"/api/v1/channels/{channel_id}/poll", headers=KEY, json={"mode": "historical", "priority": "high"})
+async def test_a_channel_is_read_at_once_when_the_operator_asks(
+    site: httpx.AsyncClient, channel_id: ChannelId, admin: Admin
+) -> None:
+    asked = await site.post(
+        f"/api/v1/channels/{channel_id}/poll", headers=KEY, json={"mode": "historical", "priority": "high"}
+    )
     assert (asked.status_code, asked.json()) == (202, {"channel_id": channel_id, "status": "scheduled"})
-    row = await admin.fetchrow("SELECT asked_mode, next_poll_at = 'epoch' AS is_first FROM poll_schedule WHERE channel_id = $1", channel_id)
+    row = await admin.fetchrow(
+        "SELECT asked_mode, next_poll_at = 'epoch' AS is_first FROM poll_schedule WHERE channel_id = $1",
+        channel_id,
+    )
     assert row is not None
     assert (row["asked_mode"], row["is_first"]) == ("historical", True)
 
 
-async def test_nobody_else_may_ask_even_from_this_machine(site: httpx.AsyncClient, channel_id: ChannelId) -> None:
-    for headers, status in (({}, 401), ({"Authorization": "Bearer wrong"}, 401), ({"Host": "evil.example", **KEY}, 421)):
+async def test_nobody_else_may_ask_even_from_this_machine(
+    site: httpx.AsyncClient, channel_id: ChannelId
+) -> None:
+    for headers, status in (
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Host": "evil.example", **KEY}, 421),
+    ):
         assert (await site.post(f"/api/v1/channels/{channel_id}/poll", headers=headers)).status_code == status
 
 
-async def test_an_unknown_channel_is_not_found_and_nonsense_is_explained(site: httpx.AsyncClient, channel_id: ChannelId) -> None:
+async def test_an_unknown_channel_is_not_found_and_nonsense_is_explained(
+    site: httpx.AsyncClient, channel_id: ChannelId
+) -> None:
     assert (await site.post("/api/v1/channels/1/poll", headers=KEY)).status_code == 404
     wrong = await site.post(f"/api/v1/channels/{channel_id}/poll", headers=KEY, json={"mode": "fast"})
     assert (wrong.status_code, wrong.json()["title"]) == (422, "Unprocessable Content")

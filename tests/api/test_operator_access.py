@@ -32,12 +32,16 @@ FORWARDED = [
 
 
 @asynccontextmanager
-async def asking(*, client: str = "127.0.0.1", server: str = "127.0.0.1", **environ: str) -> AsyncIterator[httpx.AsyncClient]:
+async def asking(
+    *, client: str = "127.0.0.1", server: str = "127.0.0.1", **environ: str
+) -> AsyncIterator[httpx.AsyncClient]:
     nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
     access = OperatorAccess(read_group(HttpSettings, environ), FailedKeys(Limiter(RateLimits(nowhere))))
     health = Health(probes={})
     health.take_traffic()
-    sites = role_sites(role="api", instance="here#1234", health=health, access=access, endpoints=RoleEndpoints())
+    sites = role_sites(
+        role="api", instance="here#1234", health=health, access=access, endpoints=RoleEndpoints()
+    )
     transport = httpx.ASGITransport(app=sites.public, client=(client, 1))
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{server}:8000") as asked:
         yield asked
@@ -66,7 +70,9 @@ async def test_without_a_key_this_machine_sees_everything_and_others_nothing() -
 
 
 @pytest.mark.parametrize("forwarded", FORWARDED, ids=lambda headers: next(iter(headers)))
-async def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(forwarded: dict[str, str]) -> None:
+async def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(
+    forwarded: dict[str, str],
+) -> None:
     async with asking() as client:
         assert await statuses(client, PROBES + PAGES, **forwarded) == {401}
     async with asking(OPERATOR_KEY=OPERATOR_KEY) as client:
@@ -74,7 +80,18 @@ async def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(f
         assert await statuses(client, PROBES + PAGES, **forwarded, **KEY) == {200}
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "localhost.evil.example", "203.0.113.7", "evil@localhost", "[::2]", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8000",
+        "localhost.evil.example",
+        "203.0.113.7",
+        "evil@localhost",
+        "[::2]",
+        "",
+    ],
+)
 async def test_a_strangers_name_for_this_machine_opens_nothing(host: str) -> None:
     async with asking() as client:
         assert await statuses(client, PAGES, Host=host) == {421}
@@ -85,7 +102,9 @@ async def test_a_strangers_name_for_this_machine_opens_nothing(host: str) -> Non
         assert await statuses(client, PAGES, Host=host, **KEY) == {421}
 
 
-@pytest.mark.parametrize("host", ["localhost", "LocalHost:8000", "localhost.", "127.0.0.1:1", "127.5.5.5", "[::1]:8000"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LocalHost:8000", "localhost.", "127.0.0.1:1", "127.5.5.5", "[::1]:8000"]
+)
 async def test_this_machines_own_names_are_known(host: str) -> None:
     async with asking() as client:
         assert await statuses(client, PROBES + PAGES, Host=host) == {200}
@@ -97,7 +116,12 @@ async def test_further_names_are_known_by_a_setting() -> None:
     async with asking(client="10.0.0.2", server="10.0.0.1", OPERATOR_KEY=OPERATOR_KEY) as client:
         assert await statuses(client, PAGES, **KEY) == {200}  # the address itself, as it was connected to
         assert await statuses(client, PAGES, **prometheus) == {421}
-    async with asking(client="10.0.0.2", server="10.0.0.1", OPERATOR_KEY=OPERATOR_KEY, ALLOWED_HOSTS="Worker, telethon-ingest") as client:
+    async with asking(
+        client="10.0.0.2",
+        server="10.0.0.1",
+        OPERATOR_KEY=OPERATOR_KEY,
+        ALLOWED_HOSTS="Worker, telethon-ingest",
+    ) as client:
         assert await statuses(client, PAGES, **prometheus) == {200}
 
 
@@ -111,7 +135,10 @@ async def test_a_request_without_a_host_or_with_two_opens_nothing() -> None:
 
 async def test_who_tries_many_operator_keys_is_throttled_and_the_right_key_still_opens() -> None:
     async with asking(OPERATOR_KEY=OPERATOR_KEY) as client:
-        tried = [await client.get("/metrics", headers={"Authorization": f"Bearer {number}"}) for number in range(FAILED_KEYS_AT_ONCE + 5)]
+        tried = [
+            await client.get("/metrics", headers={"Authorization": f"Bearer {number}"})
+            for number in range(FAILED_KEYS_AT_ONCE + 5)
+        ]
         assert [one.status_code for one in tried] == [401] * FAILED_KEYS_AT_ONCE + [429] * 5
         assert int(tried[-1].headers["retry-after"]) >= 1
         assert await statuses(client, PAGES, **KEY) == {200}
@@ -127,11 +154,20 @@ async def test_whether_the_process_lives_is_answered_to_everybody_and_without_an
 async def test_health_is_failing_while_a_server_is_away_and_details_name_it() -> None:
     nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
     access = OperatorAccess(HttpSettings(), FailedKeys(Limiter(RateLimits(nowhere))))
-    sites = role_sites(role="api", instance="here#1234", health=Health(probes={"redis": nowhere.ping}), access=access, endpoints=RoleEndpoints())
+    sites = role_sites(
+        role="api",
+        instance="here#1234",
+        health=Health(probes={"redis": nowhere.ping}),
+        access=access,
+        endpoints=RoleEndpoints(),
+    )
     transport = httpx.ASGITransport(app=sites.public, client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
         health = await client.get("/health")
         assert (health.status_code, health.json()["status"]) == (200, "failing")  # the process itself lives
         details = (await client.get("/health/details")).json()
-        assert (details["status"], details["servers_away"]) == ("failing", {"redis": "ConnectionError: it cannot be used now"})
+        assert (details["status"], details["servers_away"]) == (
+            "failing",
+            {"redis": "ConnectionError: it cannot be used now"},
+        )
     await nowhere.aclose()

@@ -1,4 +1,6 @@
-"""Every endpoint says all that a reader of the documentation needs; found by walking the routes, so none can be forgotten."""
+"""Every endpoint says all that a reader of the documentation needs; found by walking the routes,
+so none can be forgotten.
+"""
 
 import inspect
 from typing import Any
@@ -33,7 +35,9 @@ def test_operation_ids_differ() -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
-def test_every_endpoint_declares_its_scope_its_words_and_its_refusals(method: str, path: str, operation: dict[str, Any]) -> None:
+def test_every_endpoint_declares_its_scope_its_words_and_its_refusals(
+    method: str, path: str, operation: dict[str, Any]
+) -> None:
     assert KeyScope(operation["x-scope"])
     assert operation["security"] == [{"key": []}]
     assert operation["summary"]
@@ -60,7 +64,9 @@ def test_every_endpoint_shows_an_example_that_is_a_whole_answer(route: APIRoute)
     assert answers.dump_python(answers.validate_python(example), mode="json") == example
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.body_field], ids=lambda route: route.operation_id)
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if route.body_field], ids=lambda route: route.operation_id
+)
 def test_every_body_shows_an_example_that_would_be_accepted(route: APIRoute) -> None:
     assert route.body_field is not None
     wishes: TypeAdapter[Any] = TypeAdapter(route.body_field.field_info.annotation or object)
@@ -80,4 +86,6 @@ def test_endpoints_contain_no_logic(route: APIRoute) -> None:
     """An endpoint awaits one thing, its feature, and decides nothing."""
     source = inspect.getsource(route.endpoint)
     assert source.count("await ") <= 1
-    assert not any(line.strip().startswith(("if ", "for ", "while ", "try:", "match ")) for line in source.splitlines())
+    assert not any(
+        line.strip().startswith(("if ", "for ", "while ", "try:", "match ")) for line in source.splitlines()
+    )

@@ -16,7 +16,9 @@ async def test_the_pieces_of_an_answer_do_not_wait_for_each_others_acknowledgeme
         writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
         (connection,) = server.server_state.connections
-        assert connection.transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert connection.transport.get_extra_info("socket").getsockopt(
+            socket.IPPROTO_TCP, socket.TCP_NODELAY
+        )
         writer.close()
         server.should_exit = True
         await serving

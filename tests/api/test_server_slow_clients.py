@@ -35,7 +35,10 @@ async def connected(app: App) -> AsyncIterator[tuple[asyncio.StreamReader, async
 
 
 def post(key: dict[str, str], *, length: int, extra: str = "") -> bytes:
-    head = f"POST /api/v1/channels HTTP/1.1\r\nHost: api\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{extra}"
+    head = (
+        "POST /api/v1/channels HTTP/1.1\r\nHost: api\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {length}\r\n{extra}"
+    )
     return f"{head}Authorization: {key['Authorization']}\r\n\r\n".encode()
 
 
@@ -79,7 +82,9 @@ async def test_a_body_that_nobody_waits_for_holds_no_connection(hurried: App) ->
         await rest_of(reader)
 
 
-async def test_a_body_that_does_not_arrive_in_time_is_refused(hurried: App, tenant_id: TenantId, admin: Admin) -> None:
+async def test_a_body_that_does_not_arrive_in_time_is_refused(
+    hurried: App, tenant_id: TenantId, admin: Admin
+) -> None:
     key = await key_of(hurried, tenant_id)
     async with connected(hurried) as (reader, writer):
         writer.write(post(key, length=5000) + FOLLOW)
@@ -90,7 +95,9 @@ async def test_a_body_that_does_not_arrive_in_time_is_refused(hurried: App, tena
 
 
 @pytest.mark.parametrize("half_closed", [False, True])
-async def test_a_body_that_is_cut_off_changes_nothing(hurried: App, tenant_id: TenantId, admin: Admin, half_closed: bool) -> None:
+async def test_a_body_that_is_cut_off_changes_nothing(
+    hurried: App, tenant_id: TenantId, admin: Admin, half_closed: bool
+) -> None:
     key = await key_of(hurried, tenant_id)
     async with connected(hurried) as (reader, writer):
         writer.write(post(key, length=5000, extra="Idempotency-Key: one\r\n") + FOLLOW)
@@ -107,7 +114,9 @@ async def test_a_body_that_is_cut_off_changes_nothing(hurried: App, tenant_id: T
     assert await traces_of(admin, tenant_id) == (1, 1, 1)
 
 
-async def test_chunks_without_their_end_change_nothing(hurried: App, tenant_id: TenantId, admin: Admin) -> None:
+async def test_chunks_without_their_end_change_nothing(
+    hurried: App, tenant_id: TenantId, admin: Admin
+) -> None:
     key = await key_of(hurried, tenant_id)
     async with connected(hurried) as (reader, writer):
         chunk = f"{len(FOLLOW):x}\r\n".encode() + FOLLOW + b"\r\n"
@@ -121,4 +130,9 @@ async def test_chunks_without_their_end_change_nothing(hurried: App, tenant_id: 
 async def traces_of(admin: Admin, tenant_id: TenantId) -> tuple[int, ...]:
     """Audited changes, requests to follow, and idempotency keys of a tenant."""
     tables = ("audit_log", "channel_requests", "idempotency_keys")
-    return tuple([int(await admin.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", tenant_id)) for table in tables])
+    return tuple(
+        [
+            int(await admin.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", tenant_id))
+            for table in tables
+        ]
+    )

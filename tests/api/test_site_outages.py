@@ -50,11 +50,14 @@ class Site:
 async def site(database: dict[str, str], system: SystemStores) -> AsyncIterator[Site]:
     async with httpx.AsyncClient(base_url=os.environ["TEST_TOXIPROXY_URL"], timeout=10) as toxiproxy:
         roads = {
-            name: ToxiProxy(toxiproxy, f"api-{name}", urlsplit(database[name]).netloc.rpartition("@")[2]) for name in ("DATABASE_URL", "REDIS_URL")
+            name: ToxiProxy(toxiproxy, f"api-{name}", urlsplit(database[name]).netloc.rpartition("@")[2])
+            for name in ("DATABASE_URL", "REDIS_URL")
         }
         for road in roads.values():
             await road.open()
-        settings = read_settings({**database, **{name: through(database[name], road.port) for name, road in roads.items()}})
+        settings = read_settings(
+            {**database, **{name: through(database[name], road.port) for name, road in roads.items()}}
+        )
         try:
             async with asked(settings, timeout_seconds=1.5) as (app, client):
                 tenant_id = await make_tenant(system)
@@ -73,13 +76,21 @@ async def test_without_postgresql_answers_are_503_until_it_is_back(site: Site) -
         away = await site.get(path)
         assert problem_of(away)[0] == 503
         assert int(away.headers["retry-after"]) >= 1
-    changed = await site.client.post("/api/v1/channels", headers={**site.key, "Idempotency-Key": "outage"}, json={"references": ["@some_channel"]})
+    changed = await site.client.post(
+        "/api/v1/channels",
+        headers={**site.key, "Idempotency-Key": "outage"},
+        json={"references": ["@some_channel"]},
+    )
     assert problem_of(changed)[0] == 503
     unknown = await site.get("/feed", key=site.fresh_key)
     assert problem_of(unknown)[0] == 503  # and not 401: nobody knows
     await site.postgres.let(enabled=True)
     await site.until_answered("/feed")
-    again = await site.client.post("/api/v1/channels", headers={**site.key, "Idempotency-Key": "outage"}, json={"references": ["@some_channel"]})
+    again = await site.client.post(
+        "/api/v1/channels",
+        headers={**site.key, "Idempotency-Key": "outage"},
+        json={"references": ["@some_channel"]},
+    )
     assert again.status_code == 202
 
 
@@ -123,12 +134,17 @@ async def test_requests_that_all_take_too_long_are_one_line_of_the_log(site: Sit
     await site.postgres.mend()
 
 
-async def test_passwords_cannot_be_guessed_faster_while_redis_is_away(site: Site, system: SystemStores) -> None:
+async def test_passwords_cannot_be_guessed_faster_while_redis_is_away(
+    site: Site, system: SystemStores
+) -> None:
     name = await person_with_password(site.app, await make_tenant(system))
     await site.redis.let(enabled=False)
     async with browser_of(site.app) as browser:
         await browser.open("/login")
-        tries = (browser.submit("/login", name=name, password=f"guess {number}") for number in range(ATTEMPTS_AT_ONCE + 5))
+        tries = (
+            browser.submit("/login", name=name, password=f"guess {number}")
+            for number in range(ATTEMPTS_AT_ONCE + 5)
+        )
         answers = await asyncio.gather(*tries)
     assert sum("Too many attempts" in answer.text for answer in answers) == 5
 

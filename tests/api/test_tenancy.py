@@ -17,13 +17,22 @@ from tests.stores.postgres.catalogue import tables
 
 type Asked = tuple[httpx.AsyncClient, Admin]
 
-OPERATIONS = {operation["operationId"]: (method, path) for path, methods in description()["paths"].items() for method, operation in methods.items()}
+OPERATIONS = {
+    operation["operationId"]: (method, path)
+    for path, methods in description()["paths"].items()
+    for method, operation in methods.items()
+}
 MOMENT = re.compile(r"20\d\d-\d\d-\d\dT[0-9:.]+Z")
-RANDOM = re.compile(r"whsec_[A-Za-z0-9+/=]+|(?:tga|feed)_[A-Za-z0-9_-]{6,43}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+RANDOM = re.compile(
+    r"whsec_[A-Za-z0-9+/=]+|(?:tga|feed)_[A-Za-z0-9_-]{6,43}|"
+    r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+)
 
 
 @pytest.fixture(scope="module")
-async def worlds(environ: dict[str, str], database: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
+async def worlds(
+    environ: dict[str, str], database: dict[str, str], worker: str, template: str
+) -> AsyncIterator[Worlds]:
     async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, worker, template) as made:
         yield made
 
@@ -31,12 +40,17 @@ async def worlds(environ: dict[str, str], database: dict[str, str], worker: str,
 @pytest.fixture(scope="module")
 async def readers(worlds: Worlds) -> AsyncIterator[Mapping[str, Asked]]:
     """One copy of each world for everything that only reads."""
-    async with worlds.asked(worlds.alone, name="read") as alone, worlds.asked(worlds.both, name="read") as both:
+    async with (
+        worlds.asked(worlds.alone, name="read") as alone,
+        worlds.asked(worlds.both, name="read") as both,
+    ):
         yield {worlds.alone: alone, worlds.both: both}
 
 
 @asynccontextmanager
-async def copy_of(database: str, operation: str, worlds: Worlds, readers: Mapping[str, Asked]) -> AsyncIterator[Asked]:
+async def copy_of(
+    database: str, operation: str, worlds: Worlds, readers: Mapping[str, Asked]
+) -> AsyncIterator[Asked]:
     """A fresh copy for what changes a world, and for the graph, of which there is one."""
     case = CASES[operation]
     if OPERATIONS[operation][0] == "get" and not case.with_graph:
@@ -57,7 +71,9 @@ def test_every_endpoint_with_an_id_in_its_path_is_asked_with_a_foreign_one(opera
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_learns_and_changes_nothing_of_b(worlds: Worlds, readers: Mapping[str, Asked], operation: str) -> None:
+async def test_a_learns_and_changes_nothing_of_b(
+    worlds: Worlds, readers: Mapping[str, Asked], operation: str
+) -> None:
     case = CASES[operation]
     async with copy_of(worlds.alone, operation, worlds, readers) as (client, _):
         without = [await ask(client, worlds, operation, path) for path in paths(case, worlds)]
@@ -91,7 +107,10 @@ async def test_b_itself_sees_the_past_that_a_does_not(worlds: Worlds) -> None:
                 address = f"/api/v1/posts/{channel_id}/{message_id}"
                 answers = [await client.get(address, headers=key) for key in (worlds.key, worlds.key_of_b)]
                 assert tuple(one.status_code for one in answers) == statuses, address
-            ledgers = [await client.get(f"/api/v1/channels/{channel_id}/coverage", headers=key) for key in (worlds.key, worlds.key_of_b)]
+            ledgers = [
+                await client.get(f"/api/v1/channels/{channel_id}/coverage", headers=key)
+                for key in (worlds.key, worlds.key_of_b)
+            ]
             assert [one.json()["ledger"]["floor_id"] for one in ledgers] == [FIRST, DEEPEST]
 
 
@@ -100,19 +119,29 @@ def paths(case: Case, worlds: Worlds) -> list[dict[str, object]]:
     return [dict(case.path(worlds)), *([dict(case.foreign(worlds))] if case.foreign else [])]
 
 
-async def ask(client: httpx.AsyncClient, worlds: Worlds, operation: str, path: dict[str, object]) -> httpx.Response:
+async def ask(
+    client: httpx.AsyncClient, worlds: Worlds, operation: str, path: dict[str, object]
+) -> httpx.Response:
     method, address = OPERATIONS[operation]
     case = CASES[operation]
-    return await client.request(method, address.format(**path), params=case.query, json=case.body, headers=worlds.key)
+    return await client.request(
+        method, address.format(**path), params=case.query, json=case.body, headers=worlds.key
+    )
 
 
 def seen(answer: httpx.Response, worlds: Worlds) -> tuple[int, str | None, str]:
-    """All that A sees, but for what is new in every world: moments since the worlds were made, and random ids."""
+    """All that A sees, but for what is new in every world: moments since the worlds were made,
+    and random ids.
+    """
 
     def moment(found: re.Match[str]) -> str:
         return "now" if datetime.fromisoformat(found[0]) >= worlds.began else found[0]
 
-    return answer.status_code, answer.headers.get("content-type"), RANDOM.sub("random", MOMENT.sub(moment, answer.text))
+    return (
+        answer.status_code,
+        answer.headers.get("content-type"),
+        RANDOM.sub("random", MOMENT.sub(moment, answer.text)),
+    )
 
 
 def marks_in(everything: Mapping[str, list[str]]) -> set[str]:
@@ -126,7 +155,9 @@ def marks_in(everything: Mapping[str, list[str]]) -> set[str]:
 async def everything_of_b(admin: Admin, worlds: Worlds) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for table in await tables(admin):
-        key, value = ("tenant_id", [worlds.b]) if "tenant_id" in table.columns else ("channel_id", list(ONLY_B))
+        key, value = (
+            ("tenant_id", [worlds.b]) if "tenant_id" in table.columns else ("channel_id", list(ONLY_B))
+        )
         if key in table.columns:
             rows: list[Any] = await admin.fetch(f"SELECT * FROM {table.name} WHERE {key} = ANY($1)", value)
             found[table.name] = sorted(str(dict(row)) for row in rows)

@@ -1,4 +1,5 @@
-"""Two databases that are alike but for one thing: in the second there is also tenant B, who shares half of A's channels.
+"""Two databases that are alike but for one thing: in the second there is also tenant B, who shares half of
+A's channels.
 
 B has followed those before A did, with a deeper past; and it has left another one of A's, with its past.
 """
@@ -73,7 +74,9 @@ class Worlds:
         return with_operator_key(read_settings(self.environ_of(database, with_graph=with_graph)), **UNLIMITED)
 
     @asynccontextmanager
-    async def asked(self, database: str, *, with_graph: bool = False, name: str = "copy") -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
+    async def asked(
+        self, database: str, *, with_graph: bool = False, name: str = "copy"
+    ) -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
         """A copy of one of them, to be asked and changed."""
         async with (
             new_database(self.environ, f"{database}_{name}", template=database) as copy,
@@ -97,7 +100,10 @@ async def _graph_of(app: App, admin: Admin) -> AsyncIterator[None]:
     await graph.erase()
     await graph.switch(await graph.begin())
     rows = await admin.fetch("SELECT channel_id, message_id FROM posts")
-    await app.graph_index.write([PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows], now=datetime.now(UTC))
+    await app.graph_index.write(
+        [PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows],
+        now=datetime.now(UTC),
+    )
     yield
     await graph.erase()
 
@@ -105,21 +111,42 @@ async def _graph_of(app: App, admin: Admin) -> AsyncIterator[None]:
 @asynccontextmanager
 async def made_worlds(environ: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
     async with new_database(environ, f"tga_alone_{worker}", template=template) as alone:
-        known = Worlds(environ, alone, "", TenantId(0), TenantId(0), (), (), {}, UUID(int=0), {}, (), datetime.now(UTC))
+        known = Worlds(
+            environ, alone, "", TenantId(0), TenantId(0), (), (), {}, UUID(int=0), {}, (), datetime.now(UTC)
+        )
         a, only_a, shared, key, key_id = await _make_a(known)
         async with new_database(environ, f"tga_both_{worker}", template=alone) as both:
             known = replace(known, both=both)
             b, key_of_b, keys_of_b = await _make_b(known, shared, only_a)
             accounts = [await _account_of(known, tenant_id) for tenant_id in (a, b)]
-            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), accounts[0], accounts[1])
+            yield Worlds(
+                environ,
+                alone,
+                both,
+                a,
+                b,
+                only_a,
+                shared,
+                key,
+                key_id,
+                key_of_b,
+                keys_of_b,
+                datetime.now(UTC),
+                accounts[0],
+                accounts[1],
+            )
 
 
-async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple[ChannelId, ...], dict[str, str], UUID]:
+async def _make_a(
+    known: Worlds,
+) -> tuple[TenantId, tuple[ChannelId, ...], tuple[ChannelId, ...], dict[str, str], UUID]:
     async with assemble(known.settings_of(known.alone)) as app:
         a = (await app.system.tenants.ensure("A")).tenant_id
         channels = [await make_channel(app.system, username=f"channel_of_a_{number}") for number in range(4)]
         for channel_id in channels:
-            await app.system.channels.subscribe(a, Subscription(channel_id=channel_id, folder="City", history_days=1))
+            await app.system.channels.subscribe(
+                a, Subscription(channel_id=channel_id, folder="City", history_days=1)
+            )
         await _land(app, channels)
         admin = await asyncpg.connect(known.environ_of(known.alone)["DATABASE_ADMIN_URL"])
         await _follow_since(admin, a, FOLLOWED_BEFORE)
@@ -134,14 +161,26 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
     return a, tuple(channels[:2]), tuple(channels[2:]), key, key_id
 
 
-async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[ChannelId, ...]) -> tuple[TenantId, dict[str, str], tuple[UUID, ...]]:
-    """B has something in every table there is, follows half of A's channels in another way, and reads them with an account of its own."""
+async def _make_b(
+    known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[ChannelId, ...]
+) -> tuple[TenantId, dict[str, str], tuple[UUID, ...]]:
+    """B has something in every table there is, follows half of A's channels in another way,
+    and reads them with an account of its own.
+    """
     async with assemble(known.settings_of(known.both)) as app:
         b = (await app.system.tenants.ensure(MARK)).tenant_id
         for number, channel_id in enumerate(ONLY_B):
-            await make_channel(app.system, channel_id=channel_id, title=f"{MARK} {number}", username=f"{MARK}_{number}")
+            await make_channel(
+                app.system, channel_id=channel_id, title=f"{MARK} {number}", username=f"{MARK}_{number}"
+            )
         for channel_id in (*shared, *ONLY_B):
-            wanted = Subscription(channel_id=channel_id, folder=MARK, priority=Priority.HIGH, ai_policy=AiPolicy.PROVIDER, history_days=100)
+            wanted = Subscription(
+                channel_id=channel_id,
+                folder=MARK,
+                priority=Priority.HIGH,
+                ai_policy=AiPolicy.PROVIDER,
+                history_days=100,
+            )
             await app.system.channels.subscribe(b, wanted)
         await _land(app, list(ONLY_B), text=f"{MARK} wrote this")
         key, keys = await key_of(app, b), tuple(key.key_id for key in await app.tenant(b).keys.newest())
@@ -153,7 +192,9 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
             await _make_past(app, admin, b, channel_id)
         await app.tenant(b).followed.leave(left)
         account_id = await open_account(admin, b, [*shared, *ONLY_B])
-        await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = ANY($2)", account_id, list(shared))
+        await admin.execute(
+            "UPDATE poll_schedule SET account_id = $1 WHERE channel_id = ANY($2)", account_id, list(shared)
+        )
         await join_story(admin, shared, ONLY_B, MessageId(FIRST + 1))
         for table in await tables(admin):
             await _one_row(admin, table.name, table.table_class, b)
@@ -163,21 +204,33 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
 
 
 async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantId) -> None:
-    if table_class == "system" or table in {"tenants", "subscriptions", "channels", "coverage", "telegram_accounts", "posts", "joined_channels"}:
+    if table_class == "system" or table in {
+        "tenants",
+        "subscriptions",
+        "channels",
+        "coverage",
+        "telegram_accounts",
+        "posts",
+        "joined_channels",
+    }:
         return
     known: dict[str, Any] = {"channel_id": ONLY_B[0]} if table_class == "subscribed" else {"tenant_id": b}
     if table == "memberships":
         known["role"] = "owner"
     if table == "memberships" or table_class == "person":
         name = f"{MARK} in {table}"
-        known["user_id"] = await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", name)
+        known["user_id"] = await admin.fetchval(
+            "INSERT INTO users (name) VALUES ($1) RETURNING user_id", name
+        )
     if table == "mutes":
         known["word"] = MARK
     await insert_row(admin, table, **known)
 
 
 async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
-    """The first post of each was there before anybody followed; the third forwards a stranger's; the fourth leads to a page."""
+    """The first post of each was there before anybody followed; the third forwards a stranger's;
+    the fourth leads to a page.
+    """
     writer = make_writer(1)
     for channel_id in channels:
         newest = datetime.now(UTC) - timedelta(hours=2)
@@ -190,8 +243,12 @@ async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
 
 
 async def _follow_since(admin: Admin, tenant_id: TenantId, ago: timedelta) -> None:
-    """As if the tenant had followed its channels for so long: what was posted before was read at that moment, and all of its window."""
-    await admin.execute("UPDATE subscriptions SET created_at = created_at - $2::interval WHERE tenant_id = $1", tenant_id, ago)
+    """As if the tenant had followed its channels for so long:
+    what was posted before was read at that moment, and all of its window.
+    """
+    await admin.execute(
+        "UPDATE subscriptions SET created_at = created_at - $2::interval WHERE tenant_id = $1", tenant_id, ago
+    )
     await admin.execute(
         """
         UPDATE posts p SET stored_at = s.created_at FROM subscriptions s
@@ -200,34 +257,70 @@ async def _follow_since(admin: Admin, tenant_id: TenantId, ago: timedelta) -> No
         tenant_id,
     )
     await admin.execute(
-        "UPDATE coverage v SET floor_at = s.visible_from FROM subscriptions s WHERE s.channel_id = v.channel_id AND s.tenant_id = $1", tenant_id
+        "UPDATE coverage v SET floor_at = s.visible_from FROM subscriptions s "
+        "WHERE s.channel_id = v.channel_id AND s.tenant_id = $1",
+        tenant_id,
     )
 
 
 async def _make_past(app: App, admin: Admin, b: TenantId, channel_id: ChannelId) -> None:
-    """What is stored of a channel because B followed it before A did: older posts, what became of them, and of those that A has met since.
+    """What is stored of a channel because B followed it before A did: older posts, what became of them, and
+    of those that A has met since.
 
-    One of A's window was deleted before A came, its first one was edited. And B's backfill goes on, and fails.
+    One of A's window was deleted before A came, its first one was edited. And B's backfill goes on, and
+    fails.
     """
     now, writer = datetime.now(UTC), make_writer(channel_id)
     before = now - FOLLOWED_BEFORE - timedelta(hours=1)
-    old = posts_of(writer, channel_id, first_id=DEEPEST, count=5, newest=now - timedelta(days=5, hours=1), span=timedelta(hours=20))
-    deep = [replace(post, text=f"{MARK} {post.text}", forwarded_from=STRANGER, entities=(TextEntity("text_url", 0, 4, PAGE),)) for post in old]
+    old = posts_of(
+        writer,
+        channel_id,
+        first_id=DEEPEST,
+        count=5,
+        newest=now - timedelta(days=5, hours=1),
+        span=timedelta(hours=20),
+    )
+    deep = [
+        replace(
+            post,
+            text=f"{MARK} {post.text}",
+            forwarded_from=STRANGER,
+            entities=(TextEntity("text_url", 0, 4, PAGE),),
+        )
+        for post in old
+    ]
     gone = replace(deep[-1], message_id=MessageId(FIRST - 1), posted_at=before - timedelta(hours=16))
     await land(app.system, *deep, gone, read_at=before - timedelta(hours=2))
     for statement in (
-        f"UPDATE posts SET deleted_at = $2::timestamptz WHERE channel_id = $1 AND message_id IN ({DEEPEST + 1}, {FIRST - 1})",
-        f"DELETE FROM post_search WHERE channel_id = $1 AND message_id IN ({DEEPEST + 1}, {FIRST - 1}) AND $2::timestamptz < now()",
-        f"UPDATE posts SET revision = 2 WHERE channel_id = $1 AND message_id IN ({DEEPEST}, {FIRST}) AND $2::timestamptz < now()",
-        f"UPDATE post_enrichment SET revision = 2 WHERE channel_id = $1 AND message_id = {FIRST} AND $2::timestamptz < now()",
+        (
+            "UPDATE posts SET deleted_at = $2::timestamptz WHERE channel_id = $1 "
+            f"AND message_id IN ({DEEPEST + 1}, {FIRST - 1})"
+        ),
+        (
+            f"DELETE FROM post_search WHERE channel_id = $1 AND message_id IN ({DEEPEST + 1}, {FIRST - 1}) "
+            "AND $2::timestamptz < now()"
+        ),
+        (
+            f"UPDATE posts SET revision = 2 WHERE channel_id = $1 AND message_id IN ({DEEPEST}, {FIRST}) "
+            "AND $2::timestamptz < now()"
+        ),
+        (
+            f"UPDATE post_enrichment SET revision = 2 WHERE channel_id = $1 AND message_id = {FIRST} "
+            "AND $2::timestamptz < now()"
+        ),
         f"""
         INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at)
         SELECT $1, m, 1, '{MARK}', '', $2::timestamptz FROM unnest(ARRAY[{DEEPEST}, {FIRST}]) m
         """,
-        f"INSERT INTO post_counts (channel_id, message_id, seen_at, views) SELECT $1, m, $2, 7 FROM unnest(ARRAY[{DEEPEST}, {FIRST}]) m",
+        (
+            "INSERT INTO post_counts (channel_id, message_id, seen_at, views) SELECT $1, m, $2, 7 "
+            f"FROM unnest(ARRAY[{DEEPEST}, {FIRST}]) m"
+        ),
         f"""
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data, made_at)
-        VALUES ($1, {DEEPEST}, 'tags', 'local', 'local', 'rules', '1', 2, '{{"tags": ["спорт"], "topic": "sport"}}', $2)
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+            revision, data, made_at)
+        VALUES ($1, {DEEPEST}, 'tags', 'local', 'local', 'rules', '1', 2,
+            '{{"tags": ["спорт"], "topic": "sport"}}', $2)
         """,
         f"""
         UPDATE coverage SET floor_id = {DEEPEST}, floor_at = $2::timestamptz - interval '100 days',
@@ -238,13 +331,29 @@ async def _make_past(app: App, admin: Admin, b: TenantId, channel_id: ChannelId)
         "UPDATE poll_schedule SET last_polled_at = $2::timestamptz WHERE channel_id = $1",
     ):
         await admin.execute(statement, channel_id, before)
-    await insert_row(admin, "backfills", channel_id=channel_id, requested_by=b, kind="history", error=MARK, since=now - timedelta(days=100))
+    await insert_row(
+        admin,
+        "backfills",
+        channel_id=channel_id,
+        requested_by=b,
+        kind="history",
+        error=MARK,
+        since=now - timedelta(days=100),
+    )
 
 
 async def _account_of(known: Worlds, tenant_id: TenantId) -> UUID:
     admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
     try:
-        return UUID(str(await admin.fetchval("SELECT public_id FROM telegram_accounts WHERE tenant_id = $1 ORDER BY account_id LIMIT 1", tenant_id)))
+        return UUID(
+            str(
+                await admin.fetchval(
+                    "SELECT public_id FROM telegram_accounts WHERE tenant_id = $1 ORDER BY account_id "
+                    "LIMIT 1",
+                    tenant_id,
+                )
+            )
+        )
     finally:
         await admin.close()
 
@@ -253,8 +362,10 @@ async def _understand(admin: Admin, tenant_id: TenantId, channels: list[ChannelI
     """Tags, an edit, a budget and a bill; and one channel is parked."""
     await admin.execute(
         """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        SELECT c, 101, 'tags', 'local', 'local', 'rules', '1', 1, '{"tags": ["спорт"], "topic": "sport"}' FROM unnest($1::bigint[]) c
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+            revision, data)
+        SELECT c, 101, 'tags', 'local', 'local', 'rules', '1', 1, '{"tags": ["спорт"], "topic": "sport"}'
+        FROM unnest($1::bigint[]) c
         """,
         channels,
     )
@@ -265,8 +376,21 @@ async def _understand(admin: Admin, tenant_id: TenantId, channels: list[ChannelI
         """,
         channels,
     )
-    await admin.execute("INSERT INTO budgets (tenant_id, money_micro, month) VALUES ($1, 5000000, now())", tenant_id)
-    await insert_row(admin, "usage", tenant_id=tenant_id, model="model", provider="provider", purpose="tagging", status="ok", at=datetime.now(UTC))
     await admin.execute(
-        "UPDATE channels SET parked_until = now() + interval '1 hour', parked_reason = 'it cannot be read' WHERE channel_id = $1", channels[2]
+        "INSERT INTO budgets (tenant_id, money_micro, month) VALUES ($1, 5000000, now())", tenant_id
+    )
+    await insert_row(
+        admin,
+        "usage",
+        tenant_id=tenant_id,
+        model="model",
+        provider="provider",
+        purpose="tagging",
+        status="ok",
+        at=datetime.now(UTC),
+    )
+    await admin.execute(
+        "UPDATE channels SET parked_until = now() + interval '1 hour', parked_reason = 'it cannot be read' "
+        "WHERE channel_id = $1",
+        channels[2],
     )

@@ -22,11 +22,18 @@ from testkit.servers import OwnServers, own_servers
 PER_SECOND, CHANNELS = 20, 4
 
 
-async def land_steadily(app: App, channels: list[ChannelId], posts: list[PostId], stopping: asyncio.Event) -> None:
+async def land_steadily(
+    app: App, channels: list[ChannelId], posts: list[PostId], stopping: asyncio.Event
+) -> None:
     while not stopping.is_set():
         number = len(posts) // len(channels) + 1
         for channel_id in channels:
-            post = make_linked(channel_id, number, source=(channels[0], number), posted_at=datetime.now(UTC) - timedelta(minutes=1))
+            post = make_linked(
+                channel_id,
+                number,
+                source=(channels[0], number),
+                posted_at=datetime.now(UTC) - timedelta(minutes=1),
+            )
             await app.system.landing.land(make_page(post, read_at=datetime.now(UTC)), Claim(channel_id, 0))
             posts.append(post.id)
         await asyncio.sleep(len(channels) / PER_SECOND)
@@ -38,36 +45,51 @@ async def until_counted(app: App, posts: list[PostId], within_seconds: float) ->
     deadline, wanted = time.monotonic() + within_seconds, sorted(posts)
     while True:
         edges = await all_of(app.graph_index.graph, *{post.channel_id for post in posts})
-        forwards = [(int(key[0].partition("/")[0]), some) for key, some in edges.items() if key[1] == "FORWARDS"]
-        counted = sorted(PostId(ChannelId(channel), MessageId(number)) for channel, some in forwards for number in some)
+        forwards = [
+            (int(key[0].partition("/")[0]), some) for key, some in edges.items() if key[1] == "FORWARDS"
+        ]
+        counted = sorted(
+            PostId(ChannelId(channel), MessageId(number)) for channel, some in forwards for number in some
+        )
         if counted == wanted:
             return
         assert time.monotonic() < deadline, f"{len(counted)} of {len(wanted)} are counted"
         await asyncio.sleep(0.5)
 
 
-async def searchable(admin: "asyncpg.Connection[asyncpg.Record]", posts: list[PostId], within_seconds: float) -> None:
+async def searchable(
+    admin: "asyncpg.Connection[asyncpg.Record]", posts: list[PostId], within_seconds: float
+) -> None:
     """Those that are stored now have passed indexing."""
     numbers = [post.message_id for post in posts]
     channels = [post.channel_id for post in posts]
-    waiting = "SELECT count(*) FROM outbox JOIN unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id) USING (channel_id, message_id)"
+    waiting = (
+        "SELECT count(*) FROM outbox JOIN unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id) "
+        "USING (channel_id, message_id)"
+    )
     deadline = time.monotonic() + within_seconds
     while await admin.fetchval(waiting, channels, numbers):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.1)
 
 
-async def observe(app: App, servers: OwnServers, admin: "asyncpg.Connection[asyncpg.Record]", outage_seconds: float) -> None:
+async def observe(
+    app: App, servers: OwnServers, admin: "asyncpg.Connection[asyncpg.Record]", outage_seconds: float
+) -> None:
     tenant_id = await make_tenant(app.system)
     channels = [await make_channel(app.system) for _ in range(CHANNELS)]
     for channel_id in channels:
         await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     posts: list[PostId] = []
     stopping, ending, health = asyncio.Event(), asyncio.Event(), Health(probes={})
-    working = [asyncio.create_task(keep_running(loop, stopping=ending, health=health)) for loop in loops(app, health)]
+    working = [
+        asyncio.create_task(keep_running(loop, stopping=ending, health=health)) for loop in loops(app, health)
+    ]
     landing = asyncio.create_task(land_steadily(app, channels, posts, stopping))
     assert app.graph_index is not None
-    while (await app.graph_index.graph.generations()).shown is None or not await all_of(app.graph_index.graph, *channels):
+    while (await app.graph_index.graph.generations()).shown is None or not await all_of(
+        app.graph_index.graph, *channels
+    ):
         await asyncio.sleep(0.1)
     servers.kill("neo4j")
     await asyncio.sleep(outage_seconds / 2)
@@ -88,7 +110,9 @@ async def observe(app: App, servers: OwnServers, admin: "asyncpg.Connection[asyn
 
 
 @pytest.mark.serial
-async def test_neo4j_dies_under_load_and_nothing_is_lost(migrated_database: dict[str, str], request: pytest.FixtureRequest) -> None:
+async def test_neo4j_dies_under_load_and_nothing_is_lost(
+    migrated_database: dict[str, str], request: pytest.FixtureRequest
+) -> None:
     with own_servers("redis", "neo4j") as servers:
         theirs = servers.environ()
         own = {name: theirs[name] for name in ("REDIS_URL", "NEO4J_URI", "NEO4J_USER", "NEO4J_PASSWORD")}

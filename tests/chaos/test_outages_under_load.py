@@ -1,4 +1,6 @@
-"""PostgreSQL or the store of files dies while posts come in and people ask: nothing is lost, and whoever asks is told when to come back."""
+"""PostgreSQL or the store of files dies while posts come in and people ask: nothing is lost,
+and whoever asks is told when to come back.
+"""
 
 import asyncio
 import hashlib
@@ -33,9 +35,11 @@ QUESTIONS = ("/feed", "/search?q=снег")
 SETTLED_SECONDS = 120.0
 LACKING = """
 SELECT (SELECT count(*) FROM outbox) AS on_their_way,
-       (SELECT count(*) FROM posts p LEFT JOIN post_search s USING (channel_id, message_id) WHERE s.channel_id IS NULL) AS without_words,
+       (SELECT count(*) FROM posts p LEFT JOIN post_search s USING (channel_id, message_id)
+           WHERE s.channel_id IS NULL) AS without_words,
        (SELECT count(*) FROM post_media m WHERE NOT EXISTS (
-            SELECT 1 FROM post_enrichment e WHERE (e.channel_id, e.message_id) = (m.channel_id, m.message_id) AND e.kind = 'vision'
+            SELECT 1 FROM post_enrichment e WHERE (e.channel_id, e.message_id) = (m.channel_id, m.message_id)
+                AND e.kind = 'vision'
         )) AS not_looked_at,
        (SELECT count(*) FROM dead_letters) AS dead_letters
 """
@@ -54,7 +58,11 @@ class Load:
     ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def land(self) -> None:
-        """Until `ending`. The post in hand is finished: one that was landed without its picture would wait for the picture for ever."""
+        """Until `ending`.
+
+        The post in hand is finished: one that was landed without its picture would wait for the picture for
+        ever.
+        """
         while not self.ending.is_set():
             await asyncio.gather(self._land(self.posts + 1), asyncio.sleep(1 / PER_SECOND))
             self.posts += 1
@@ -63,9 +71,21 @@ class Load:
         """As ingest does it: what could not be stored is tried again."""
         data = drawn(f"Picture {number}", size=(200, 160)) if number % PICTURE_EVERY == 0 else b""
         media_id = fresh_number()
-        facts = {"media": {"kind": "photo", "id": media_id, "size_bytes": len(data), "dc_id": 2}} if data else {}
-        post = make_post(channel_id=self.channel_id, message_id=number, text=f"Снег, сообщение {number}", posted_at=datetime.now(UTC), facts=facts)
-        await again(lambda: self.app.system.landing.land(make_page(post, read_at=datetime.now(UTC)), Claim(self.channel_id, 0)))
+        facts = (
+            {"media": {"kind": "photo", "id": media_id, "size_bytes": len(data), "dc_id": 2}} if data else {}
+        )
+        post = make_post(
+            channel_id=self.channel_id,
+            message_id=number,
+            text=f"Снег, сообщение {number}",
+            posted_at=datetime.now(UTC),
+            facts=facts,
+        )
+        await again(
+            lambda: self.app.system.landing.land(
+                make_page(post, read_at=datetime.now(UTC)), Claim(self.channel_id, 0)
+            )
+        )
         if data:
             sha256, file, files = hashlib.sha256(data).digest(), self.folder / str(number), self.app.files
             assert files is not None
@@ -118,7 +138,9 @@ async def going_on(*works: Coroutine[None, None, None]) -> AsyncIterator[None]:
 
 async def until_nothing_lacks(settings: Settings) -> None:
     deadline = time.monotonic() + SETTLED_SECONDS
-    admin = await asyncpg.connect(settings.database.admin_url.get_secret_value() if settings.database.admin_url else "")
+    admin = await asyncpg.connect(
+        settings.database.admin_url.get_secret_value() if settings.database.admin_url else ""
+    )
     try:
         while any((lacking := dict(await admin.fetchrow(LACKING) or {})).values()):
             assert time.monotonic() < deadline, lacking
@@ -139,7 +161,9 @@ def servers() -> Iterator[OwnServers]:
 
 @pytest.mark.serial
 @pytest.mark.parametrize("name", ["postgres", "s3"])
-async def test_a_server_dies_under_load_and_nothing_is_lost(name: str, servers: OwnServers, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+async def test_a_server_dies_under_load_and_nothing_is_lost(
+    name: str, servers: OwnServers, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     seconds = 60.0 if request.config.getoption("--full") else 10.0
     settings = read_settings({**servers.environ(), "CRAWL_ENABLED": "false"})
     async with asked(settings, timeout_seconds=3.0) as (app, client):
@@ -149,7 +173,9 @@ async def test_a_server_dies_under_load_and_nothing_is_lost(name: str, servers: 
     assert all(answer.status_code == 200 or told_to_come_back(answer) for answer in load.answers)
 
 
-async def observe(app: App, client: httpx.AsyncClient, servers: OwnServers, name: str, seconds: float, folder: Path) -> Load:
+async def observe(
+    app: App, client: httpx.AsyncClient, servers: OwnServers, name: str, seconds: float, folder: Path
+) -> Load:
     tenant_id, channel_id = await make_tenant(app.system), await make_channel(app.system)
     await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     load, key = Load(app, channel_id, folder), await key_of(app, tenant_id)
@@ -172,7 +198,9 @@ async def observe(app: App, client: httpx.AsyncClient, servers: OwnServers, name
 async def at_work(app: App) -> AsyncIterator[None]:
     """The worker role."""
     ending, health = asyncio.Event(), Health(probes={})
-    working = [asyncio.create_task(keep_running(loop, stopping=ending, health=health)) for loop in loops(app, health)]
+    working = [
+        asyncio.create_task(keep_running(loop, stopping=ending, health=health)) for loop in loops(app, health)
+    ]
     try:
         yield
     finally:

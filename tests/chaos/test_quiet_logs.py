@@ -25,7 +25,8 @@ ROLES = ("ingest", "worker", "api")
 MAX_LINES = 5
 LACKING = """
 SELECT (SELECT count(*) FROM outbox)
-     + (SELECT count(*) FROM posts p LEFT JOIN post_search s USING (channel_id, message_id) WHERE s.channel_id IS NULL)
+     + (SELECT count(*) FROM posts p LEFT JOIN post_search s USING (channel_id, message_id)
+         WHERE s.channel_id IS NULL)
 """
 
 
@@ -81,18 +82,26 @@ class Roles:
 
 
 @asynccontextmanager
-async def working(servers: OwnServers, telegram: ControlClient, folder: Path, number: int) -> AsyncIterator[Roles]:
+async def working(
+    servers: OwnServers, telegram: ControlClient, folder: Path, number: int
+) -> AsyncIterator[Roles]:
     ports = {"WORKER_PORT": str(free_port()), "API_PORT": str(free_port())}
     async with installed(servers, telegram, folder, number=number, CRAWL_ENABLED="false", **ports) as crew:
         await crew.add_account("first")
         crew.start("first")
         for name, command in (("worker", WORKER), ("api", API)):
             crew.programs.enter_context(program(*command, environ=crew.environ, log=folder / f"{name}.log"))
-        logs = tuple(Lines(role, folder / f"{name}.log") for role, name in zip(ROLES, ("first", "worker", "api"), strict=True))
+        logs = tuple(
+            Lines(role, folder / f"{name}.log")
+            for role, name in zip(ROLES, ("first", "worker", "api"), strict=True)
+        )
         tenant = await crew.app.system.tenants.ensure("first")
         api = httpx.AsyncClient(base_url=f"http://127.0.0.1:{ports['API_PORT']}", timeout=30)
         async with api, asyncio.TaskGroup() as group:
-            posting, asking = group.create_task(post(crew)), group.create_task(ask(api, await key_of(crew.app, tenant.tenant_id)))
+            posting, asking = (
+                group.create_task(post(crew)),
+                group.create_task(ask(api, await key_of(crew.app, tenant.tenant_id))),
+            )
             yield Roles(crew, logs, posting)
             for task in (posting, asking):
                 task.cancel()
@@ -123,9 +132,16 @@ def parts_of(lines: list[dict[str, object]]) -> Counter[str]:
     return Counter(str(line.get("part") or f"{line['logger']}: {line['event']}") for line in lines)
 
 
-@pytest.mark.parametrize(("number", "name"), [(1, "redis"), pytest.param(2, "postgres", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("number", "name"), [(1, "redis"), pytest.param(2, "postgres", marks=pytest.mark.full)]
+)
 async def test_a_server_that_is_away_is_a_few_lines_of_every_part(
-    number: int, name: str, servers: OwnServers, telegram: ControlClient, tmp_path: Path, request: pytest.FixtureRequest
+    number: int,
+    name: str,
+    servers: OwnServers,
+    telegram: ControlClient,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     seconds = 60.0 if request.config.getoption("--full") else 8.0
     async with working(servers, telegram, tmp_path, number) as roles:
@@ -140,8 +156,16 @@ async def test_a_server_that_is_away_is_a_few_lines_of_every_part(
         await until(roles.has_done_everything, "nothing is lost", seconds=120)
         await until(lambda: roles.goes_on(before), "every part of the worker that waited goes on", seconds=60)
         written = {log.role: log.unusual_after(before[log.role]) for log in roles.logs}
-    loud = {role: {part: count for part, count in parts_of(lines).items() if count > MAX_LINES} for role, lines in written.items()}
-    print(f"\n{name} away for {seconds:.0f} s: lines by role", {role: len(lines) for role, lines in written.items()})
+    loud = {
+        role: {part: count for part, count in parts_of(lines).items() if count > MAX_LINES}
+        for role, lines in written.items()
+    }
+    print(
+        f"\n{name} away for {seconds:.0f} s: lines by role",
+        {role: len(lines) for role, lines in written.items()},
+    )
     assert loud == {role: {} for role in ROLES}
-    stages = {"stage tagging"} if name == "redis" else set()  # without PostgreSQL no post lands, and a stage has nothing to wait with
+    stages = (
+        {"stage tagging"} if name == "redis" else set()
+    )  # without PostgreSQL no post lands, and a stage has nothing to wait with
     assert _parts(written["worker"], "part_waits") >= {"outbox relay", "notices", *stages}

@@ -1,4 +1,6 @@
-"""Redis without memory and PostgreSQL without a disk while posts come in: nothing is lost, and everything goes on by itself."""
+"""Redis without memory and PostgreSQL without a disk while posts come in: nothing is lost,
+and everything goes on by itself.
+"""
 
 import asyncio
 import json
@@ -23,7 +25,8 @@ pytestmark = [pytest.mark.serial, pytest.mark.long]
 DISK_MB = 320
 LACKING = """
 SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM dead_letters)
-     + (SELECT count(*) FROM posts p LEFT JOIN post_search s USING (channel_id, message_id) WHERE s.channel_id IS NULL)
+     + (SELECT count(*) FROM posts p LEFT JOIN post_search s USING (channel_id, message_id)
+         WHERE s.channel_id IS NULL)
 """
 
 
@@ -41,7 +44,10 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def disk() -> Iterator[SmallDisk]:
-    """Where PostgreSQL keeps its data. It runs as a user of its own, who may not enter the folders of this test."""
+    """Where PostgreSQL keeps its data.
+
+    It runs as a user of its own, who may not enter the folders of this test.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tga-small-disk-"))
     with small_disk(folder, megabytes=DISK_MB) as mounted:
         yield mounted
@@ -54,7 +60,9 @@ def ports() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def working(disk: SmallDisk, redis: Engine, telegram: ControlClient, folder: Path, ports: dict[str, str]) -> AsyncIterator[Installation]:
+async def working(
+    disk: SmallDisk, redis: Engine, telegram: ControlClient, folder: Path, ports: dict[str, str]
+) -> AsyncIterator[Installation]:
     """Ingest and worker in processes of their own, and posts that come all the time."""
     more = {"REDIS_URL": redis.url, "CRAWL_ENABLED": "false", "DATABASE_DATA_DIR": str(disk.path), **ports}
     with servers_in(disk.path, "postgres") as servers:
@@ -85,12 +93,16 @@ async def has_done_everything(crew: Installation) -> bool:
     return await crew.is_read("first") and await crew.admin.fetchval(LACKING) == 0
 
 
-async def until_part(port: str, part: str, is_so: Callable[[dict[str, Any]], bool], *, seconds: float = 60) -> dict[str, Any]:
+async def until_part(
+    port: str, part: str, is_so: Callable[[dict[str, Any]], bool], *, seconds: float = 60
+) -> dict[str, Any]:
     """What a part of a role reports, as soon as it is so."""
     async with httpx.AsyncClient(timeout=10) as client, asyncio.timeout(seconds):
         while True:
             parts = (await client.get(f"http://127.0.0.1:{port}/health/details")).json()["parts"]
-            report: dict[str, Any] = next((report for name, report in parts.items() if name.startswith(part)), {})
+            report: dict[str, Any] = next(
+                (report for name, report in parts.items() if name.startswith(part)), {}
+            )
             if is_so(report):
                 return report
             await asyncio.sleep(0.1)
@@ -107,7 +119,9 @@ async def test_nothing_is_lost_while_redis_and_then_postgresql_are_full(
 async def redis_is_full(crew: Installation, redis: Engine, ports: dict[str, str], folder: Path) -> None:
     """Posts are read and stored as before, and wait in the outbox."""
     async with without_memory(redis.url):
-        report = await until_part(ports["WORKER_PORT"], "outbox relay", lambda report: report.get("status") == "failing")
+        report = await until_part(
+            ports["WORKER_PORT"], "outbox relay", lambda report: report.get("status") == "failing"
+        )
         assert "of its memory; posts wait in PostgreSQL" in report["detail"]
         before = await crew.admin.fetchval("SELECT count(*) FROM posts")
         await until(lambda: has_more_posts(crew, before + 10), "posts are stored although Redis is full")
@@ -124,9 +138,16 @@ async def has_more_posts(crew: Installation, count: int) -> bool:
 async def postgres_is_full(disk: SmallDisk, ports: dict[str, str]) -> None:
     """Reading waits, says why, and goes on with what Telegram still has."""
     disk.fill(leave_bytes=MB // 4)
-    report = await until_part(ports["INGEST_PORT"], "reading of account", lambda report: report.get("status") == "failing", seconds=120)
+    report = await until_part(
+        ports["INGEST_PORT"],
+        "reading of account",
+        lambda report: report.get("status") == "failing",
+        seconds=120,
+    )
     assert "the disk of PostgreSQL is full" in report["detail"]
-    about_disk = await until_part(ports["INGEST_PORT"], "disk of PostgreSQL", lambda report: report.get("status") == "failing")
+    about_disk = await until_part(
+        ports["INGEST_PORT"], "disk of PostgreSQL", lambda report: report.get("status") == "failing"
+    )
     assert f"of {DISK_MB} MB are free" in about_disk["detail"]
     disk.empty()
     await until_part(ports["INGEST_PORT"], "reading of account", lambda report: report.get("status") == "ok")

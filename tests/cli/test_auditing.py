@@ -33,21 +33,28 @@ async def call(runner: CliRunner, arguments: list[str]) -> None:
     assert done.exit_code == 0, done.output
 
 
-async def test_changes_of_a_tenant_are_in_its_audit_log(system: SystemStores, runner: CliRunner, admin: Admin) -> None:
+async def test_changes_of_a_tenant_are_in_its_audit_log(
+    system: SystemStores, runner: CliRunner, admin: Admin
+) -> None:
     name, channel_id = f"tenant {fresh_number()}", await make_channel(system)
     tenant = await system.tenants.ensure(name)
     await system.channels.subscribe(tenant.tenant_id, make_subscription(channel_id))
     for arguments in CHANGES.values():
         await call(runner, [*(one.format(channel=channel_id) for one in arguments), "--tenant", name])
-    rows = await admin.fetch("SELECT actor, action FROM audit_log WHERE tenant_id = $1 ORDER BY at", tenant.tenant_id)
+    rows = await admin.fetch(
+        "SELECT actor, action FROM audit_log WHERE tenant_id = $1 ORDER BY at", tenant.tenant_id
+    )
     assert [tuple(row) for row in rows] == [("command line", action) for action in CHANGES]
 
 
 @pytest.mark.parametrize("action", OPERATIONS)
-async def test_operations_are_in_the_audit_log_of_the_operator(runner: CliRunner, admin: Admin, action: str) -> None:
+async def test_operations_are_in_the_audit_log_of_the_operator(
+    runner: CliRunner, admin: Admin, action: str
+) -> None:
     await call(runner, OPERATIONS[action])
     row = await admin.fetchrow(
-        "SELECT actor, action FROM audit_log JOIN tenants USING (tenant_id) WHERE is_operator ORDER BY at DESC LIMIT 1",
+        "SELECT actor, action FROM audit_log JOIN tenants USING (tenant_id) WHERE is_operator "
+        "ORDER BY at DESC LIMIT 1",
     )
     assert row is not None
     assert tuple(row) == ("command line", action)

@@ -27,7 +27,9 @@ def test_config_shows_what_is_in_force_and_hides_secrets(runner: CliRunner) -> N
     assert "tga:tga@" not in shown.stdout
 
 
-def test_a_file_beside_the_command_gives_what_the_environment_does_not(runner: CliRunner, tmp_path: Path) -> None:
+def test_a_file_beside_the_command_gives_what_the_environment_does_not(
+    runner: CliRunner, tmp_path: Path
+) -> None:
     (tmp_path / ".env").write_text("API_PORT=8123\nWORKER_PORT=8124\n", encoding="utf-8")
     shown = runner.invoke(app, ["config"], env={"WORKER_PORT": "9999"}).stdout
     assert "API_PORT=8123" in shown
@@ -58,11 +60,17 @@ def test_a_server_that_is_away_is_told_in_words(runner: CliRunner) -> None:
 
 
 def test_errors_are_told_in_the_language_of_the_terminal(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["migrate"], env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x", "LC_ALL": "ru_RU.UTF-8"})
+    told = runner.invoke(
+        app,
+        ["migrate"],
+        env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x", "LC_ALL": "ru_RU.UTF-8"},
+    )
     assert told.exit_code == 1
     assert "PostgreSQL по адресу 127.0.0.1:1/x использовать нельзя" in told.stderr
     assert "Запустите `tga doctor`" in told.stderr
-    unknown = runner.invoke(app, ["channels", "list", "--tenant", "[nobody]"], env={"LC_ALL": "", "LANG": "ru_RU.UTF-8"})
+    unknown = runner.invoke(
+        app, ["channels", "list", "--tenant", "[nobody]"], env={"LC_ALL": "", "LANG": "ru_RU.UTF-8"}
+    )
     assert unknown.exit_code == 1
     assert "пространства «[nobody]» нет; создайте его: tga tenants create '[nobody]'" in unknown.stderr
 
@@ -80,7 +88,9 @@ def test_a_role_that_cannot_start_is_told_in_words(runner: CliRunner) -> None:
 
 
 def test_a_session_that_cannot_be_kept_ends_the_program_in_words(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["run", "--roles", "ingest"], env={"TELEGRAM_SESSION_STRING": "1Ap", "INGEST_PORT": "0"})
+    told = runner.invoke(
+        app, ["run", "--roles", "ingest"], env={"TELEGRAM_SESSION_STRING": "1Ap", "INGEST_PORT": "0"}
+    )
     assert (told.exit_code, told.exception.__class__) == (1, SystemExit)
     assert "sessions cannot be kept without a key" in told.stderr
 
@@ -95,23 +105,37 @@ def test_a_key_for_sessions_that_is_none_is_red_and_ends_the_program_in_words(ru
     assert "SESSION_ENCRYPTION_KEY is wrong" in told.stderr
 
 
-def test_the_doctor_reports_what_the_file_misspells_and_lines_that_say_nothing(runner: CliRunner, tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("TELEGRAM_API_HSH=geheim\ngeheim without a name\nAPI_PORT=8123\n", encoding="utf-8")
+def test_the_doctor_reports_what_the_file_misspells_and_lines_that_say_nothing(
+    runner: CliRunner, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text(
+        "TELEGRAM_API_HSH=geheim\ngeheim without a name\nAPI_PORT=8123\n", encoding="utf-8"
+    )
     seen = runner.invoke(app, ["doctor"]).stdout
-    assert "! settings               TELEGRAM_API_HSH is unknown to this version and has no effect; did you mean TELEGRAM_API_HASH?" in seen
-    assert "! settings               line 2 of .env has no effect: it does not have the form NAME=value" in seen
+    assert (
+        "! settings               TELEGRAM_API_HSH is unknown to this version and has no effect; "
+        "did you mean TELEGRAM_API_HASH?" in seen
+    )
+    assert (
+        "! settings               line 2 of .env has no effect: it does not have the form NAME=value" in seen
+    )
     assert "geheim" not in seen
     assert "line 2 of .env has no effect" in runner.invoke(app, ["config"]).stderr
 
 
 @pytest.mark.parametrize(
     ("command", "needless"),
-    [("migrate", ("fastapi", "telethon", "redis")), ("run", ("telegram_assistant.api.site", "telegram_assistant.web", "jinja2"))],
+    [
+        ("migrate", ("fastapi", "telethon", "redis")),
+        ("run", ("telegram_assistant.api.site", "telegram_assistant.web", "jinja2")),
+    ],
 )
 def test_what_a_start_does_not_use_is_not_loaded(command: str, needless: tuple[str, ...]) -> None:
     """Servers migrate at every start, and of the roles only the api serves the API and the pages."""
     seen = f"print([name for name in {needless} if name in sys.modules])"
     begun = f"import atexit, sys; from telegram_assistant.cli import main; atexit.register(lambda: {seen})"
     program = f"{begun}; sys.argv[1:] = ['{command}', '--help']; main()"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
     assert done.stdout.splitlines()[-1] == "[]"

@@ -19,7 +19,9 @@ URL = "https://page.example/story"
 async def tell(assembled: App) -> list[ChannelId]:
     """Three channels: the first is forwarded by the second, a stranger by the third."""
     tenant = await assembled.system.tenants.ensure("default")
-    first, second, third = channels = [await make_channel(assembled.system, username=f"name{number}") for number in range(3)]
+    first, second, third = channels = [
+        await make_channel(assembled.system, username=f"name{number}") for number in range(3)
+    ]
     for channel_id in channels:
         await assembled.system.channels.subscribe(tenant.tenant_id, make_subscription(channel_id))
     await land(
@@ -45,9 +47,14 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     assert "the graph is off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
     assert "the graph is off: set NEO4J_URI" in runner.invoke(app, ["rebuild", "graph"], env=off).stderr
 
-    assert runner.invoke(app, ["rebuild", "graph"], env=on).stdout == "3 posts are in the new graph, and queries use it.\n"
+    assert (
+        runner.invoke(app, ["rebuild", "graph"], env=on).stdout
+        == "3 posts are in the new graph, and queries use it.\n"
+    )
     for asked in (["forwards"], ["spread", "t.me/name0/1"], ["first", f"https://t.me/c/{second}/1"]):
-        by_graph, by_postgres = [json.loads(runner.invoke(app, ["graph", *asked, "--json"], env=env).stdout) for env in (on, off)]
+        by_graph, by_postgres = [
+            json.loads(runner.invoke(app, ["graph", *asked, "--json"], env=env).stdout) for env in (on, off)
+        ]
         assert (by_graph.pop("answered_by"), by_postgres.pop("answered_by")) == ("graph", "postgres")
         assert (by_graph.pop("notice"), "the graph is off" in by_postgres.pop("notice")) == ("", True)
         assert by_graph == by_postgres

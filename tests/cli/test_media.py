@@ -28,21 +28,36 @@ async def publish(assembled: App, tenant: str) -> ChannelId:
     channel_id = await make_channel(assembled.system)
     tenant_id = (await assembled.system.tenants.ensure(tenant)).tenant_id
     await assembled.system.channels.subscribe(tenant_id, make_subscription(channel_id))
-    posts = [make_post(channel_id=channel_id, message_id=number, facts=photo(size)) for number, size in ((1, 1_500_000), (2, 10**9))]
+    posts = [
+        make_post(channel_id=channel_id, message_id=number, facts=photo(size))
+        for number, size in ((1, 1_500_000), (2, 10**9))
+    ]
     await assembled.system.landing.land(make_page(*posts), Claim(channel_id, 0))
-    await post_persistence([parsed(number, channel_id=channel_id) for number in (1, 2)], **bind(post_persistence, assembled.collaborators))
+    await post_persistence(
+        [parsed(number, channel_id=channel_id) for number in (1, 2)],
+        **bind(post_persistence, assembled.collaborators),
+    )
     return channel_id
 
 
-def test_status_says_what_is_kept_by_whom_and_what_went_wrong(runner: CliRunner, database: dict[str, str], tmp_path: Path) -> None:
-    environ, tenant = {**database, "S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")}, f"media {fresh_number()}"
+def test_status_says_what_is_kept_by_whom_and_what_went_wrong(
+    runner: CliRunner, database: dict[str, str], tmp_path: Path
+) -> None:
+    environ, tenant = (
+        {**database, "S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")},
+        f"media {fresh_number()}",
+    )
 
     async def prepare() -> None:
         async with assemble(read_settings(environ)) as assembled:
             await publish(assembled, tenant)
 
     asyncio.run(prepare())
-    shown = runner.invoke(app, ["media", "status", "--limit", "1000"], env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")})
+    shown = runner.invoke(
+        app,
+        ["media", "status", "--limit", "1000"],
+        env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")},
+    )
     assert shown.exit_code == 0
     told = " ".join(shown.stdout.split())
     assert f"{tenant} 1.5 MB" in told
@@ -67,6 +82,8 @@ def test_without_a_place_for_files_the_sweep_says_what_to_set(runner: CliRunner)
 
 
 def test_a_sweep_says_what_it_did(runner: CliRunner, tmp_path: Path) -> None:
-    told = runner.invoke(app, ["media", "sweep", "--force"], env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")})
+    told = runner.invoke(
+        app, ["media", "sweep", "--force"], env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")}
+    )
     assert told.exit_code == 0
     assert "0 files checked" in told.stdout

@@ -17,7 +17,14 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.api_clients import description
-from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription
+from testkit.factories import (
+    fresh_number,
+    make_channel,
+    make_deleted,
+    make_page,
+    make_post,
+    make_subscription,
+)
 
 ENDPOINTS = {
     "accounts list": "list_all_accounts",
@@ -57,7 +64,11 @@ ENDPOINTS = {
     "watches preview": "preview_watch",
 }
 """Which endpoint answers like the command."""
-NEED_MORE = {"dead-letters show": "get_dead_letter", "graph links": "list_linking_posts", "graph similar": "list_similar_channels"}
+NEED_MORE = {
+    "dead-letters show": "get_dead_letter",
+    "graph links": "list_linking_posts",
+    "graph similar": "list_similar_channels",
+}
 """They need a dead letter or a graph; the same code prints them."""
 WITHOUT_ENDPOINT = {
     "ai status",
@@ -147,7 +158,9 @@ def test_every_command_that_prints_data_has_the_option() -> None:
     root = typer.main.get_command(app)
     assert isinstance(root, TyperGroup)
     known = dict(commands(root))
-    with_json = {name for name, command in known.items() if any("--json" in one.opts for one in command.params)}
+    with_json = {
+        name for name, command in known.items() if any("--json" in one.opts for one in command.params)
+    }
     assert with_json == {*ENDPOINTS, *NEED_MORE, *WITHOUT_ENDPOINT}
     assert known.keys() - with_json == PRINT_NO_DATA
 
@@ -196,15 +209,23 @@ def words_of(command: str, tenant: str, channel_id: int) -> list[str]:
     return [*command.split(), *given.get(command, ["--tenant", tenant]), "--json"]
 
 
-async def test_where_a_post_was_seen_first_is_printed_for_programs(runner: CliRunner, tenant: tuple[str, int]) -> None:
+async def test_where_a_post_was_seen_first_is_printed_for_programs(
+    runner: CliRunner, tenant: tuple[str, int]
+) -> None:
     name, channel_id = tenant
-    done = await asyncio.to_thread(runner.invoke, app, ["graph", "first", f"{channel_id}/1", "--tenant", name, "--json"])
+    done = await asyncio.to_thread(
+        runner.invoke, app, ["graph", "first", f"{channel_id}/1", "--tenant", name, "--json"]
+    )
     printed = json.loads(done.stdout)
     assert (printed["is_original"], printed["answered_by"]) == (printed["post_id"] is not None, "postgres")
 
 
-@pytest.mark.parametrize("command", sorted(ENDPOINTS, key=lambda one: one == "tenants suspend"))  # it comes last
-async def test_what_is_printed_is_what_the_api_describes(runner: CliRunner, described: dict[str, Any], tenant: tuple[str, int], command: str) -> None:
+@pytest.mark.parametrize(
+    "command", sorted(ENDPOINTS, key=lambda one: one == "tenants suspend")
+)  # it comes last
+async def test_what_is_printed_is_what_the_api_describes(
+    runner: CliRunner, described: dict[str, Any], tenant: tuple[str, int], command: str
+) -> None:
     done = await asyncio.to_thread(runner.invoke, app, words_of(command, *tenant))
     assert done.stdout, done.stderr
     printed = json.loads(done.stdout)
@@ -215,7 +236,12 @@ async def test_what_is_printed_is_what_the_api_describes(runner: CliRunner, desc
 
 
 def schema_of(described: dict[str, Any], operation: str) -> dict[str, Any]:
-    found = next(one for path in described["paths"].values() for one in path.values() if one["operationId"] == operation)
+    found = next(
+        one
+        for path in described["paths"].values()
+        for one in path.values()
+        if one["operationId"] == operation
+    )
     success = next(answer for status, answer in found["responses"].items() if status.startswith("2"))
     schema: dict[str, Any] = success["content"]["application/json"]["schema"]
     return schema

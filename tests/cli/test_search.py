@@ -26,11 +26,17 @@ __all__ = ["minilm"]
 
 
 async def make_reader(system: SystemStores, *texts: str) -> tuple[str, int]:
-    name, channel_id = f"tenant {fresh_number()}", await make_channel(system, username=f"gorod_{fresh_number()}")
+    name, channel_id = (
+        f"tenant {fresh_number()}",
+        await make_channel(system, username=f"gorod_{fresh_number()}"),
+    )
     tenant = await system.tenants.ensure(name)
     await system.channels.subscribe(tenant.tenant_id, make_subscription(channel_id))
     moment = datetime(2026, 11, 1, 12, tzinfo=UTC)
-    posts = [make_post(channel_id=channel_id, message_id=1 + place, text=text, posted_at=moment) for place, text in enumerate(texts)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=1 + place, text=text, posted_at=moment)
+        for place, text in enumerate(texts)
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
     return name, channel_id
@@ -41,7 +47,9 @@ async def call(runner: CliRunner, arguments: list[str], **environ: str) -> Resul
     return await asyncio.to_thread(runner.invoke, app, arguments, env=environ)
 
 
-async def test_posts_are_shown_with_where_they_are_and_what_was_counted(system: SystemStores, runner: CliRunner) -> None:
+async def test_posts_are_shown_with_where_they_are_and_what_was_counted(
+    system: SystemStores, runner: CliRunner
+) -> None:
     text = "В парке [b]выпал[/b] первый снег, 12 ноября его уберут"
     name, channel_id = await make_reader(system, text, text, "Дождь")
     told = await call(runner, ["search", "снега", "--tenant", name], TZ="Europe/Moscow")
@@ -53,12 +61,16 @@ async def test_posts_are_shown_with_where_they_are_and_what_was_counted(system: 
     assert "only words were searched: vectors are off" in told.stderr
 
 
-async def test_a_story_is_shown_once_and_flat_shows_every_post(system: SystemStores, runner: CliRunner, admin: Admin) -> None:
+async def test_a_story_is_shown_once_and_flat_shows_every_post(
+    system: SystemStores, runner: CliRunner, admin: Admin
+) -> None:
     name, channel_id = await make_reader(system, "Снег остановил трамваи", "Трамваи стоят: снег")
     first, second = (PostId(ChannelId(channel_id), MessageId(number)) for number in (1, 2))
     await store_story(admin, [first, second], [(second, first, LinkKind.REWRITE, 3.0, False)])
     told = await call(runner, ["search", "снег", "--tenant", name])
-    assert f"and 1 more post of this story: Channel {channel_id}; tga stories {first}" in " ".join(told.stdout.split())
+    assert f"and 1 more post of this story: Channel {channel_id}; tga stories {first}" in " ".join(
+        told.stdout.split()
+    )
     assert told.stdout.count("https://t.me/gorod_") == 1
     flat = await call(runner, ["search", "снег", "--tenant", name, "--flat"])
     assert flat.stdout.count("https://t.me/gorod_") == 2
@@ -72,10 +84,15 @@ async def test_words_are_found_while_redis_is_away(system: SystemStores, runner:
 
 def test_what_a_search_does_not_use_is_not_loaded(environ: dict[str, str]) -> None:
     """Half of the time of a command is spent importing."""
-    said = "import sys; from telegram_assistant.cli import main; sys.argv[1:] = ['search', 'snow', '--tenant', 'nobody']"
+    said = (
+        "import sys; from telegram_assistant.cli import main; sys.argv[1:] = ['search', 'snow', '--tenant', "
+        "'nobody']"
+    )
     seen = "print([name for name in ('fastapi', 'neo4j', 'telethon', 'onnxruntime') if name in sys.modules])"
     program = f"import atexit; {said}; atexit.register(lambda: {seen}); main()"
-    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False, timeout=60
+    )
     assert "there is no tenant 'nobody'" in done.stderr
     assert done.stdout == "[]\n"
 
@@ -85,7 +102,12 @@ async def test_programs_get_json(system: SystemStores, runner: CliRunner) -> Non
     told = await call(runner, ["search", f"снег from:{channel_id}", "--tenant", name, "--json"])
     answer = json.loads(told.stdout)
     assert answer["query"] == f"снег from:{channel_id}"
-    assert answer["items"][0]["snippet"] == {"text": "Первый снег", "marks": [[7, 11]], "is_cut_before": False, "is_cut_after": False}
+    assert answer["items"][0]["snippet"] == {
+        "text": "Первый снег",
+        "marks": [[7, 11]],
+        "is_cut_before": False,
+        "is_cut_after": False,
+    }
     assert answer["words_only"] == "off"
 
 
@@ -98,7 +120,9 @@ async def test_the_next_page_is_asked_for_with_the_cursor(system: SystemStores, 
     assert "Самаре" in second.stdout
 
 
-async def test_what_cannot_be_found_or_understood_is_told_with_what_to_do(system: SystemStores, runner: CliRunner) -> None:
+async def test_what_cannot_be_found_or_understood_is_told_with_what_to_do(
+    system: SystemStores, runner: CliRunner
+) -> None:
     name, _ = await make_reader(system, "Снег")
     nothing = await call(runner, ["search", "дождь", "--tenant", name])
     assert (nothing.exit_code, nothing.stdout) == (1, "")

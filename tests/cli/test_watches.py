@@ -13,13 +13,20 @@ from testkit.factories import make_page, make_post, make_subscription
 from tests.cli.channels.test_channels import connected, known_channel, named_tenant
 
 
-def test_a_watch_is_previewed_added_seen_paused_and_removed(runner: CliRunner, database: dict[str, str]) -> None:
+def test_a_watch_is_previewed_added_seen_paused_and_removed(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     name, tenant = known_channel(database), named_tenant(database)
 
     async def live(assembled: App) -> None:
-        channel_id, known = ChannelId(int(name.removeprefix("name"))), await assembled.system.tenants.ensure(tenant)
+        channel_id, known = (
+            ChannelId(int(name.removeprefix("name"))),
+            await assembled.system.tenants.ensure(tenant),
+        )
         await assembled.system.channels.subscribe(known.tenant_id, make_subscription(channel_id))
-        for number, at in enumerate((datetime.now(UTC) - timedelta(days=1), datetime.now(UTC) + timedelta(seconds=5)), 1):
+        for number, at in enumerate(
+            (datetime.now(UTC) - timedelta(days=1), datetime.now(UTC) + timedelta(seconds=5)), 1
+        ):
             post = make_post(channel_id=channel_id, message_id=number, text="Снег идёт", posted_at=at)
             await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
             await assembled.system.posts.save_derived([Derived(post, 1, "ru", ())])

@@ -23,37 +23,54 @@ from tests.crawling.tricks import NAMES, TRICKS
 
 WAYS = {
     "fetch": "fetch(url, {mode: 'no-cors'}).catch(() => 0)",
-    "request": "new Promise(done => { const x = new XMLHttpRequest(); x.onloadend = done; x.open('GET', url); x.send() })",
+    "request": (
+        "new Promise(done => { const x = new XMLHttpRequest(); x.onloadend = done; x.open('GET', url); "
+        "x.send() })"
+    ),
     "picture": "loaded(new Image(), 'src', url)",
     "script": "loaded(document.createElement('script'), 'src', url)",
     "style": "loaded(Object.assign(document.createElement('link'), {rel: 'stylesheet'}), 'href', url)",
     "frame": "loaded(document.createElement('iframe'), 'src', url)",
     "object": "loaded(document.createElement('object'), 'data', url)",
     "video": "loaded(document.createElement('video'), 'src', url)",
-    "socket": "new Promise(done => { const s = new WebSocket(url.replace(/^http/, 'ws')); s.onclose = s.onerror = done })",
-    "event-source": "new Promise(done => { const s = new EventSource(url); s.onerror = () => { s.close(); done() } })",
+    "socket": (
+        "new Promise(done => { const s = new WebSocket(url.replace(/^http/, 'ws')); "
+        "s.onclose = s.onerror = done })"
+    ),
+    "event-source": (
+        "new Promise(done => { const s = new EventSource(url); s.onerror = () => { s.close(); done() } })"
+    ),
     "beacon": "Promise.resolve(navigator.sendBeacon(url, 'x'))",
     "form": "sent(url)",
     "prefetch": "loaded(Object.assign(document.createElement('link'), {rel: 'prefetch'}), 'href', url)",
-    "worker": "new Promise(done => { worker(`fetch('${url}', {mode: 'no-cors'}).finally(() => postMessage(1))`).onmessage = done })",
+    "worker": (
+        "new Promise(done => { worker(`fetch('${url}', {mode: 'no-cors'}).finally(() => "
+        "postMessage(1))`).onmessage = done })"
+    ),
     "peer": "peer(url)",
 }
 
 PAGE = """<!DOCTYPE html><title>x</title><body><script>
 const within = (work, ms) => Promise.race([work, new Promise(done => setTimeout(done, ms))])
-const loaded = (node, name, url) => new Promise(done => { node.onload = node.onerror = done; node[name] = url; document.body.append(node) })
+const loaded = (node, name, url) => new Promise(done => {
+  node.onload = node.onerror = done; node[name] = url; document.body.append(node) })
 const worker = code => new Worker(URL.createObjectURL(new Blob([code])))
 const sent = url => { const frame = document.createElement('iframe'); frame.name = 'f' + Math.random();
-  const form = Object.assign(document.createElement('form'), {action: url, method: 'post', target: frame.name});
+  const form = Object.assign(document.createElement('form'),
+    {action: url, method: 'post', target: frame.name});
   document.body.append(frame, form); form.submit(); return new Promise(done => setTimeout(done, 200)) }
-const peer = async url => { const c = new RTCPeerConnection({iceServers: [{urls: 'stun:' + new URL(url).host}]}); c.createDataChannel('x');
+const peer = async url => {
+  const c = new RTCPeerConnection({iceServers: [{urls: 'stun:' + new URL(url).host}]});
+  c.createDataChannel('x');
   await c.setLocalDescription(await c.createOffer()); await new Promise(done => setTimeout(done, 500)) }
 const ways = {%(ways)s}
 const say = what => fetch('/said?' + what)
 const main = async () => {
-  for (const [name, url] of %(tricks)s) { await within((async () => { try { await ways.fetch(url) } catch {} })(), 1500)
+  for (const [name, url] of %(tricks)s) {
+    await within((async () => { try { await ways.fetch(url) } catch {} })(), 1500)
     try { const image = new Image(); image.src = url } catch {} ; await say('trick-' + name) }
-  for (const name of Object.keys(ways)) { try { await within(ways[name]('http://127.0.0.1:%(port)s/'), 1500) } catch {} ; await say('way-' + name) }
+  for (const name of Object.keys(ways)) {
+    try { await within(ways[name]('http://127.0.0.1:%(port)s/'), 1500) } catch {} ; await say('way-' + name) }
   try { await navigator.serviceWorker.register('/service.js'); await navigator.serviceWorker.ready
     await within(fetch('/through'), 1500) } catch {}
   await say('way-service-worker')
@@ -62,7 +79,8 @@ main()
 </script>"""
 SERVICE = """self.addEventListener('activate', event => event.waitUntil(clients.claim()))
 self.addEventListener('fetch', event => {
-  if (event.request.url.endsWith('/through')) event.respondWith(fetch('http://127.0.0.1:%(port)s/', {mode: 'no-cors'})) })"""
+  if (event.request.url.endsWith('/through'))
+    event.respondWith(fetch('http://127.0.0.1:%(port)s/', {mode: 'no-cors'})) })"""
 
 
 @dataclass
@@ -96,7 +114,10 @@ def _environments(profile: Path) -> list[str]:
 
 
 def has_user_namespaces() -> bool:
-    return sys.platform == "linux" and subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode == 0
+    return (
+        sys.platform == "linux"
+        and subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode == 0
+    )
 
 
 async def attack(web: Web, guard: Guard, tricks: dict[str, str]) -> Attack:
@@ -109,7 +130,9 @@ async def attack(web: Web, guard: Guard, tricks: dict[str, str]) -> Attack:
         "/through": answer("not through the worker"),
     }
     running = Attack(web)
-    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(lambda: _Listener(running.datagrams), ("127.0.0.1", web.port))
+    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+        lambda: _Listener(running.datagrams), ("127.0.0.1", web.port)
+    )
     secure = f"--unsafely-treat-insecure-origin-as-secure={web.url('').removesuffix('/')}"
     try:
         async with running_browser(guard, "chromium", secure, web.url("/")) as browser, asyncio.timeout(120):
@@ -145,10 +168,16 @@ async def test_there_is_no_way_around_the_proxy(attacked: Attack, way: str) -> N
 async def test_what_was_refused_was_asked_of_the_proxy(attacked: Attack) -> None:
     """The browser did try, and looked up no name itself."""
     assert attacked.refused > len(TRICKS) // 2
-    assert {name for name in NAMES if name in attacked.web.looked_up} >= {"to-loopback.example", "to-metadata.example", "one-of-two.example"}
+    assert {name for name in NAMES if name in attacked.web.looked_up} >= {
+        "to-loopback.example",
+        "to-metadata.example",
+        "one-of-two.example",
+    }
 
 
-@pytest.mark.skipif(not has_user_namespaces(), reason="this machine allows no user namespaces, which Chromium's sandbox needs")
+@pytest.mark.skipif(
+    not has_user_namespaces(), reason="this machine allows no user namespaces, which Chromium's sandbox needs"
+)
 async def test_the_browser_keeps_its_own_sandbox(attacked: Attack) -> None:
     assert attacked.has_own_sandbox
 

@@ -14,18 +14,25 @@ from telegram_assistant.crawling.readers import Readers
 from telegram_assistant.domain.understanding.pages import Extracted, Unreadable
 from telegram_assistant.outbound.guard import Target
 
-PARAGRAPH = "Городские службы закрыли мост через реку на ремонт до конца недели, объезд организован по набережной. " * 3
+PARAGRAPH = (
+    "Городские службы закрыли мост через реку на ремонт до конца недели, объезд организован по набережной. "
+    * 3
+)
 NEWS = f"""<!DOCTYPE html><html lang="ru"><head><title>Мост закрыт - Новости</title>
 <link rel="canonical" href="https://news.example/news/most"><meta property="og:image" content="/most.jpg">
 <meta property="og:title" content="Мост закрыт">
-<meta name="author" content="Анна Петрова"><meta property="article:published_time" content="2026-10-30T08:00:00+03:00"></head>
-<body><nav><a href="/">Главная</a><a href="/sport">Спорт</a></nav><article><h1>Мост закрыт</h1><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p></article>
+<meta name="author" content="Анна Петрова">
+<meta property="article:published_time" content="2026-10-30T08:00:00+03:00"></head>
+<body><nav><a href="/">Главная</a><a href="/sport">Спорт</a></nav>
+<article><h1>Мост закрыт</h1><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p></article>
 <footer>Все права защищены</footer></body></html>"""
 ADDRESS = Target("https", "news.example", 443, "/a?utm_source=tg")
 
 
 def page(html: str | bytes, charset: str | None = "utf-8") -> FetchedResponse:
-    return FetchedResponse(ADDRESS, 200, "text/html", charset, html.encode() if isinstance(html, str) else html)
+    return FetchedResponse(
+        ADDRESS, 200, "text/html", charset, html.encode() if isinstance(html, str) else html
+    )
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +44,12 @@ async def readers() -> AsyncIterator[Readers]:
 
 async def test_title_author_date_text_language_and_image_are_found(readers: Readers) -> None:
     found = await readers.extract(page(NEWS))
-    assert (found.title, found.author, found.published_on, found.lang) == ("Мост закрыт", "Анна Петрова", "2026-10-30", "ru")
+    assert (found.title, found.author, found.published_on, found.lang) == (
+        "Мост закрыт",
+        "Анна Петрова",
+        "2026-10-30",
+        "ru",
+    )
     assert found.image_url == "https://news.example/most.jpg"
     assert found.canonical_url == "https://news.example/news/most"
     assert "объезд организован" in found.text
@@ -45,14 +57,24 @@ async def test_title_author_date_text_language_and_image_are_found(readers: Read
     assert not found.needs_browser
 
 
-@pytest.mark.parametrize(("charset", "said"), [("windows-1251", "windows-1251"), ("koi8-r", "koi8-r"), ("utf-8", None), ("utf-8", "no-such-charset")])
-async def test_letters_are_read_in_the_charset_that_the_server_names(readers: Readers, charset: str, said: str | None) -> None:
+@pytest.mark.parametrize(
+    ("charset", "said"),
+    [("windows-1251", "windows-1251"), ("koi8-r", "koi8-r"), ("utf-8", None), ("utf-8", "no-such-charset")],
+)
+async def test_letters_are_read_in_the_charset_that_the_server_names(
+    readers: Readers, charset: str, said: str | None
+) -> None:
     assert (await readers.extract(page(NEWS.encode(charset), said))).title == "Мост закрыт"
 
 
 @pytest.mark.parametrize(
     "html",
-    ["", "<p>", "<html><body><div id=root></div></body></html>", "<html><head><title>Заголовок</title></head></html>"],
+    [
+        "",
+        "<p>",
+        "<html><body><div id=root></div></body></html>",
+        "<html><head><title>Заголовок</title></head></html>",
+    ],
 )
 async def test_a_page_without_text_is_empty(readers: Readers, html: str) -> None:
     found = await readers.extract(page(html))
@@ -62,7 +84,10 @@ async def test_a_page_without_text_is_empty(readers: Readers, html: str) -> None
 
 async def test_a_page_that_scripts_would_build_needs_a_browser(readers: Readers) -> None:
     found = await readers.extract(
-        page('<html><head><title>Лента</title></head><body><div id="root"></div><script src="/app.js"></script></body></html>')
+        page(
+            '<html><head><title>Лента</title></head><body><div id="root"></div><script '
+            'src="/app.js"></script></body></html>'
+        )
     )
     assert found.needs_browser
     assert found.title == "Лента"
@@ -70,10 +95,16 @@ async def test_a_page_that_scripts_would_build_needs_a_browser(readers: Readers)
 
 @pytest.mark.parametrize("day", ["2126-01-01", "0000-00-00", "yesterday"])
 def test_a_day_that_has_not_been_is_no_date(day: str) -> None:
-    assert extract(NEWS.replace("2026-10-30T08:00:00+03:00", day).encode(), "utf-8", ADDRESS.url).published_on is None
+    assert (
+        extract(NEWS.replace("2026-10-30T08:00:00+03:00", day).encode(), "utf-8", ADDRESS.url).published_on
+        is None
+    )
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:image/png;base64,AA", "file:///etc/passwd", "http://[", "a" * 5000])
+@pytest.mark.parametrize(
+    "address",
+    ["javascript:alert(1)", "data:image/png;base64,AA", "file:///etc/passwd", "http://[", "a" * 5000],
+)
 def test_a_picture_that_is_no_web_address_is_none(address: str) -> None:
     image_url = extract(NEWS.replace("/most.jpg", address).encode(), "utf-8", ADDRESS.url).image_url
     assert image_url is None
@@ -94,7 +125,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
-async def test_a_hostile_page_is_read_or_given_up_and_the_next_one_is_read(readers: Readers, html: str) -> None:
+async def test_a_hostile_page_is_read_or_given_up_and_the_next_one_is_read(
+    readers: Readers, html: str
+) -> None:
     with suppress(Unreadable):
         found = await readers.extract(page(html))
         assert "\x00" not in f"{found.text}{found.title}".encode().decode()
@@ -103,7 +136,12 @@ async def test_a_hostile_page_is_read_or_given_up_and_the_next_one_is_read(reade
 
 async def test_a_page_cannot_make_the_parser_read_a_file(readers: Readers, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hidden words", encoding="utf-8")
-    found = await readers.extract(page(f'<!DOCTYPE x [<!ENTITY a SYSTEM "file://{tmp_path}/secret">]><article><p>{PARAGRAPH}&a;</p></article>'))
+    found = await readers.extract(
+        page(
+            "<!DOCTYPE x [<!ENTITY a SYSTEM "
+            f'"file://{tmp_path}/secret">]><article><p>{PARAGRAPH}&a;</p></article>'
+        )
+    )
     assert "hidden words" not in found.text
 
 
@@ -128,7 +166,9 @@ async def test_a_reader_knows_no_secrets(readers: Readers) -> None:
     assert (await readers.extract(page(NEWS))) == extract(page(NEWS).body, "utf-8", ADDRESS.url)
     environments = environments_of_readers()
     assert environments
-    assert not any(b"DATABASE_URL" in environment or b"REDIS_URL" in environment for environment in environments)
+    assert not any(
+        b"DATABASE_URL" in environment or b"REDIS_URL" in environment for environment in environments
+    )
 
 
 def environments_of_readers() -> list[bytes]:

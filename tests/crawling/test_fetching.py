@@ -30,8 +30,13 @@ async def test_who_asks_says_so_and_sends_nothing_else(web: Web, fetcher: PageFe
     web.outside.pages["/"] = answer("<p>", Set_Cookie="who=me")
     await get(fetcher, web.url())
     await get(fetcher, web.url())
-    assert all(f"User-Agent: {USER_AGENT}" in head and f"Host: news.example:{web.port}" in head for head in web.outside.heads)
-    assert not any(word in head for head in web.outside.heads for word in ("Cookie", "Referer", "Authorization"))
+    assert all(
+        f"User-Agent: {USER_AGENT}" in head and f"Host: news.example:{web.port}" in head
+        for head in web.outside.heads
+    )
+    assert not any(
+        word in head for head in web.outside.heads for word in ("Cookie", "Referer", "Authorization")
+    )
 
 
 async def test_an_answer_that_is_too_large_is_left(web: Web, fetcher: PageFetcher) -> None:
@@ -58,7 +63,9 @@ async def test_a_small_answer_that_unpacks_into_a_large_one_is_left(web: Web, fe
 
 
 @pytest.mark.parametrize("endless", ["nothing", "after the end"])
-async def test_packed_bytes_count_while_nothing_comes_of_them(web: Web, fetcher: PageFetcher, endless: str) -> None:
+async def test_packed_bytes_count_while_nothing_comes_of_them(
+    web: Web, fetcher: PageFetcher, endless: str
+) -> None:
     sent = 0
 
     async def pack(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -77,8 +84,13 @@ async def test_packed_bytes_count_while_nothing_comes_of_them(web: Web, fetcher:
         assert (await get(fetcher, web.url())).body == b"a"
 
 
-async def test_only_the_first_bytes_of_a_large_answer_may_be_asked_for(web: Web, fetcher: PageFetcher) -> None:
-    web.outside.pages |= {"/": answer(b"ab" * MAX_BYTES), "/packed": answer(gzip.compress(b"ab" * MAX_BYTES), Content_Encoding="gzip")}
+async def test_only_the_first_bytes_of_a_large_answer_may_be_asked_for(
+    web: Web, fetcher: PageFetcher
+) -> None:
+    web.outside.pages |= {
+        "/": answer(b"ab" * MAX_BYTES),
+        "/packed": answer(gzip.compress(b"ab" * MAX_BYTES), Content_Encoding="gzip"),
+    }
     for path in ("/", "/packed"):
         assert (await fetcher.get(web.url(path), before=at_once, first_bytes=5)).body == b"ababa"
 
@@ -89,7 +101,9 @@ async def test_a_packed_answer_is_unpacked(web: Web, fetcher: PageFetcher) -> No
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "deflate", "nonsense"])
-async def test_a_packing_that_was_not_asked_for_is_left(web: Web, fetcher: PageFetcher, encoding: str) -> None:
+async def test_a_packing_that_was_not_asked_for_is_left(
+    web: Web, fetcher: PageFetcher, encoding: str
+) -> None:
     web.outside.pages["/"] = answer(b"\x00\x01", Content_Encoding=encoding)
     assert await refused(fetcher, web.url()) == PageStatus.FAILED
 
@@ -113,7 +127,9 @@ async def test_a_server_that_talks_nonsense_is_left(web: Web, fetcher: PageFetch
     assert await refused(fetcher, web.url()) == PageStatus.FAILED
 
 
-@pytest.mark.parametrize("kind", ["application/pdf", "image/png", "application/octet-stream", "video/mp4", "application/json"])
+@pytest.mark.parametrize(
+    "kind", ["application/pdf", "image/png", "application/octet-stream", "video/mp4", "application/json"]
+)
 async def test_what_is_no_page_is_not_read(web: Web, fetcher: PageFetcher, kind: str) -> None:
     web.outside.pages["/"] = answer("...", kind=kind)
     assert await refused(fetcher, web.url()) == PageStatus.NOT_A_PAGE
@@ -159,7 +175,21 @@ async def test_the_caller_may_stop_waiting_at_any_time(web: Web, fetcher: PageFe
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tls") / "news.pem"
     subject = ["-subj", "/CN=news.example", "-addext", "subjectAltName=DNS:news.example"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", str(path), "-out", f"{path}.crt", *subject]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        str(path),
+        "-out",
+        f"{path}.crt",
+        *subject,
+    ]
     subprocess.run(command, check=True, capture_output=True)
     path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
     return path

@@ -13,7 +13,16 @@ from tests.crawling.tricks import TRICKS
 
 TUNNELS = {name: trick for name, trick in TRICKS.items() if name != "header-smuggling"}
 """A tunnel has no headers to smuggle into."""
-NONSENSE = ["", "GET", "GET /", "CONNECT news.example", "CONNECT :", "\x00\x01", "GET " + "a" * 100_000, "CONNECT news.example:x HTTP/1.1"]
+NONSENSE = [
+    "",
+    "GET",
+    "GET /",
+    "CONNECT news.example",
+    "CONNECT :",
+    "\x00\x01",
+    "GET " + "a" * 100_000,
+    "CONNECT news.example:x HTTP/1.1",
+]
 every_trick = pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
 
 
@@ -34,15 +43,22 @@ async def ask(proxy: FilteringProxy, head: str, body: str = "") -> str:
 
 async def test_a_page_of_the_public_web_comes_through(web: Web, proxy: FilteringProxy) -> None:
     web.outside.pages["/a"] = answer("Снег")
-    answered = await ask(proxy, f"GET {web.url('/a')} HTTP/1.1\r\nHost: news.example\r\nProxy-Connection: keep-alive\r\nX-Kept: yes")
+    answered = await ask(
+        proxy,
+        f"GET {web.url('/a')} HTTP/1.1\r\nHost: news.example\r\nProxy-Connection: keep-alive\r\nX-Kept: yes",
+    )
     assert answered.startswith("HTTP/1.1 200")
     assert answered.endswith("Снег")
-    assert web.outside.heads[0].startswith(f"GET /a HTTP/1.1\r\nHost: news.example:{web.port}\r\nConnection: close\r\nX-Kept: yes\r\n")
+    assert web.outside.heads[0].startswith(
+        f"GET /a HTTP/1.1\r\nHost: news.example:{web.port}\r\nConnection: close\r\nX-Kept: yes\r\n"
+    )
 
 
 async def test_a_tunnel_to_the_public_web_comes_through(web: Web, proxy: FilteringProxy) -> None:
     web.outside.pages["/a"] = answer("Снег")
-    answered = await ask(proxy, f"CONNECT news.example:{web.port} HTTP/1.1\r\nHost: x", "GET /a HTTP/1.1\r\n\r\n")
+    answered = await ask(
+        proxy, f"CONNECT news.example:{web.port} HTTP/1.1\r\nHost: x", "GET /a HTTP/1.1\r\n\r\n"
+    )
     assert answered.startswith("HTTP/1.1 200 Connected")
     assert answered.endswith("Снег")
 
@@ -53,7 +69,9 @@ async def test_without_the_guard_the_secret_would_be_read(web: Web) -> None:
 
 
 @every_trick
-async def test_a_trick_in_a_plain_request_reaches_nothing(web: Web, proxy: FilteringProxy, trick: str) -> None:
+async def test_a_trick_in_a_plain_request_reaches_nothing(
+    web: Web, proxy: FilteringProxy, trick: str
+) -> None:
     answered = await ask(proxy, f"GET {trick.replace('{port}', str(web.port))} HTTP/1.1")
     assert not answered.startswith("HTTP/1.1 2")
     assert web.inside.connections == 0
@@ -62,7 +80,9 @@ async def test_a_trick_in_a_plain_request_reaches_nothing(web: Web, proxy: Filte
 
 @pytest.mark.parametrize("trick", TUNNELS.values(), ids=TUNNELS)
 async def test_a_trick_in_a_tunnel_reaches_nothing(web: Web, proxy: FilteringProxy, trick: str) -> None:
-    authority = urlsplit(trick.replace("{port}", str(web.port)).replace("[::1:", "::1:").replace("[localhost]", "localhost")).netloc
+    authority = urlsplit(
+        trick.replace("{port}", str(web.port)).replace("[::1:", "::1:").replace("[localhost]", "localhost")
+    ).netloc
     answered = await ask(proxy, f"CONNECT {authority or trick} HTTP/1.1")
     assert not answered.startswith("HTTP/1.1 2")
     assert web.inside.connections == web.outside.connections == 0
@@ -75,7 +95,9 @@ async def test_a_name_that_changes_its_mind_after_the_check_gains_nothing(web: W
         return next(answers)
 
     web.outside.pages["/"] = answer("outside")
-    async with filtering_proxy(Guard(rebinding, frozenset({web.port}), web.guard().although_private)) as proxy:
+    async with filtering_proxy(
+        Guard(rebinding, frozenset({web.port}), web.guard().although_private)
+    ) as proxy:
         assert (await ask(proxy, f"GET {web.url()} HTTP/1.1")).endswith("outside")
         assert "403" in await ask(proxy, f"GET {web.url()} HTTP/1.1")
         assert "403" in await ask(proxy, f"CONNECT news.example:{web.port} HTTP/1.1")
@@ -83,7 +105,17 @@ async def test_a_name_that_changes_its_mind_after_the_check_gains_nothing(web: W
 
 
 @pytest.mark.parametrize(
-    "head", ["", "GET", "GET /", "CONNECT news.example", "CONNECT :", "\x00\x01", "GET " + "a" * 100_000, "CONNECT news.example:x HTTP/1.1"]
+    "head",
+    [
+        "",
+        "GET",
+        "GET /",
+        "CONNECT news.example",
+        "CONNECT :",
+        "\x00\x01",
+        "GET " + "a" * 100_000,
+        "CONNECT news.example:x HTTP/1.1",
+    ],
 )
 async def test_nonsense_is_not_answered(web: Web, proxy: FilteringProxy, head: str) -> None:
     assert not (await ask(proxy, head)).startswith("HTTP/1.1 2")

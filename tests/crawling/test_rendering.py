@@ -15,7 +15,10 @@ from testkit.web import Web, answer
 from tests.crawling.test_extraction import NEWS, page
 from tests.stages.reading import reading_posts
 
-SHELL = '<html><head><title>Лента</title></head><body><div id="root"></div><script src="/app.js"></script></body></html>'
+SHELL = (
+    '<html><head><title>Лента</title></head><body><div id="root"></div><script '
+    'src="/app.js"></script></body></html>'
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,9 @@ async def readers() -> AsyncIterator[Readers]:
 
 
 @pytest.mark.turns("CRAWLER_ADDRESS")
-async def test_a_browser_reads_what_scripts_build_and_nothing_else(system: SystemStores, database: dict[str, str], readers: Readers) -> None:
+async def test_a_browser_reads_what_scripts_build_and_nothing_else(
+    system: SystemStores, database: dict[str, str], readers: Readers
+) -> None:
     opened: list[str] = []
 
     async def load(url: str) -> tuple[str, str]:
@@ -40,8 +45,14 @@ async def test_a_browser_reads_what_scripts_build_and_nothing_else(system: Syste
         assert (alone.status, alone.title) == (PageStatus.EMPTY, "Лента")
         assert "unreachable" in str(alone.why)
         async with serving(load, address, guard=reading.web.guard(), max_bytes=100_000):
-            built, plain = await reading.reader.read(reading.url("/app")), await reading.reader.read(reading.url("/a"))
-        assert [(one.title, one.by_browser) for one in (built, plain)] == [("Мост закрыт", True), ("Мост закрыт", False)]
+            built, plain = (
+                await reading.reader.read(reading.url("/app")),
+                await reading.reader.read(reading.url("/a")),
+            )
+        assert [(one.title, one.by_browser) for one in (built, plain)] == [
+            ("Мост закрыт", True),
+            ("Мост закрыт", False),
+        ]
         assert opened == [reading.url("/app")]
 
 
@@ -52,7 +63,9 @@ async def test_what_the_browser_shows_is_what_is_read(web: Web, readers: Readers
     async with serving(load, "127.0.0.1:0", guard=web.guard(), max_bytes=100_000) as port:
         renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), max_bytes=100_000)
         shell = page(SHELL)
-        shown = await renderer.render(type(shell)(web.guard().target(web.url("/app")), 200, "text/html", "utf-8", shell.body))
+        shown = await renderer.render(
+            type(shell)(web.guard().target(web.url("/app")), 200, "text/html", "utf-8", shell.body)
+        )
     assert shown.target.url == web.url("/app?page=1")
     assert (await readers.extract(shown)).title == "Мост закрыт"
 
@@ -89,13 +102,26 @@ async def asked(web: Web, load: Load) -> None:
     shell = page(SHELL)
     async with serving(load, "127.0.0.1:0", guard=web.guard(), max_bytes=100_000) as port:
         renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), max_bytes=100_000)
-        await renderer.render(type(shell)(web.guard().target(web.url("/app")), 200, "text/html", "utf-8", shell.body))
+        await renderer.render(
+            type(shell)(web.guard().target(web.url("/app")), 200, "text/html", "utf-8", shell.body)
+        )
 
 
 @pytest.mark.parametrize(
-    "question", [b"\n", b"{}\n", b"[]\n", b'{"url": 5}\n', b'{"url": "http://127.0.0.1/"}\n', b'{"url": "file:///etc/passwd"}\n', b"x" * 50_000]
+    "question",
+    [
+        b"\n",
+        b"{}\n",
+        b"[]\n",
+        b'{"url": 5}\n',
+        b'{"url": "http://127.0.0.1/"}\n',
+        b'{"url": "file:///etc/passwd"}\n',
+        b"x" * 50_000,
+    ],
 )
-async def test_the_process_with_the_browser_opens_only_what_the_guard_allows(web: Web, question: bytes) -> None:
+async def test_the_process_with_the_browser_opens_only_what_the_guard_allows(
+    web: Web, question: bytes
+) -> None:
     opened: list[str] = []
 
     async def load(url: str) -> tuple[str, str]:

@@ -67,7 +67,9 @@ async def test_what_is_disallowed_is_not_asked_for(web: Web, robots: Robots) -> 
 
 
 async def test_our_own_name_may_be_sent_away(web: Web, robots: Robots) -> None:
-    web.outside.pages["/robots.txt"] = rules("User-agent: telegram-assistant", "Disallow: /", "", "User-agent: *", "Disallow:")
+    web.outside.pages["/robots.txt"] = rules(
+        "User-agent: telegram-assistant", "Disallow: /", "", "User-agent: *", "Disallow:"
+    )
     assert not await allowed(robots, web, "/")
 
 
@@ -109,7 +111,9 @@ async def test_every_site_has_its_own_rules(web: Web, robots: Robots) -> None:
 
 
 async def test_hostile_rules_do_not_keep_us_busy(web: Web, robots: Robots) -> None:
-    web.outside.pages["/robots.txt"] = rules("User-agent: *", *(f"Disallow: /{'*a' * 200}$" for _ in range(200)))
+    web.outside.pages["/robots.txt"] = rules(
+        "User-agent: *", *(f"Disallow: /{'*a' * 200}$" for _ in range(200))
+    )
     assert await allowed(robots, web, "/" + "a" * 1500 + "b")
 
 
@@ -119,7 +123,9 @@ def hostile(count: int) -> bytes:
     return answer(gzip.compress(lines.encode()), kind="text/plain", Content_Encoding="gzip")
 
 
-async def test_three_megabytes_of_rules_cost_this_process_neither_time_nor_memory(web: Web, robots: Robots) -> None:
+async def test_three_megabytes_of_rules_cost_this_process_neither_time_nor_memory(
+    web: Web, robots: Robots
+) -> None:
     web.outside.pages["/robots.txt"] = hostile(120_000)
     await allowed(robots, web, "/")
     with cpu_limit(0.2):
@@ -134,9 +140,13 @@ async def test_what_comes_after_half_a_megabyte_is_ignored(web: Web, robots: Rob
     assert await allowed(robots, web, "/late/x")
 
 
-async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(web: Web, fetcher: PageFetcher, clock: Clock) -> None:
+async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(
+    web: Web, fetcher: PageFetcher, clock: Clock
+) -> None:
     agents = [f"User-agent: {number}" for number in range(10_000)]
-    web.outside.pages["/robots.txt"] = rules(*agents, *(f"Disallow: /{number}" for number in range(10_000)))  # each for each
+    web.outside.pages["/robots.txt"] = rules(
+        *agents, *(f"Disallow: /{number}" for number in range(10_000))
+    )  # each for each
     impatient = Robots(fetcher, clock=clock, max_judging_seconds=0.5)
     with pytest.raises(Unreadable, match="cannot be parsed"):
         await impatient.allow(web.guard().target(web.url("/")))

@@ -1,4 +1,6 @@
-"""`tga demo`: shows posts without Telegram, shows the same ones again, ends without a trace of processes, and removes only what it made."""
+"""`tga demo`: shows posts without Telegram, shows the same ones again, ends without a trace of processes,
+and removes only what it made.
+"""
 
 import os
 import signal
@@ -53,7 +55,9 @@ def until_listed(api: OpenApi, *paths: str) -> None:
 
 
 async def read_in_a_browser(api: OpenApi) -> None:
-    """By the printed link, with the keyboard alone: a story is the first thing to see; posts are there, new ones are counted, and one opens."""
+    """By the printed link, with the keyboard alone: a story is the first thing to see; posts are there,
+    new ones are counted, and one opens.
+    """
     async with open_chromium() as chromium, open_tab(chromium, ENGLISH_DESKTOP, api.address) as page:
         hands = Hands(page, by_keys=True)
         await page.goto(api.login)
@@ -86,7 +90,9 @@ async def databases_of(environ: dict[str, str]) -> set[str]:
     return {row["name"] for row in rows if row["name"].startswith("tga_demo")}
 
 
-async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_own(environ: dict[str, str], engine: Engine, tmp_path: Path) -> None:
+async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_own(
+    environ: dict[str, str], engine: Engine, tmp_path: Path
+) -> None:
     folder, given, port = tmp_path / "demo", {**environ, "REDIS_URL": engine.url}, str(free_port())
     before = await databases_of(given)
     others = redis_client.Redis(port=engine.port, db=0)
@@ -95,8 +101,17 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
 
     with running_demo(folder, given, "--port", port) as demo:
         api = demo.until_open()
-        assert [line[2:13].strip() for line in demo.lines if line.startswith("✔")][-4:] == ["accounts", "channels", "first posts", "first story"]
-        assert {one["folder"] for one in api.get("/channels?limit=100")["items"]} == {"Новости", "Tech & Science", "Наблюдение"}
+        assert [line[2:13].strip() for line in demo.lines if line.startswith("✔")][-4:] == [
+            "accounts",
+            "channels",
+            "first posts",
+            "first story",
+        ]
+        assert {one["folder"] for one in api.get("/channels?limit=100")["items"]} == {
+            "Новости",
+            "Tech & Science",
+            "Наблюдение",
+        }
         assert len(api.get("/channels?limit=100")["items"]) == CHANNELS
         opened_at = datetime.now(UTC)
         await read_in_a_browser(api)
@@ -124,7 +139,9 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
     assert others.info("keyspace").keys() == {"db0", "db15"}
 
 
-def test_servers_of_its_own_outlive_a_killed_demo_and_end_with_the_next(environ: dict[str, str], tmp_path: Path) -> None:
+def test_servers_of_its_own_outlive_a_killed_demo_and_end_with_the_next(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
     folder, nothing, port = tmp_path / "demo", without_servers(environ), str(free_port())
     with running_demo(folder, nothing, "--port", port) as demo:
         first, killed = demo.until_open().posts(), started_by(folder)
@@ -152,7 +169,9 @@ def until_ended(started: Started, names: set[str]) -> None:
         time.sleep(0.1)
 
 
-def test_a_demo_that_is_stopped_while_it_starts_leaves_nothing_running(environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_demo_that_is_stopped_while_it_starts_leaves_nothing_running(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
     folder = tmp_path / "demo"
     with running_demo(folder, without_servers(environ), "--port", str(free_port())) as demo:
         deadline = time.monotonic() + 60
@@ -164,7 +183,9 @@ def test_a_demo_that_is_stopped_while_it_starts_leaves_nothing_running(environ: 
     assert still_running(started) == []
 
 
-def test_what_cannot_work_is_refused_in_words_before_anything_starts(environ: dict[str, str], engine: Engine, tmp_path: Path) -> None:
+def test_what_cannot_work_is_refused_in_words_before_anything_starts(
+    environ: dict[str, str], engine: Engine, tmp_path: Path
+) -> None:
     foreign, demo = tmp_path / "foreign", tmp_path / "demo"
     foreign.mkdir()
     (foreign / "thesis.txt").write_text("mine", encoding="utf-8")

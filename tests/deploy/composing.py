@@ -36,14 +36,18 @@ def services() -> dict[str, Service]:
     """What podman-compose makes of the file, with all profiles."""
     chosen = [word for profile in PROFILES for word in ("--profile", profile)]
     command = [sys.executable, "-m", "podman_compose", "--dry-run", *chosen, "config"]
-    printed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True, timeout=60).stdout
+    printed = subprocess.run(
+        command, cwd=CHECKOUT, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     found: dict[str, Service] = yaml.safe_load(printed)["services"]
     return found
 
 
 @cache
 def whole() -> dict[str, Service]:
-    found: dict[str, Service] = yaml.safe_load((CHECKOUT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    found: dict[str, Service] = yaml.safe_load((CHECKOUT / "compose.yaml").read_text(encoding="utf-8"))[
+        "services"
+    ]
     return found
 
 
@@ -53,7 +57,9 @@ def environment(service: Service) -> dict[str, str]:
 
 def volumes(service: Service) -> dict[str, str]:
     """Volume by the path where the container sees it."""
-    return {target: source for source, target in (volume.split(":")[:2] for volume in service.get("volumes", []))}
+    return {
+        target: source for source, target in (volume.split(":")[:2] for volume in service.get("volumes", []))
+    }
 
 
 def megabytes(service: Service) -> int:
@@ -64,7 +70,9 @@ def megabytes(service: Service) -> int:
 def mounts(name: str) -> dict[str, str]:
     """What a service sees of /data, with `ro` after what it only reads."""
     found = [volume.split(":") for volume in whole()[name].get("volumes", [])]
-    return {target: ":".join([source, *mode]) for source, target, *mode in found if target.startswith("/data")}
+    return {
+        target: ":".join([source, *mode]) for source, target, *mode in found if target.startswith("/data")
+    }
 
 
 def reaching(name: str, service: Service, given: Mapping[str, str], secrets: Path) -> dict[str, str]:

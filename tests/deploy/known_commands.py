@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 from testkit.checkouts import CHECKOUT
 
-PAGE = (CHECKOUT / "docs/operations/check-status.md").read_text(encoding="utf-8").partition("## Commands you may know")[2]
+PAGE = (
+    (CHECKOUT / "docs/operations/check-status.md")
+    .read_text(encoding="utf-8")
+    .partition("## Commands you may know")[2]
+)
 CELL = re.compile(r"(?<!\\)\|")
 FETCHES_KEY = re.findall(r"```sh\n(.*?)\n```", PAGE, re.DOTALL)[0]
 
@@ -27,7 +31,10 @@ def _command(cell: str) -> str:
 def _rows() -> list[KnownCommand]:
     lines = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| to see")]
     cells = [[cell.strip() for cell in CELL.split(line)[1:-1]] for line in lines]
-    return [KnownCommand(to_see, _command(with_containers), _command(without)) for to_see, _, with_containers, without in cells]
+    return [
+        KnownCommand(to_see, _command(with_containers), _command(without))
+        for to_see, _, with_containers, without in cells
+    ]
 
 
 ROWS = _rows()

@@ -1,4 +1,6 @@
-"""A process whose parser has every trouble that there is an alert for: `python -m tests.deploy.parser_in_trouble PORT`."""
+"""A process whose parser has every trouble that there is an alert for:
+`python -m tests.deploy.parser_in_trouble PORT`.
+"""
 
 import asyncio
 import sys
@@ -46,10 +48,18 @@ async def make_it_worse() -> None:
 async def main(port: int) -> None:
     nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
     access = OperatorAccess(HttpSettings(), FailedKeys(Limiter(RateLimits(nowhere))))
-    sites = role_sites(role="ingest", instance="in-trouble", health=Health(probes={}), access=access, endpoints=RoleEndpoints())
+    sites = role_sites(
+        role="ingest",
+        instance="in-trouble",
+        health=Health(probes={}),
+        access=access,
+        endpoints=RoleEndpoints(),
+    )
     be_in_trouble()
     worsening = asyncio.create_task(make_it_worse())
-    await uvicorn.Server(uvicorn.Config(sites.public, port=port, log_config=None, access_log=False, lifespan="off")).serve()
+    await uvicorn.Server(
+        uvicorn.Config(sites.public, port=port, log_config=None, access_log=False, lifespan="off")
+    ).serve()
     worsening.cancel()
 
 

@@ -1,6 +1,8 @@
-"""The commands of docs/operations/check-status.md for an installation in containers, against compose.yaml and the Dockerfile.
+"""The commands of docs/operations/check-status.md for an installation in containers, against compose.yaml and
+the Dockerfile.
 
-tests/journeys/test_operations.py runs those for an installation without, and these with a stand-in for Docker.
+tests/journeys/test_operations.py runs those for an installation without, and these with a stand-in for
+Docker.
 """
 
 import re
@@ -37,19 +39,29 @@ def commands() -> list[str]:
 
 def test_there_is_a_row_for_each_command_that_operators_know() -> None:
     assert len(ROWS) >= 20
-    assert {row.to_see for row in ROWS} >= {"that the Telegram client and the scheduler have started", "the periodic jobs", *OF_CONTAINERS_ONLY}
+    assert {row.to_see for row in ROWS} >= {
+        "that the Telegram client and the scheduler have started",
+        "the periodic jobs",
+        *OF_CONTAINERS_ONLY,
+    }
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.to_see not in OF_CONTAINERS_ONLY], ids=lambda row: row.to_see)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.to_see not in OF_CONTAINERS_ONLY], ids=lambda row: row.to_see
+)
 def test_with_and_without_containers_the_same_is_asked(row: KnownCommand) -> None:
-    """The command without is run for real, so the other one is right, too, if its way into the container is."""
+    """The command without is run for real, so the other one is right, too,
+    if its way into the container is.
+    """
     asked = row.with_containers
     for inside, outside in WITHOUT.items():
         asked = asked.replace(inside, outside)
     assert asked == row.without
 
 
-@pytest.mark.parametrize("command", [command for command in commands() if command.startswith("docker compose exec")])
+@pytest.mark.parametrize(
+    "command", [command for command in commands() if command.startswith("docker compose exec")]
+)
 def test_a_command_inside_a_container_finds_its_service_and_its_program(command: str) -> None:
     words = [word for word in shlex.split(command)[3:] if word != "-T"]
     service, program, *arguments = words
@@ -69,7 +81,9 @@ def test_our_image_holds_the_programs_that_the_commands_need() -> None:
     assert re.search(r"apt-get install .* curl ", program)
 
 
-@pytest.mark.parametrize("command", [command for command in commands() if re.match(r"docker compose (?!exec)", command)])
+@pytest.mark.parametrize(
+    "command", [command for command in commands() if re.match(r"docker compose (?!exec)", command)]
+)
 def test_other_commands_name_services_that_exist(command: str) -> None:
     action, *words = shlex.split(command)[2:]
     named = [word for word in words if not word.startswith("-")][:1]
@@ -79,11 +93,19 @@ def test_other_commands_name_services_that_exist(command: str) -> None:
     assert action != "logs" or whole()[named[0]]["logging"]["driver"] == "json-file"
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if "localhost" in row.with_containers], ids=lambda row: row.to_see)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if "localhost" in row.with_containers], ids=lambda row: row.to_see
+)
 def test_addresses_of_the_host_are_published_and_the_key_is_sent_to_them(row: KnownCommand) -> None:
-    """A request of the host comes from elsewhere, so even /health asks for the key; inside the container it does not."""
+    """A request of the host comes from elsewhere, so even /health asks for the key;
+    inside the container it does not.
+    """
     (port,) = re.findall(r"localhost:(\d+)/", row.with_containers)
-    published = {re.sub(r"\$\{\w+:-(\d+)\}", r"\1", mapping) for service in LONG_RUNNING for mapping in whole()[service].get("ports", [])}
+    published = {
+        re.sub(r"\$\{\w+:-(\d+)\}", r"\1", mapping)
+        for service in LONG_RUNNING
+        for mapping in whole()[service].get("ports", [])
+    }
     assert f"127.0.0.1:{port}:{port}" in published
     is_inside = row.with_containers.startswith("docker compose exec")
     assert is_inside or '-H "Authorization: Bearer $OPERATOR_KEY"' in row.with_containers

@@ -12,7 +12,19 @@ from telegram_assistant.features.operations.process_settings import DEFAULTS
 from telegram_assistant.settings import variables
 from telegram_assistant.stores.files import _thumbnail_path
 from testkit.checkouts import CHECKOUT
-from tests.deploy.composing import DEFAULT, OURS, PROFILES, ROLES, Service, environment, megabytes, mounts, services, volumes, whole
+from tests.deploy.composing import (
+    DEFAULT,
+    OURS,
+    PROFILES,
+    ROLES,
+    Service,
+    environment,
+    megabytes,
+    mounts,
+    services,
+    volumes,
+    whole,
+)
 
 
 def test_the_services_have_the_names_that_operators_know() -> None:
@@ -27,27 +39,40 @@ def test_a_profile_adds_its_services_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_profile_is_complete_without_the_others(profile: str) -> None:
-    chosen = {name: service for name, service in services().items() if service.get("profiles", [profile]) == [profile]}
+    chosen = {
+        name: service
+        for name, service in services().items()
+        if service.get("profiles", [profile]) == [profile]
+    }
     assert set(chosen) == DEFAULT | PROFILES[profile]
     assert {needed for service in chosen.values() for needed in service.get("depends_on", ())} <= set(chosen)
 
 
 def test_every_image_has_a_pinned_tag_and_no_registry_address() -> None:
     dockerfile = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
-    images = [service["image"] for service in whole().values()] + re.findall(r"^ARG \w+_IMAGE=(\S+)$", dockerfile, re.MULTILINE)
+    images = [service["image"] for service in whole().values()] + re.findall(
+        r"^ARG \w+_IMAGE=(\S+)$", dockerfile, re.MULTILINE
+    )
     assert len(images) > len(whole())
     for image in images:
         assert re.fullmatch(r"([a-z]+/)?[a-z0-9-]+:v?\d+\.\d+\.?\d*(-[a-z]+)*", image), image
 
 
 def test_our_image_has_the_version_of_the_program() -> None:
-    assert {service["image"].partition(":")[2] for name, service in whole().items() if name in OURS} == {__version__}
+    assert {service["image"].partition(":")[2] for name, service in whole().items() if name in OURS} == {
+        __version__
+    }
 
 
 def test_the_default_installation_fits_into_two_gigabytes() -> None:
     """Those that end have ended before the others begin."""
     awaiting = [service for name, service in whole().items() if name in DEFAULT]
-    ended = {name for service in awaiting for name, until in _awaited(service).items() if until == "service_completed_successfully"}
+    ended = {
+        name
+        for service in awaiting
+        for name, until in _awaited(service).items()
+        if until == "service_completed_successfully"
+    }
     assert ended == {"prepare", "migrate"}
     assert sum(megabytes(whole()[name]) for name in DEFAULT - ended) <= 2048
     assert sum(megabytes(whole()[name]) for name in {*ended, "postgres", "redis"}) <= 2048
@@ -82,13 +107,17 @@ def test_services_that_stay_have_a_health_check_and_time_to_stop() -> None:
 @pytest.mark.parametrize("name", [*ROLES, "demo"])
 def test_a_role_that_is_not_ready_is_shown_as_unhealthy_and_is_not_restarted_for_it(name: str) -> None:
     """Compose restarts what has ended, not what is unhealthy."""
-    assert re.search(r"curl -fsS http://127\.0\.0\.1:\S+/readyz$", " ".join(whole()[name]["healthcheck"]["test"][1:]))
+    assert re.search(
+        r"curl -fsS http://127\.0\.0\.1:\S+/readyz$", " ".join(whole()[name]["healthcheck"]["test"][1:])
+    )
     assert whole()[name]["restart"] in {"unless-stopped", "no"}
 
 
 def test_an_engine_that_restarts_unhealthy_containers_asks_whether_the_process_lives() -> None:
     """Swarm restarts by the image's own check; a process that waits for a server gains nothing by that."""
-    checks = re.findall(r"^HEALTHCHECK .*$", (CHECKOUT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    checks = re.findall(
+        r"^HEALTHCHECK .*$", (CHECKOUT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert [re.findall(r'/[a-z]+(?=")', check) for check in checks] == [["/livez"]]
 
 
@@ -100,7 +129,12 @@ def test_ports_are_published_on_this_machine_only() -> None:
 
 def test_no_block_of_the_readme_starts_two_services_on_one_port() -> None:
     """Somebody who types a whole block must end with something that runs."""
-    start = (CHECKOUT / "README.md").read_text(encoding="utf-8").partition("\n## Start\n")[2].partition("\n## ")[0]
+    start = (
+        (CHECKOUT / "README.md")
+        .read_text(encoding="utf-8")
+        .partition("\n## Start\n")[2]
+        .partition("\n## ")[0]
+    )
     blocks = re.findall(r"```sh\n(.*?)```", start, re.DOTALL)
     started = [re.findall(r"^docker compose up( -d)?(?: (\w+))?", block, re.MULTILINE) for block in blocks]
     assert [len(lines) for lines in started] == [1, 1]
@@ -117,12 +151,21 @@ def test_servers_are_reached_by_the_program_alone() -> None:
         *ROLES,
         *("migrate", "tga", "postgres", "redis", "neo4j", "qdrant"),
     }
-    assert {name for name, service in whole().items() if "crawling" in service.get("networks", [])} == {"worker", "crawler"}
+    assert {name for name, service in whole().items() if "crawling" in service.get("networks", [])} == {
+        "worker",
+        "crawler",
+    }
 
 
 def test_the_processes_share_what_they_need_of_the_data_and_no_more() -> None:
-    """Ingest downloads, the worker sweeps, the api shows pictures and keeps their thumbnails, commands fetch models."""
-    files, thumbnails, models = {"/data/files": "files"}, {"/data/files/thumbs": "thumbnails"}, {"/data/models": "models"}
+    """Ingest downloads, the worker sweeps, the api shows pictures and keeps their thumbnails,
+    commands fetch models.
+    """
+    files, thumbnails, models = (
+        {"/data/files": "files"},
+        {"/data/files/thumbs": "thumbnails"},
+        {"/data/models": "models"},
+    )
     assert mounts("telethon-ingest") == {**files, "/data/spool": "spool"}
     assert mounts("worker") == {**files, **thumbnails, "/data/models": "models:ro"}
     assert mounts("api") == {"/data/files": "files:ro", **thumbnails, "/data/models": "models:ro"}
@@ -131,34 +174,53 @@ def test_the_processes_share_what_they_need_of_the_data_and_no_more() -> None:
 
 
 def test_what_is_mounted_below_data_exists_in_the_image_so_that_its_user_may_write_there() -> None:
-    """An engine gives a new volume the owner of the folder in the image. A folder below a read-only one must exist beforehand."""
+    """An engine gives a new volume the owner of the folder in the image.
+
+    A folder below a read-only one must exist beforehand.
+    """
     dockerfile = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
     made = re.search(r"install -d -o 10001 -g 10001 (.*?)(?=\nENV)", dockerfile, re.DOTALL)
     assert made is not None
     mounted = {target for name in [*ROLES, "tga"] for target in mounts(name)}
     assert mounted <= set(made[1].split())
-    image = dict(pair.split("=") for pair in re.findall(r"\b[A-Z_]+=\S+", re.findall(r"^ENV (HTTP_HOST.*)$", dockerfile, re.MULTILINE)[0]))
-    assert image == {name: default.removeprefix("-") for name, default in DEFAULTS.items() if default.startswith("-")}
+    image = dict(
+        pair.split("=")
+        for pair in re.findall(
+            r"\b[A-Z_]+=\S+", re.findall(r"^ENV (HTTP_HOST.*)$", dockerfile, re.MULTILINE)[0]
+        )
+    )
+    assert image == {
+        name: default.removeprefix("-") for name, default in DEFAULTS.items() if default.startswith("-")
+    }
 
 
 def test_the_demo_has_servers_and_secrets_of_its_own() -> None:
     mine = PROFILES["demo"]
     for name, service in whole().items():
         named = {volume.split(":")[0] for volume in service.get("volumes", [])}
-        assert all(volume.startswith(("secrets-demo", "demo")) for volume in named) is (name in mine) or not named
+        assert (
+            all(volume.startswith(("secrets-demo", "demo")) for volume in named) is (name in mine)
+            or not named
+        )
         assert ("demo" in service.get("networks", [])) is (name in mine - {"demo-prepare"})
         assert set(_awaited(service)) <= (mine if name in mine else set(whole()) - mine)
     assert volumes(whole()["demo"])["/secrets"] == volumes(whole()["demo-prepare"])["/prepare/commands"]
-    assert volumes(whole()["demo-postgres"])["/secrets"] == volumes(whole()["demo-prepare"])["/prepare/postgres"]
+    assert (
+        volumes(whole()["demo-postgres"])["/secrets"] == volumes(whole()["demo-prepare"])["/prepare/postgres"]
+    )
     assert whole()["demo-prepare"]["command"][:2] == whole()["prepare"]["command"][:2]
     assert {environment(whole()["demo"])["REDIS_URL"]} == {"redis://demo-redis:6379/0"}
     assert "env_file" not in whole()["demo-prepare"]
-    assert all("/prepare" in mount for mount in whole()["demo-prepare"]["tmpfs"][-1:])  # the folders that nobody needs
+    assert all(
+        "/prepare" in mount for mount in whole()["demo-prepare"]["tmpfs"][-1:]
+    )  # the folders that nobody needs
 
 
 def test_prepare_writes_into_the_volumes_that_others_read() -> None:
     assert volumes(whole()["prepare"]) == {f"/prepare/{place}": f"secrets-{place}" for place in NEEDS}
-    made = re.search(r"install -d -o 10001 .*?(?=\nENV)", (CHECKOUT / "Dockerfile").read_text(encoding="utf-8"), re.DOTALL)
+    made = re.search(
+        r"install -d -o 10001 .*?(?=\nENV)", (CHECKOUT / "Dockerfile").read_text(encoding="utf-8"), re.DOTALL
+    )
     assert made is not None
     assert set(re.findall(r"/prepare/(\w+)", made[0])) == set(NEEDS)
 
@@ -176,8 +238,14 @@ def test_everything_that_the_dockerfile_copies_is_let_through() -> None:
     dockerfile = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8").replace("${REQUIREMENTS}", "image")
     ignore = (CHECKOUT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     let_through = [line.removeprefix("!") for line in ignore if line.startswith("!")]
-    copied = [path for line in re.findall(r"^COPY (?!--from)(.*) \S+$", dockerfile, re.MULTILINE) for path in line.split()]
+    copied = [
+        path
+        for line in re.findall(r"^COPY (?!--from)(.*) \S+$", dockerfile, re.MULTILINE)
+        for path in line.split()
+    ]
     assert len(copied) > 5
     for path in copied:
         assert (CHECKOUT / path).exists()
-        assert any(Path(path).match(pattern) or path.startswith(f"{pattern}/") for pattern in let_through), path
+        assert any(Path(path).match(pattern) or path.startswith(f"{pattern}/") for pattern in let_through), (
+            path
+        )

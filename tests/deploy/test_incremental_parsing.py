@@ -48,9 +48,15 @@ def test_no_panel_covers_another() -> None:
 
 
 def test_it_is_provisioned_in_its_folder_and_asks_the_data_source_that_is_provisioned() -> None:
-    (provider,) = yaml.safe_load((PROVISIONING / "dashboards/dashboards.yaml").read_text(encoding="utf-8"))["providers"]
-    (source,) = yaml.safe_load((PROVISIONING / "datasources/prometheus.yaml").read_text(encoding="utf-8"))["datasources"]
+    (provider,) = yaml.safe_load((PROVISIONING / "dashboards/dashboards.yaml").read_text(encoding="utf-8"))[
+        "providers"
+    ]
+    (source,) = yaml.safe_load((PROVISIONING / "datasources/prometheus.yaml").read_text(encoding="utf-8"))[
+        "datasources"
+    ]
     assert provider["folder"] == "Telegram Assistant"
     assert source["uid"] == "prometheus"
     for panel in panels():
-        assert {target["datasource"]["uid"] for target in panel["targets"]} | {panel["datasource"]["uid"]} == {source["uid"]}
+        assert {target["datasource"]["uid"] for target in panel["targets"]} | {
+            panel["datasource"]["uid"]
+        } == {source["uid"]}

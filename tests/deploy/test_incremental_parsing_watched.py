@@ -27,7 +27,9 @@ pytestmark = pytest.mark.serial
 def target() -> Iterator[str]:
     """The address of the process to be watched."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "tests.deploy.parser_in_trouble", str(port)], cwd=CHECKOUT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.deploy.parser_in_trouble", str(port)], cwd=CHECKOUT
+    )
     yield f"127.0.0.1:{port}"
     process.terminate()
     process.wait(timeout=10)
@@ -47,7 +49,9 @@ def test_every_panel_draws_what_the_process_exports(watcher: Watcher) -> None:
 
 
 def test_a_parser_in_trouble_leaves_no_panel_at_zero(watcher: Watcher) -> None:
-    assert {panel for panel, expression in panel_expressions().items() if not all(watcher.values(expression))} == set()
+    assert {
+        panel for panel, expression in panel_expressions().items() if not all(watcher.values(expression))
+    } == set()
 
 
 def test_every_metric_that_a_panel_or_a_rule_names_is_exported(watcher: Watcher) -> None:
@@ -59,7 +63,9 @@ def test_every_rule_is_evaluated_without_errors(watcher: Watcher) -> None:
 
 
 def test_every_alert_sees_a_parser_in_trouble(watcher: Watcher) -> None:
-    expected = {named(rule["alert"], rule["labels"]) for rule in alert_rules()} - {("Scheduler Stale", "absent")}
+    expected = {named(rule["alert"], rule["labels"]) for rule in alert_rules()} - {
+        ("Scheduler Stale", "absent")
+    }
     until(lambda: watcher.alerts() == expected, seconds=60)
 
 
@@ -69,5 +75,8 @@ def test_a_process_that_is_gone_is_missed() -> None:
 
 
 def test_names_of_metrics_are_told_from_functions_operators_and_labels() -> None:
-    expression = 'sum by (le, tier) (rate(lag_bucket{tier="high", le="1.0"}[1h])) > 2 * max(limit) and on (tier) parser:runs:recent == 0 or vector(0)'
+    expression = (
+        'sum by (le, tier) (rate(lag_bucket{tier="high", le="1.0"}[1h])) > 2 * max(limit) and on (tier) '
+        "parser:runs:recent == 0 or vector(0)"
+    )
     assert metrics_in(expression) == {"lag_bucket", "limit", "parser:runs:recent"}

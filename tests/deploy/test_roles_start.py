@@ -34,16 +34,24 @@ def written_secrets(folder: Path, place: str, values: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", ROLES)
-async def test_a_role_starts_with_what_its_service_gives_it(name: str, migrated_database: dict[str, str], redis: Engine, tmp_path: Path) -> None:
+async def test_a_role_starts_with_what_its_service_gives_it(
+    name: str, migrated_database: dict[str, str], redis: Engine, tmp_path: Path
+) -> None:
     ports = {f"{role.upper()}_PORT": str(free_port()) for role in ROLES.values()}
     given = {"REDIS_URL": redis.url, "HTTP_HOST": "127.0.0.1", "FILES_DIR": str(tmp_path / "files"), **ports}
     given |= {"MEDIA_SPOOL_DIR": str(tmp_path / "spool"), "MODELS_DIR": str(tmp_path / "models")}
-    made = {"SECRET_KEY": "s" * 40, "SESSION_ENCRYPTION_KEY": make_key(), "OPERATOR_KEY": "9f86d081884c7d659a2feaa0c55ad015"}
+    made = {
+        "SECRET_KEY": "s" * 40,
+        "SESSION_ENCRYPTION_KEY": make_key(),
+        "OPERATOR_KEY": "9f86d081884c7d659a2feaa0c55ad015",
+    }
     written_secrets(tmp_path, PLACES[name], {**migrated_database, **made})
     environ = {"PATH": os.environ["PATH"], **reaching(name, whole()[name], given, tmp_path)}
     command, log = whole()[name]["command"], tmp_path / "log"
     with program("telegram_assistant", *command, environ=environ, log=log) as running:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{ports[f'{ROLES[name].upper()}_PORT']}") as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{ports[f'{ROLES[name].upper()}_PORT']}"
+        ) as client:
             await _until_ready(client, running, log)
             health = await _health_when_ok(client, made["OPERATOR_KEY"])
     assert health["role"] == ROLES[name]
@@ -65,7 +73,9 @@ async def _health_when_ok(client: httpx.AsyncClient, operator_key: str) -> dict[
     """A role is ready a moment before its first tick or heartbeat."""
     health: dict[str, object] = {}
     for _ in range(300):
-        health = (await client.get("/health/details", headers={"Authorization": f"Bearer {operator_key}"})).json()
+        health = (
+            await client.get("/health/details", headers={"Authorization": f"Bearer {operator_key}"})
+        ).json()
         if health["status"] == "ok":
             return health
         await asyncio.sleep(0.1)

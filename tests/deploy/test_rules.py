@@ -33,8 +33,12 @@ def test_alerts_fire_and_stay_quiet_as_their_cases_say(cases: Path) -> None:
 
 @pytest.mark.parametrize("behaviour", ["fires", "stays quiet"])
 @pytest.mark.parametrize("alert", ALERTS)
-def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_stays_quiet(alert: str, behaviour: str) -> None:
-    names = [case["name"] for file in CASES for case in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]]
+def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_stays_quiet(
+    alert: str, behaviour: str
+) -> None:
+    names = [
+        case["name"] for file in CASES for case in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]
+    ]
     assert any(name.startswith(f"{alert} {behaviour}") for name in names)
 
 
@@ -42,11 +46,15 @@ def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_stays_quiet(ale
 def test_every_alert_says_what_happened_why_it_matters_and_what_to_do(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert rule["annotations"]["summary"]
-    assert re.fullmatch(r"What happened: .+ Why it matters: .+ What to do: .+", rule["annotations"]["description"])
+    assert re.fullmatch(
+        r"What happened: .+ Why it matters: .+ What to do: .+", rule["annotations"]["description"]
+    )
 
 
 def test_a_silent_channel_wakes_nobody() -> None:
-    severities = {rule["labels"]["severity"] for rule in alert_rules() if "channel_gap_seconds" in rule["expr"]}
+    severities = {
+        rule["labels"]["severity"] for rule in alert_rules() if "channel_gap_seconds" in rule["expr"]
+    }
     assert severities == {"info"}
 
 

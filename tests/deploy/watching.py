@@ -1,6 +1,7 @@
 """A Prometheus of the test's own, with the rules that are deployed, that scrapes whatever it is pointed at.
 
-`with watching("127.0.0.1:8011") as watcher: assert panels_without_data(watcher) == []` asks it about any process.
+`with watching("127.0.0.1:8011") as watcher: assert panels_without_data(watcher) == []` asks it about any
+process.
 """
 
 import json
@@ -39,10 +40,17 @@ class Watcher:
 
     def alerts(self) -> set[tuple[str, str]]:
         """Name and distinguishing label of every alert whose condition holds, waiting ones included."""
-        return {named(alert["labels"]["alertname"], alert["labels"]) for alert in self._get("alerts")["alerts"]}
+        return {
+            named(alert["labels"]["alertname"], alert["labels"]) for alert in self._get("alerts")["alerts"]
+        }
 
     def broken_rules(self) -> list[str]:
-        return [rule["lastError"] for group in self._get("rules")["groups"] for rule in group["rules"] if rule["health"] == "err"]
+        return [
+            rule["lastError"]
+            for group in self._get("rules")["groups"]
+            for rule in group["rules"]
+            if rule["health"] == "err"
+        ]
 
     def _get(self, what: str, **parameters: str) -> dict[str, Any]:
         answer = httpx.get(f"{self.url}/api/v1/{what}", params=parameters)
@@ -71,11 +79,19 @@ def panels() -> list[dict[str, Any]]:
 
 def panel_expressions() -> dict[str, str]:
     """By title and place in the panel."""
-    return {f"{panel['title']} {target['refId']}": target["expr"] for panel in panels() for target in panel["targets"]}
+    return {
+        f"{panel['title']} {target['refId']}": target["expr"]
+        for panel in panels()
+        for target in panel["targets"]
+    }
 
 
 def rules() -> list[dict[str, Any]]:
-    return [rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
+    return [
+        rule
+        for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+        for rule in group["rules"]
+    ]
 
 
 def alert_rules() -> list[dict[str, Any]]:

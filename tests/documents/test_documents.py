@@ -9,7 +9,11 @@ from telegram_assistant.documents.document import Block, BlockKind, Document, Sp
 from telegram_assistant.documents.telegram_markdown import escape_markdown, write_messages
 from telegram_assistant.documents.writing import write_fragment, write_html, write_plain
 
-LETTERS = st.text(st.one_of(st.sampled_from("_*[]()~`>#+-=|{}.!\\ \nабв"), st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=400)
+LETTERS = st.text(
+    st.one_of(st.sampled_from("_*[]()~`>#+-=|{}.!\\ \nабв"), st.characters(exclude_categories=["Cs", "Cc"])),
+    min_size=1,
+    max_size=400,
+)
 LINKS = st.sampled_from(["", "https://t.me/a_b/1", "https://here.example/x(y)\\z"])
 SPANS = st.builds(Span, LETTERS, LINKS) | st.builds(Span, st.just(""), LINKS.filter(bool))
 BLOCKS = st.builds(Block, st.sampled_from(BlockKind), st.lists(SPANS, min_size=1, max_size=6).map(tuple))
@@ -30,7 +34,9 @@ def words_of(text: str) -> str:
 def test_messages_show_the_text_of_the_document_and_are_short_enough(document: Document) -> None:
     messages = write_messages(document, max_units=1000)
     assert all(len(one.encode("utf-16-le")) // 2 <= 1000 for one in messages)
-    text = "".join(span.text for item in items_of(document) for one in numbered(item)[0] for span in one.spans)
+    text = "".join(
+        span.text for item in items_of(document) for one in numbered(item)[0] for span in one.spans
+    )
     assert words_of("".join(map(shown, messages))) == words_of(text)
 
 

@@ -38,7 +38,9 @@ def golden_of(kind: type[Event]) -> dict[str, Any]:
     file = GOLDEN / f"{kind.NAME}.v{kind.VERSION}.json"
     if not file.exists():
         written = kind.about(POST, 2, occurred_at=MOMENT, trace_id=TRACE).model_dump_json(indent=2)
-        pytest.fail(f"{file.name} is missing. It may look like this, with examples of the event's facts:\n{written}")
+        pytest.fail(
+            f"{file.name} is missing. It may look like this, with examples of the event's facts:\n{written}"
+        )
     read: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return read
 

@@ -61,11 +61,14 @@ class Shelf:
         channel_id = await make_channel(self.system)
         await self.system.channels.subscribe(self.tenant_id, make_subscription(channel_id))
         await self.system.landing.land(make_page(make_post(channel_id=channel_id)), Claim(channel_id, 0))
-        await self.admin.execute("UPDATE channels SET is_private = $2 WHERE channel_id = $1", channel_id, is_private)
+        await self.admin.execute(
+            "UPDATE channels SET is_private = $2 WHERE channel_id = $1", channel_id, is_private
+        )
         name = sha256(data).digest() if state is MediaState.STORED else None
         await self.admin.execute(
             """
-            INSERT INTO post_media (channel_id, message_id, media_id, kind, size_bytes, file_name, state, reason, sha256)
+            INSERT INTO post_media (channel_id, message_id, media_id, kind, size_bytes, file_name, state,
+                reason, sha256)
             VALUES ($1, 1, $2, 'document', $3, $4, $5, $6, $7)
             """,
             *(channel_id, fresh_number(), len(data), file_name, state, reason, name),

@@ -48,19 +48,32 @@ def asking(pool: Pool, tenant_id: TenantId, index: GraphIndex | None, days: int 
 
 
 def drawn_posts(hand: random.Random, channels: list[ChannelId], outside: int) -> list[Post]:
-    """Some hundred posts that forward each other and strangers, over some weeks; many forward the same few."""
+    """Some hundred posts that forward each other and strangers, over some weeks;
+    many forward the same few.
+    """
     sources = [*channels, ChannelId(outside), ChannelId(outside + 1)]
     posts = []
     for channel_id in channels:
         for number in range(100, 130):
             source = (hand.choice(sources), hand.choice([None, 1, 2, 3])) if hand.random() < 0.6 else None
             at = NOW - timedelta(seconds=hand.randrange(40 * 86400))
-            posts.append(make_linked(channel_id, number, source=source, url=hand.choice(["", *PAGES]), posted_at=at, text=f"{number}"))
+            posts.append(
+                make_linked(
+                    channel_id,
+                    number,
+                    source=source,
+                    url=hand.choice(["", *PAGES]),
+                    posted_at=at,
+                    text=f"{number}",
+                )
+            )
     return posts
 
 
 @pytest.fixture
-async def told(world: World, system: SystemStores, admin: Admin, graph_index: GraphIndex, request: pytest.FixtureRequest) -> list[ChannelId]:
+async def told(
+    world: World, system: SystemStores, admin: Admin, graph_index: GraphIndex, request: pytest.FixtureRequest
+) -> list[ChannelId]:
     """A world of forwards: two tenants that share half their channels; some posts are deleted."""
     hand, outside = random.Random(getattr(request, "param", 1)), fresh_number()
     fresh_number()
@@ -68,7 +81,8 @@ async def told(world: World, system: SystemStores, admin: Admin, graph_index: Gr
     gone = hand.sample(posts, 20)
     for post in gone:
         await admin.execute(
-            "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE channel_id = $1 AND message_id = $2",
+            "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE channel_id = $1 "
+            "AND message_id = $2",
             post.channel_id,
             post.message_id,
         )
@@ -80,23 +94,31 @@ async def told(world: World, system: SystemStores, admin: Admin, graph_index: Gr
 
 
 @pytest.mark.parametrize("told", range(3), indirect=True)
-async def test_both_engines_give_the_same_answers(world: World, pool: Pool, told: list[ChannelId], graph_index: GraphIndex) -> None:
+async def test_both_engines_give_the_same_answers(
+    world: World, pool: Pool, told: list[ChannelId], graph_index: GraphIndex
+) -> None:
     for tenant_id in (world.a, world.b):
         for days in (7, 30, 90):
             ours, plain = asking(pool, tenant_id, graph_index, days), asking(pool, tenant_id, None, days)
             for channel_id in (None, *told):
-                by_graph, by_postgres = [await who_forwards(one, channel_id=channel_id, limit=500) for one in (ours, plain)]
+                by_graph, by_postgres = [
+                    await who_forwards(one, channel_id=channel_id, limit=500) for one in (ours, plain)
+                ]
                 assert by_graph.by.engine is Engine.GRAPH
                 assert by_postgres.by.engine is Engine.POSTGRES
                 assert "NEO4J_URI is empty" in str(by_postgres.by.why)
                 assert replace(by_graph, by=by_postgres.by) == by_postgres
-            for post_id in (PostId(channel_id, MessageId(number)) for channel_id in told for number in (1, 2, 3)):
+            for post_id in (
+                PostId(channel_id, MessageId(number)) for channel_id in told for number in (1, 2, 3)
+            ):
                 for question in (spread, first_seen):
                     by_graph, by_postgres = [await _answer(question, one, post_id) for one in (ours, plain)]
                     assert replace(by_graph, by=by_postgres.by) == by_postgres
 
 
-async def _answer(question: Callable[[GraphScope, PostId], Awaitable[Any]], one: GraphScope, post_id: PostId) -> Any:
+async def _answer(
+    question: Callable[[GraphScope, PostId], Awaitable[Any]], one: GraphScope, post_id: PostId
+) -> Any:
     """Who sees nothing of a post is refused; here that is an answer like others."""
     try:
         return await question(one, post_id)
@@ -113,7 +135,11 @@ async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
     async def answers() -> bytes:
         one = asking(pool, world.a, graph_index, 90)
         found: list[object] = [await who_forwards(one, limit=500)]
-        found += [await _answer(spread, one, PostId(channel_id, MessageId(number))) for channel_id in told for number in (1, 2, 3)]
+        found += [
+            await _answer(spread, one, PostId(channel_id, MessageId(number)))
+            for channel_id in told
+            for number in (1, 2, 3)
+        ]
         found += [await similar_channels(one, channel_id) for channel_id in sorted(world.of_a)]
         found += [await who_links(one, url) for url in PAGES] + [await first_link(one, url) for url in PAGES]
         return to_json(found)
@@ -126,14 +152,20 @@ async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
     theirs = [PostId(channel_id, MessageId(number)) for channel_id in world.only_b for number in range(200)]
     await graph_index.graph.write([], theirs)
     assert await answers() == before
-    assert (await who_forwards(asking(pool, await make_tenant(system), graph_index), limit=500)).forwarded == ()
+    assert (
+        await who_forwards(asking(pool, await make_tenant(system), graph_index), limit=500)
+    ).forwarded == ()
 
 
 async def test_both_engines_tell_of_each_channel_from_the_beginning_of_its_window_on(
     pool: Pool, system: SystemStores, graph_index: GraphIndex
 ) -> None:
     """Posts of the last five days; one channel is followed with a day of its past, one with three."""
-    tenant_id, url, origin = await make_tenant(system), f"https://page.example/{fresh_number()}", (fresh_number(), 1)
+    tenant_id, url, origin = (
+        await make_tenant(system),
+        f"https://page.example/{fresh_number()}",
+        (fresh_number(), 1),
+    )
     today = datetime.combine(datetime.now(UTC).date(), time.min, UTC)
     short, long = [await make_channel(system) for _ in range(2)]
     posts = [
@@ -147,20 +179,29 @@ async def test_both_engines_tell_of_each_channel_from_the_beginning_of_its_windo
     seen = {(short, 10), (short, 9), (long, 10), (long, 9), (long, 8), (long, 7)}
     for graph in (graph_index.graph, None):
         one = GraphScope(tenant_stores(pool, tenant_id), graph, today + timedelta(hours=1), 30)
-        assert {(each.channel.channel_id, each.posts) for each in (await who_forwards(one)).forwarded} == {(short, 2), (long, 4)}
+        assert {(each.channel.channel_id, each.posts) for each in (await who_forwards(one)).forwarded} == {
+            (short, 2),
+            (long, 4),
+        }
         spreads = await spread(one, PostId(ChannelId(origin[0]), MessageId(1)))
         assert {(each.post_id.channel_id, each.post_id.message_id) for each in spreads.forwards} == seen
     one = GraphScope(tenant_stores(pool, tenant_id), graph_index.graph, today + timedelta(hours=1), 30)
-    assert {(each.post_id.channel_id, each.post_id.message_id) for each in (await who_links(one, url)).posts} == seen
+    assert {
+        (each.post_id.channel_id, each.post_id.message_id) for each in (await who_links(one, url)).posts
+    } == seen
     (alike,) = (await similar_channels(one, short)).similar
     assert (alike.channel.channel_id, alike.shared) == (long, 2)
-    await system.channels.subscribe(tenant_id, Subscription(channel_id=(late := await make_channel(system)), history_days=0))
+    await system.channels.subscribe(
+        tenant_id, Subscription(channel_id=(late := await make_channel(system)), history_days=0)
+    )
     old = [make_linked(late, 1, url=url, source=origin, posted_at=today - timedelta(days=2))]
     await graph_index.write(await land(system, *old), now=today)
     assert late not in {each.channel.channel_id for each in (await similar_channels(one, short)).similar}
 
 
-async def test_what_a_provider_understood_is_seen_only_by_those_who_may(pool: Pool, system: SystemStores, graph_index: GraphIndex) -> None:
+async def test_what_a_provider_understood_is_seen_only_by_those_who_may(
+    pool: Pool, system: SystemStores, graph_index: GraphIndex
+) -> None:
     first, second = [await make_channel(system) for _ in range(2)]
     tenants = {policy: await make_tenant(system) for policy in AiPolicy}
     for policy, tenant_id in tenants.items():
@@ -168,9 +209,18 @@ async def test_what_a_provider_understood_is_seen_only_by_those_who_may(pool: Po
             await system.channels.subscribe(tenant_id, make_subscription(channel_id, ai_policy=policy))
     without_consent = await make_tenant(system)
     for channel_id in (first, second):
-        await system.channels.subscribe(without_consent, make_subscription(channel_id, ai_policy=AiPolicy.PROVIDER))
+        await system.channels.subscribe(
+            without_consent, make_subscription(channel_id, ai_policy=AiPolicy.PROVIDER)
+        )
     await system.ai_policies.consent(tenants[AiPolicy.PROVIDER], given_by="tests")
-    posts = await land(system, *(make_linked(channel_id, number, posted_at=NOW) for channel_id in (first, second) for number in (1, 2)))
+    posts = await land(
+        system,
+        *(
+            make_linked(channel_id, number, posted_at=NOW)
+            for channel_id in (first, second)
+            for number in (1, 2)
+        ),
+    )
     for post in posts:
         await understand(system, post, "Both" if post.message_id == 1 else "Local")
     for post in (posts[1], posts[3]):
@@ -187,7 +237,9 @@ async def test_what_a_provider_understood_is_seen_only_by_those_who_may(pool: Po
     assert await shared(tenants[AiPolicy.PROVIDER]) == ["Both", "Provider"]
 
 
-async def test_channels_are_alike_by_what_few_others_share(pool: Pool, system: SystemStores, graph_index: GraphIndex) -> None:
+async def test_channels_are_alike_by_what_few_others_share(
+    pool: Pool, system: SystemStores, graph_index: GraphIndex
+) -> None:
     tenant_id = await make_tenant(system)
     channels = [await make_channel(system) for _ in range(4)]
     for channel_id in channels:
@@ -195,25 +247,39 @@ async def test_channels_are_alike_by_what_few_others_share(pool: Pool, system: S
     ours, close, far, other = channels
     rare, common = f"https://rare.example/{ours}", f"https://common.example/{ours}"
     posts = [make_linked(channel_id, 1, url=common, posted_at=NOW) for channel_id in (ours, close, far)]
-    posts += [make_linked(channel_id, 2, url=rare, posted_at=NOW, source=(other, 5)) for channel_id in (ours, close)]
+    posts += [
+        make_linked(channel_id, 2, url=rare, posted_at=NOW, source=(other, 5)) for channel_id in (ours, close)
+    ]
     await graph_index.write(await land(system, *posts), now=NOW)
     found = await similar_channels(asking(pool, tenant_id, graph_index), ours)
     assert [(one.channel.channel_id, one.shared) for one in found.similar] == [(close, 3), (far, 1)]
-    assert found.similar[0].examples == (SharedItem("channel", f"Channel {other}"), SharedItem("page", rare), SharedItem("page", common))
+    assert found.similar[0].examples == (
+        SharedItem("channel", f"Channel {other}"),
+        SharedItem("page", rare),
+        SharedItem("page", common),
+    )
     assert found.similar[0].score > found.similar[1].score
 
 
-async def test_links_and_first_seen_tell_when_and_where(pool: Pool, system: SystemStores, graph_index: GraphIndex) -> None:
+async def test_links_and_first_seen_tell_when_and_where(
+    pool: Pool, system: SystemStores, graph_index: GraphIndex
+) -> None:
     tenant_id, url = await make_tenant(system), f"https://page.example/{fresh_number()}"
     first, second = [await make_channel(system) for _ in range(2)]
     for channel_id in (first, second):
         await system.channels.subscribe(tenant_id, make_subscription(channel_id))
-    posts = [make_linked(second, 1, url=f"{url}?utm_medium=x", posted_at=NOW), make_linked(first, 1, url=url, posted_at=NOW - timedelta(hours=2))]
+    posts = [
+        make_linked(second, 1, url=f"{url}?utm_medium=x", posted_at=NOW),
+        make_linked(first, 1, url=url, posted_at=NOW - timedelta(hours=2)),
+    ]
     posts += [make_linked(second, 2, source=(first, 1), posted_at=NOW)]
     await graph_index.write(await land(system, *posts), now=NOW)
     one = asking(pool, tenant_id, graph_index)
     links = await who_links(one, url.removeprefix("https://").join(("HTTPS://", "#top")))
-    assert [(post.post_id, post.channel.title) for post in links.posts] == [(posts[1].id, f"Channel {first}"), (posts[0].id, f"Channel {second}")]
+    assert [(post.post_id, post.channel.title) for post in links.posts] == [
+        (posts[1].id, f"Channel {first}"),
+        (posts[0].id, f"Channel {second}"),
+    ]
     assert links.posts[0].link == f"https://t.me/c/{first}/1"
     seen = await first_link(one, url)
     assert seen.first is not None
@@ -239,7 +305,10 @@ async def test_while_neo4j_is_away_or_not_filled_postgresql_answers_and_says_so(
     world: World, pool: Pool, away: GraphIndex, graph_index: GraphIndex, system: SystemStores
 ) -> None:
     found = await who_forwards(asking(pool, world.a, away))
-    assert (found.by.engine, str(found.by.why)) == (Engine.POSTGRES, "Neo4j does not answer (ServiceUnavailable)")
+    assert (found.by.engine, str(found.by.why)) == (
+        Engine.POSTGRES,
+        "Neo4j does not answer (ServiceUnavailable)",
+    )
     empty = Graph(graph_index.graph._server, name="Nothing")  # noqa: SLF001 -- the same server, another graph
     found = await who_forwards(asking(pool, world.a, GraphIndex(empty, states=system.post_states)))
     assert (found.by.engine, str(found.by.why)) == (Engine.POSTGRES, "the graph is being filled")

@@ -43,7 +43,9 @@ class Library:
     def reopened(self, files: FilesSettings | None = None) -> MediaFetcher:
         """As after a restart on the same machine, perhaps with another place for files."""
         app = self.office.app if files is None else replace(self.office.app, files=open_files(files))
-        fetcher = fetcher_of(app, self.office.mine, self.office.line, health=Health(probes={}), stopping=asyncio.Event())
+        fetcher = fetcher_of(
+            app, self.office.mine, self.office.line, health=Health(probes={}), stopping=asyncio.Event()
+        )
         assert fetcher is not None
         return fetcher
 
@@ -55,16 +57,25 @@ class Library:
         for channel_id in channel_ids:
             await self.office.poll(channel_id)
             stored = await self.office.stored(channel_id)
-            await post_persistence([parsed(one, channel_id=channel_id) for one in stored], **bind(post_persistence, self.office.app.collaborators))
+            await post_persistence(
+                [parsed(one, channel_id=channel_id) for one in stored],
+                **bind(post_persistence, self.office.app.collaborators),
+            )
 
     async def rows(self, channel_id: int) -> list[Any]:
-        return list(await self.office.admin.fetch("SELECT * FROM post_media WHERE channel_id = $1 ORDER BY message_id", channel_id))
+        return list(
+            await self.office.admin.fetch(
+                "SELECT * FROM post_media WHERE channel_id = $1 ORDER BY message_id", channel_id
+            )
+        )
 
     async def make_due(self) -> None:
         await self.office.admin.execute("UPDATE media_jobs SET next_try_at = now()")
 
     async def told(self, channel_id: int) -> list[PostVisionUploaded]:
-        rows = await self.office.admin.fetch("SELECT payload FROM notices WHERE channel_id = $1 ORDER BY created_at", channel_id)
+        rows = await self.office.admin.fetch(
+            "SELECT payload FROM notices WHERE channel_id = $1 ORDER BY created_at", channel_id
+        )
         return [PostVisionUploaded.model_validate_json(row["payload"]) for row in rows]
 
     def truth(self, channel_id: int, message_id: int) -> str:
@@ -89,9 +100,13 @@ def in_folder(folder: Path) -> FilesSettings:
 
 
 @asynccontextmanager
-async def open_library(settings: Settings, sim: Simulator, admin: Admin, files: FilesSettings) -> AsyncIterator[Library]:
+async def open_library(
+    settings: Settings, sim: Simulator, admin: Admin, files: FilesSettings
+) -> AsyncIterator[Library]:
     async with open_office(settings.model_copy(update={"files": files}), sim, admin) as office:
-        fetcher = fetcher_of(office.app, office.mine, office.line, health=Health(probes={}), stopping=office.stopping)
+        fetcher = fetcher_of(
+            office.app, office.mine, office.line, health=Health(probes={}), stopping=office.stopping
+        )
         assert fetcher is not None
         yield Library(office, Control(sim), fetcher)
 

@@ -33,7 +33,9 @@ async def at_work(office: Office, **changed: Any) -> AsyncIterator[PushWorker]:
             assert task.cancelled() or task.exception() is None
 
 
-async def joined(office: Office, control: Control, *, posts: int = 3, channels: int = 1) -> list[SimulatedChannel]:
+async def joined(
+    office: Office, control: Control, *, posts: int = 3, channels: int = 1
+) -> list[SimulatedChannel]:
     """Channels that the account has joined, follows, and has read once, a while ago."""
     made = [simulated(control, posts=posts, newest_age=600) for _ in range(channels)]
     control.account(PHONE, joined=[one.channel_id for one in made])
@@ -47,7 +49,8 @@ async def joined(office: Office, control: Control, *, posts: int = 3, channels: 
 async def long_ago(office: Office) -> None:
     await office.admin.execute(
         """
-        UPDATE poll_schedule SET last_polled_at = last_polled_at - interval '1 minute', next_poll_at = now() + interval '1 day'
+        UPDATE poll_schedule SET last_polled_at = last_polled_at - interval '1 minute', next_poll_at = now()
+            + interval '1 day'
         WHERE account_id = $1
         """,
         office.mine.account_id,
@@ -55,12 +58,16 @@ async def long_ago(office: Office) -> None:
 
 
 async def is_due(office: Office, channel: SimulatedChannel) -> bool:
-    due = await office.admin.fetchval("SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", channel.channel_id)
+    due = await office.admin.fetchval(
+        "SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", channel.channel_id
+    )
     return bool(due)
 
 
 async def poll_what_is_due(office: Office) -> None:
-    await office.admin.execute("UPDATE backfills SET next_try_at = now() + interval '1 day' WHERE state = 'open'")
+    await office.admin.execute(
+        "UPDATE backfills SET next_try_at = now() + interval '1 day' WHERE state = 'open'"
+    )
     await office.reading.turn()
 
 
@@ -76,7 +83,8 @@ async def all_stored(office: Office, channel: SimulatedChannel, *, but: int = 0)
 
 async def rows_of(office: Office, channel: SimulatedChannel) -> list[tuple[Any, ...]]:
     rows = await office.admin.fetch(
-        "SELECT message_id, text, kind, entities, facts, content_hash, posted_at, edited_at FROM posts WHERE channel_id = $1 ORDER BY 1",
+        "SELECT message_id, text, kind, entities, facts, content_hash, posted_at, edited_at FROM posts "
+        "WHERE channel_id = $1 ORDER BY 1",
         channel.channel_id,
     )
     return [tuple(row) for row in rows]

@@ -1,4 +1,7 @@
-"""A channel and its reader in memory: pages of five, so that holes are common. What decides is the code of the product."""
+"""A channel and its reader in memory: pages of five, so that holes are common.
+
+What decides is the code of the product.
+"""
 
 import random
 from bisect import bisect_left, bisect_right
@@ -8,7 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from telegram_assistant.domain.channels.coverage import IdRange, Known, closes, is_unread, proven_by, subtract_range
+from telegram_assistant.domain.channels.coverage import (
+    IdRange,
+    Known,
+    closes,
+    is_unread,
+    proven_by,
+    subtract_range,
+)
 from telegram_assistant.domain.channels.parsing import FIXED_OVERLAP, MAX_OVERLAP, Mode, choose_mode, start_of
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.settings import ParserSettings
@@ -90,21 +100,31 @@ class Reader:
     def known(self) -> Known | None:
         if not self.top:
             return None
-        return Known(self.floor, IdRange(MessageId(self.unproven[0].high + 1 if self.unproven else 1), self.top))
+        return Known(
+            self.floor, IdRange(MessageId(self.unproven[0].high + 1 if self.unproven else 1), self.top)
+        )
 
     @property
     def gaps(self) -> tuple[IdRange, ...]:
         """What is reported: unproven from the floor on, newest first."""
-        return tuple(IdRange(max(gap.low, self.floor), gap.high) for gap in self.unproven if gap.high >= self.floor)
+        return tuple(
+            IdRange(max(gap.low, self.floor), gap.high) for gap in self.unproven if gap.high >= self.floor
+        )
 
     def poll(self, now: datetime) -> None:
         self.counts["polls"] += 1
         known, (ids, proven) = self.known, self.channel.newest()
         if proven is None:
             return
-        mode, _ = choose_mode(SETTINGS, last_parsed_at=self.last_parsed_at, last_polled_at=self.last_polled_at, now=now)
+        mode, _ = choose_mode(
+            SETTINGS, last_parsed_at=self.last_parsed_at, last_polled_at=self.last_polled_at, now=now
+        )
         edge, floor = self._edge(known, ids, proven, mode, now)
-        news = [one for one in ids if is_unread(one, known) or mode is Mode.HISTORICAL or (self.mark is not None and one > edge)]
+        news = [
+            one
+            for one in ids
+            if is_unread(one, known) or mode is Mode.HISTORICAL or (self.mark is not None and one > edge)
+        ]
         self.counts["polls with a hole"] += not closes(proven, edge)
         if not closes(proven, edge) or news or known is None:
             self._land(news, proven, floor)
@@ -112,11 +132,20 @@ class Reader:
             self.last_parsed_at = now
         self.last_polled_at, self.mark = now, None
 
-    def _edge(self, known: Known | None, ids: Sequence[MessageId], proven: IdRange, mode: Mode, now: datetime) -> tuple[MessageId, MessageId]:
+    def _edge(
+        self, known: Known | None, ids: Sequence[MessageId], proven: IdRange, mode: Mode, now: datetime
+    ) -> tuple[MessageId, MessageId]:
         """The edge, and the floor."""
         oldest_at = self.channel.date(ids[0])
         long, since = (
-            start_of(mode, mark=self.mark, last_parsed_at=self.last_parsed_at, overlap=overlap, now=now, window=WINDOW)
+            start_of(
+                mode,
+                mark=self.mark,
+                last_parsed_at=self.last_parsed_at,
+                overlap=overlap,
+                now=now,
+                window=WINDOW,
+            )
             for overlap in (MAX_OVERLAP, FIXED_OVERLAP)
         )
         if known is None:
@@ -188,7 +217,11 @@ def live(channel: Channel, reader: Reader, nature: Nature, hand: random.Random, 
         channel.publish(now + timedelta(seconds=number), service=hand.random() < nature.service)
     if hand.random() < SPREES:
         latest = bisect_right(channel.alive, len(channel.dates) - LATEST)
-        channel.alive[latest:] = [one for one in channel.alive[latest:] if hand.random() >= nature.deleted / SPREES / ROUNDS_AMONG_LATEST]
+        channel.alive[latest:] = [
+            one
+            for one in channel.alive[latest:]
+            if hand.random() >= nature.deleted / SPREES / ROUNDS_AMONG_LATEST
+        ]
     if hand.random() < nature.lost_polls:
         return
     reader.pages_to_live = hand.choice((0, 1, 1, 2, 4)) if hand.random() < nature.deaths else FOREVER

@@ -40,7 +40,12 @@ async def tenant_id(system: SystemStores) -> TenantId:
 
 @pytest.fixture
 async def desk(
-    account: TelegramSettings, sim: Simulator, system: SystemStores, ingest: IngestStores, vault: Vault, skipping: Skipping
+    account: TelegramSettings,
+    sim: Simulator,
+    system: SystemStores,
+    ingest: IngestStores,
+    vault: Vault,
+    skipping: Skipping,
 ) -> AsyncIterator[asyncio.Event]:
     async with serving(account, sim, system, ingest, vault, skipping) as stopping:
         yield stopping

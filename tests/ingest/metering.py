@@ -20,7 +20,11 @@ class Growth:
 
     @property
     def by_mode(self) -> dict[str, float]:
-        return {name: now - before for (name, now), before in zip(self._now().items(), self._before.values(), strict=True) if now != before}
+        return {
+            name: now - before
+            for (name, now), before in zip(self._now().items(), self._before.values(), strict=True)
+            if now != before
+        }
 
     def _now(self) -> dict[str, float]:
         return {mode.value: counted("posts_parsed_total", mode=mode.value) for mode in Mode}

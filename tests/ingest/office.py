@@ -21,7 +21,14 @@ from telegram_assistant.ingest.reading.account_loop import AccountLoop
 from telegram_assistant.ingest.reading.catching_up import CatchUp
 from telegram_assistant.ingest.reading.push import PushWorker
 from telegram_assistant.ingest.scheduler import Scheduler
-from telegram_assistant.ingest_role import OwnedAccount, account_dependencies_of, catch_up_of, push_worker_of, resolver_of, scheduler_of
+from telegram_assistant.ingest_role import (
+    OwnedAccount,
+    account_dependencies_of,
+    catch_up_of,
+    push_worker_of,
+    resolver_of,
+    scheduler_of,
+)
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import Subscription
@@ -65,14 +72,18 @@ class Office:
         channel_id = ChannelId(channel.channel_id)
         access_hash = self.sim.world.access_hash(self.sim.world.account(self.phone), channel_id)
         found = Channel(channel_id=channel_id, title=channel.title, username=channel.username)
-        await self.app.system.channels.open_to(self.mine.account_id, found, access_hash, joined=False, read_at=self.now())
+        await self.app.system.channels.open_to(
+            self.mine.account_id, found, access_hash, joined=False, read_at=self.now()
+        )
         await self.app.system.channels.subscribe(self.tenant_id, Subscription(channel_id=channel_id, **wish))
         await self.app.system.planning.give_accounts()
         return channel_id
 
     async def request(self, kind: RequestKind, reference: str, wanted: Subscription) -> UUID:
         """To follow something, as a person does."""
-        (request_id,) = await self.app.tenant(self.tenant_id).requests.add([NewRequest(kind, reference, wanted)])
+        (request_id,) = await self.app.tenant(self.tenant_id).requests.add(
+            [NewRequest(kind, reference, wanted)]
+        )
         assert request_id is not None
         return request_id
 
@@ -86,16 +97,24 @@ class Office:
 
     async def poll(self, channel_id: int) -> None:
         """One run over this channel, and nothing of the past."""
-        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'")
-        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
-        await self.admin.execute("UPDATE backfills SET next_try_at = now() + interval '1 day' WHERE state = 'open'")
+        await self.admin.execute(
+            "UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'"
+        )
+        await self.admin.execute(
+            "UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id
+        )
+        await self.admin.execute(
+            "UPDATE backfills SET next_try_at = now() + interval '1 day' WHERE state = 'open'"
+        )
         await self.reading.turn()
 
     async def read_the_past(self) -> int:
         """Until no job is open; how many steps it took."""
         steps = 0
         await self.admin.execute("UPDATE backfills SET next_try_at = now() WHERE state = 'open'")
-        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'")
+        await self.admin.execute(
+            "UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'"
+        )
         while await self.reading.turn():
             steps += 1
         return steps
@@ -110,7 +129,9 @@ class Office:
         return {row["message_id"]: row["text"] for row in rows}
 
     async def schedule_of(self, channel_id: int) -> Any:
-        return await self.admin.fetchrow("SELECT * FROM poll_schedule JOIN channels USING (channel_id) WHERE channel_id = $1", channel_id)
+        return await self.admin.fetchrow(
+            "SELECT * FROM poll_schedule JOIN channels USING (channel_id) WHERE channel_id = $1", channel_id
+        )
 
     async def gaps(self, channel_id: int) -> list[str]:
         coverage = await self.app.system.coverage.of(ChannelId(channel_id))
@@ -123,7 +144,9 @@ class Office:
         return sum(count for (_, name), count in self.sim.counters.calls.items() if name == method)
 
 
-def simulated(control: Control, *, posts: int = 0, every: float = 60.0, newest_age: float = 0.0) -> SimulatedChannel:
+def simulated(
+    control: Control, *, posts: int = 0, every: float = 60.0, newest_age: float = 0.0
+) -> SimulatedChannel:
     """A channel with its creation and so many posts, the newest of that age."""
     name = f"name_{fresh_number()}"
     channel = control.add_channel(f"Channel {name}", name)
@@ -135,7 +158,9 @@ def simulated(control: Control, *, posts: int = 0, every: float = 60.0, newest_a
 
 def say(channel: SimulatedChannel, text: str, *, at: float | None = None) -> int:
     moment = int(time.time() if at is None else at)
-    return channel.add(lambda message_id: SimulatedPost(message_id=message_id, date=moment, text=text, views=1, forwards=0)).message_id
+    return channel.add(
+        lambda message_id: SimulatedPost(message_id=message_id, date=moment, text=text, views=1, forwards=0)
+    ).message_id
 
 
 def truth(channel: SimulatedChannel, *, above: int = 0) -> dict[int, str]:
@@ -145,7 +170,13 @@ def truth(channel: SimulatedChannel, *, above: int = 0) -> dict[int, str]:
 
 @asynccontextmanager
 async def open_office(
-    settings: Settings, sim: Simulator, admin: Admin, *, phone: str = PHONE, max_waiting: int = MAX_WAITING, **parser: Any
+    settings: Settings,
+    sim: Simulator,
+    admin: Admin,
+    *,
+    phone: str = PHONE,
+    max_waiting: int = MAX_WAITING,
+    **parser: Any,
 ) -> AsyncIterator[Office]:
     """An account of a new operator's tenant."""
     changed = settings.parser.model_copy(update=parser)
@@ -157,13 +188,25 @@ async def open_office(
         account_id = await app.system.accounts.add(tenant_id)
         await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
         epoch = await admin.fetchval(
-            "UPDATE telegram_accounts SET lease_epoch = nextval('lease_epochs') WHERE account_id = $1 RETURNING lease_epoch", account_id
+            "UPDATE telegram_accounts SET lease_epoch = nextval('lease_epochs') WHERE account_id = $1 "
+            "RETURNING lease_epoch",
+            account_id,
         )
-        skipping, stopping, mine = Skipping(), asyncio.Event(), OwnedAccount(account_id, epoch, Lease(begun=time.monotonic()))
+        skipping, stopping, mine = (
+            Skipping(),
+            asyncio.Event(),
+            OwnedAccount(account_id, epoch, Lease(begun=time.monotonic())),
+        )
         session = Control(sim).session_string(phone)
         receiver, limits = UpdateBuffer(max_waiting=max_waiting), app.system.limits
         async with open_account_client(
-            telegram, session, mine.lease, account_id=account_id, limits=limits, receiver=receiver, clock=skipping.clock
+            telegram,
+            session,
+            mine.lease,
+            account_id=account_id,
+            limits=limits,
+            receiver=receiver,
+            clock=skipping.clock,
         ) as line:
             reader = ChannelReader(line)
             yield Office(
@@ -175,7 +218,9 @@ async def open_office(
                 mine=mine,
                 line=line,
                 reading=AccountLoop(
-                    account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping, health=Health(probes={})
+                    account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping),
+                    stopping,
+                    health=Health(probes={}),
                 ),
                 resolver=resolver_of(app, mine, reader, waits=skipping.clock),
                 receiver=receiver,

@@ -22,7 +22,9 @@ class Person:
 
     pool: Pool
     tenant_id: TenantId
-    answers: Mapping[LoginState, Sequence[str]] = field(default_factory=lambda: {LoginState.PHONE_WANTED: [PHONE], LoginState.CODE_SENT: [CODE]})
+    answers: Mapping[LoginState, Sequence[str]] = field(
+        default_factory=lambda: {LoginState.PHONE_WANTED: [PHONE], LoginState.CODE_SENT: [CODE]}
+    )
     told: list[str] = field(default_factory=list)
 
     @property
@@ -67,4 +69,6 @@ class Person:
 
 
 def knowing(person: Person, **answers: Sequence[str]) -> Person:
-    return Person(person.pool, person.tenant_id, {LoginState(state): given for state, given in answers.items()})
+    return Person(
+        person.pool, person.tenant_id, {LoginState(state): given for state, given in answers.items()}
+    )

@@ -50,8 +50,12 @@ class Window:
         return answered
 
     async def poll(self, channel_id: int) -> None:
-        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'")
-        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
+        await self.admin.execute(
+            "UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'"
+        )
+        await self.admin.execute(
+            "UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id
+        )
         await self.reading.turn()
 
     async def stored(self, channel_id: int) -> dict[int, str]:
@@ -71,11 +75,15 @@ async def open_window(settings: Settings, sim: Simulator, admin: Admin) -> Async
     async with web_side(sim) as url:
         previews = PreviewSettings(enabled=True, url=url)
         async with assemble(settings.model_copy(update={"previews": previews})) as app:
-            await admin.execute("UPDATE preview_reader SET lease_until = '-infinity', next_request_at = now()")
+            await admin.execute(
+                "UPDATE preview_reader SET lease_until = '-infinity', next_request_at = now()"
+            )
             await admin.execute("DELETE FROM channel_requests")
             stopping, health = asyncio.Event(), Health(probes={})
             turns = PreviewTurns(app.instance, app.system.previews, every_seconds=0.0)
             async with open_site(previews, turns) as site:
-                reading = PreviewLoop(preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping)
+                reading = PreviewLoop(
+                    preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping
+                )
                 assert await reading.take()
                 yield Window(app, admin, sim, await make_tenant(app.system), reading, turns, health, stopping)

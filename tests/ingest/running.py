@@ -18,7 +18,11 @@ from telegram_simulator.world.world import HOME_DC
 @asynccontextmanager
 async def running_ingest(database: Mapping[str, str], sim: Simulator, **environ: str) -> AsyncIterator[None]:
     """Nobody plans: that would log into what commands print."""
-    own = {"SESSION_ENCRYPTION_KEY": make_key(), "TELEGRAM_DC_ADDR": sim.host, "TELEGRAM_DC_PORT": str(sim.ports[HOME_DC])}
+    own = {
+        "SESSION_ENCRYPTION_KEY": make_key(),
+        "TELEGRAM_DC_ADDR": sim.host,
+        "TELEGRAM_DC_PORT": str(sim.ports[HOME_DC]),
+    }
     stopping, health = asyncio.Event(), Health(probes={})
     async with assemble(read_settings({**database, **own, **environ}), with_accounts=True) as app:
         wanted = [loop for loop in ingest_role.loops(app, health) if loop.name != SCHEDULER]

@@ -37,10 +37,23 @@ async def nobody_leaves(held: HeldAccount, session: str, lease: Lease) -> None:
 
 @asynccontextmanager
 async def holding(
-    use: UseAccount, ingest: IngestStores, vault: Vault, owner: str = "first#1", leave: LogOutAccount = nobody_leaves
+    use: UseAccount,
+    ingest: IngestStores,
+    vault: Vault,
+    owner: str = "first#1",
+    leave: LogOutAccount = nobody_leaves,
 ) -> AsyncIterator[asyncio.Event]:
     stopping = asyncio.Event()
-    holder = Holder(use, leave, owner=owner, accounts=ingest.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05, finish_seconds=0.5)
+    holder = Holder(
+        use,
+        leave,
+        owner=owner,
+        accounts=ingest.accounts,
+        vault=vault,
+        health=Health(probes={}),
+        look_seconds=0.05,
+        finish_seconds=0.5,
+    )
     task = asyncio.create_task(holder.run(stopping))
     try:
         yield stopping
@@ -54,7 +67,9 @@ async def only_account(system: SystemStores) -> Account:
     return account
 
 
-async def test_a_session_string_is_taken_over_once_and_kept_sealed(system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin) -> None:
+async def test_a_session_string_is_taken_over_once_and_kept_sealed(
+    system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin
+) -> None:
     for session in ("the session", "another one"):
         await adopt_session_string(session, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     account = await only_account(system)
@@ -65,7 +80,9 @@ async def test_a_session_string_is_taken_over_once_and_kept_sealed(system: Syste
     assert vault.open(Sealed(row["key_id"], row["session"]), account_id=account.account_id) == "the session"
 
 
-async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(system: SystemStores, ingest: IngestStores, vault: Vault) -> None:
+async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(
+    system: SystemStores, ingest: IngestStores, vault: Vault
+) -> None:
     await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     using: list[str] = []
 
@@ -126,7 +143,9 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
             try:
                 await asyncio.sleep(60)
             finally:
-                free_meanwhile.append(await admin.fetchval("SELECT count(*) FROM telegram_accounts WHERE lease_owner IS NULL"))
+                free_meanwhile.append(
+                    await admin.fetchval("SELECT count(*) FROM telegram_accounts WHERE lease_owner IS NULL")
+                )
 
     async with holding(use, ingest, vault):
         await until(lambda: _used(lambda: len(using) == 2))
@@ -138,8 +157,14 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
     ("raised", "state"),
     [
         (AccountRefused(quote("Telegram has banned it"), state=AccountState.BANNED), AccountState.BANNED),
-        (AccountRefused(quote("Telegram has frozen it"), state=AccountState.QUARANTINED), AccountState.QUARANTINED),
-        (AccountRefused(quote("the key was used twice"), state=AccountState.LOGGED_OUT), AccountState.LOGGED_OUT),
+        (
+            AccountRefused(quote("Telegram has frozen it"), state=AccountState.QUARANTINED),
+            AccountState.QUARANTINED,
+        ),
+        (
+            AccountRefused(quote("the key was used twice"), state=AccountState.LOGGED_OUT),
+            AccountState.LOGGED_OUT,
+        ),
         (CannotStart(quote("there is no application"), remedy=quote("Set it")), AccountState.QUARANTINED),
     ],
     ids=["banned", "frozen", "logged out", "no settings"],
@@ -207,14 +232,21 @@ async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_a
     async with holding(use, ingest, vault):
         for _ in range(3):
             await until(lambda: _used(lambda: using))
-            await admin.execute("UPDATE telegram_accounts SET lease_until = now() - interval '16 seconds' WHERE lease_until IS NOT NULL")
+            await admin.execute(
+                "UPDATE telegram_accounts SET lease_until = now() - interval '16 seconds' "
+                "WHERE lease_until IS NOT NULL"
+            )
             await asyncio.sleep(0.15)
     assert most == 1
 
 
-async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system: SystemStores, ingest: IngestStores, admin: Admin) -> None:
+async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(
+    system: SystemStores, ingest: IngestStores, admin: Admin
+) -> None:
     old, new = make_key(), make_key()
-    await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault_of(old))
+    await adopt_session_string(
+        "the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault_of(old)
+    )
     used = asyncio.Event()
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -227,7 +259,10 @@ async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system:
         await asyncio.wait_for(used.wait(), 30)
     row = await admin.fetchrow("SELECT account_id, key_id, session FROM telegram_accounts")
     assert row is not None
-    assert vault_of(new).open(Sealed(row["key_id"], row["session"]), account_id=row["account_id"]) == "the session"
+    assert (
+        vault_of(new).open(Sealed(row["key_id"], row["session"]), account_id=row["account_id"])
+        == "the session"
+    )
 
 
 async def _is(items: list[str], expected: list[str]) -> bool:

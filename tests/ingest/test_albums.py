@@ -15,14 +15,22 @@ from tests.streams.conftest import parsed
 
 async def persist(office: Office, channel_id: ChannelId) -> None:
     """As the worker does with what was landed."""
-    rows = await office.admin.fetch("DELETE FROM outbox WHERE channel_id = $1 RETURNING message_id", channel_id)
+    rows = await office.admin.fetch(
+        "DELETE FROM outbox WHERE channel_id = $1 RETURNING message_id", channel_id
+    )
     system = office.app.system
-    await post_persistence([parsed(row["message_id"], channel_id=channel_id) for row in rows], **bind(post_persistence, office.app.collaborators))
+    await post_persistence(
+        [parsed(row["message_id"], channel_id=channel_id) for row in rows],
+        **bind(post_persistence, office.app.collaborators),
+    )
     await system.albums.close(office.now())
 
 
 async def told(admin: Admin, channel_id: int) -> list[AlbumParsed]:
-    rows = await admin.fetch("SELECT payload FROM notices WHERE channel_id = $1 AND event = 'albums.parsed' ORDER BY created_at", channel_id)
+    rows = await admin.fetch(
+        "SELECT payload FROM notices WHERE channel_id = $1 AND event = 'albums.parsed' ORDER BY created_at",
+        channel_id,
+    )
     return [AlbumParsed.model_validate_json(row["payload"]) for row in rows]
 
 
@@ -34,11 +42,17 @@ async def test_one_image_and_one_video_are_an_album(office: Office, control: Con
     await office.poll(channel_id)
     await persist(office, channel_id)
     (album,) = await told(admin, channel_id)
-    assert (album.message_ids, album.grouped_id, album.revision) == (tuple(item.message_id for item in items), items[0].grouped_id, 1)
+    assert (album.message_ids, album.grouped_id, album.revision) == (
+        tuple(item.message_id for item in items),
+        items[0].grouped_id,
+        1,
+    )
     assert album.post_id == f"{channel_id}/{items[0].message_id}"
 
 
-async def test_the_newest_album_of_a_channel_is_told_after_a_minute(office: Office, control: Control, admin: Admin) -> None:
+async def test_the_newest_album_of_a_channel_is_told_after_a_minute(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     control.album(channel_id, [FileKind.JPEG] * 3)
     await office.poll(channel_id)
@@ -48,7 +62,9 @@ async def test_the_newest_album_of_a_channel_is_told_after_a_minute(office: Offi
     assert len(await told(admin, channel_id)) == 1
 
 
-async def test_an_item_that_comes_a_minute_late_joins_its_album(office: Office, control: Control, admin: Admin) -> None:
+async def test_an_item_that_comes_a_minute_late_joins_its_album(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel = simulated(control, posts=3)
     channel_id = await office.follow(channel)
     items = [item.message_id for item in control.album(channel_id, [FileKind.JPEG] * 3)]
@@ -60,7 +76,10 @@ async def test_an_item_that_comes_a_minute_late_joins_its_album(office: Office, 
     channel.restore(items[1])
     await office.poll(channel_id)
     await persist(office, channel_id)
-    assert [(album.message_ids, album.revision) for album in await told(admin, channel_id)] == [((items[0], items[2]), 1), (tuple(items), 2)]
+    assert [(album.message_ids, album.revision) for album in await told(admin, channel_id)] == [
+        ((items[0], items[2]), 1),
+        (tuple(items), 2),
+    ]
 
 
 async def test_the_same_items_again_change_nothing(office: Office, control: Control, admin: Admin) -> None:
@@ -72,7 +91,11 @@ async def test_the_same_items_again_change_nothing(office: Office, control: Cont
     await persist(office, channel_id)
     before = await admin.fetchrow("SELECT g.*, g.xmin FROM media_groups g WHERE channel_id = $1", channel_id)
     await post_persistence(
-        [parsed(MessageId(item.message_id), channel_id=channel_id) for item in items], **bind(post_persistence, office.app.collaborators)
+        [parsed(MessageId(item.message_id), channel_id=channel_id) for item in items],
+        **bind(post_persistence, office.app.collaborators),
     )
     assert await office.app.system.albums.close(office.now() + timedelta(hours=1)) == 0
-    assert await admin.fetchrow("SELECT g.*, g.xmin FROM media_groups g WHERE channel_id = $1", channel_id) == before
+    assert (
+        await admin.fetchrow("SELECT g.*, g.xmin FROM media_groups g WHERE channel_id = $1", channel_id)
+        == before
+    )

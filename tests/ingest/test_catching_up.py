@@ -30,7 +30,9 @@ from tests.streams.conftest import until
 
 
 @pytest.mark.parametrize("missed", [30, 1200])
-async def test_t1_whatever_was_missed_before_a_pushed_post_is_read(office: Office, control: Control, missed: int) -> None:
+async def test_t1_whatever_was_missed_before_a_pushed_post_is_read(
+    office: Office, control: Control, missed: int
+) -> None:
     (channel,) = await joined(office, control)
     async with at_work(office):
         control.post(channel.channel_id, "heard")
@@ -45,7 +47,9 @@ async def test_t1_whatever_was_missed_before_a_pushed_post_is_read(office: Offic
     assert await office.gaps(channel.channel_id) == []
 
 
-async def test_t2_posts_made_while_the_connection_was_down_are_read_after_it_is_back(office: Office, control: Control, sim: Simulator) -> None:
+async def test_t2_posts_made_while_the_connection_was_down_are_read_after_it_is_back(
+    office: Office, control: Control, sim: Simulator
+) -> None:
     (channel,) = await joined(office, control)
     async with at_work(office):
         control.post(channel.channel_id, "first")
@@ -61,7 +65,9 @@ async def test_t2_posts_made_while_the_connection_was_down_are_read_after_it_is_
     assert await office.stored(channel.channel_id) == truth(channel)
 
 
-async def test_t3_every_new_connection_asks_what_was_missed(office: Office, control: Control, sim: Simulator) -> None:
+async def test_t3_every_new_connection_asks_what_was_missed(
+    office: Office, control: Control, sim: Simulator
+) -> None:
     await joined(office, control)
     async with at_work(office):
         for _ in range(3):
@@ -69,12 +75,16 @@ async def test_t3_every_new_connection_asks_what_was_missed(office: Office, cont
             sim.drop_connections(PHONE)
 
             async def asked(before: int = before) -> bool:
-                return sim.counters.calls[PHONE, "updates.getDifference"] >= before + 2  # Telethon's own, and ours
+                return (
+                    sim.counters.calls[PHONE, "updates.getDifference"] >= before + 2
+                )  # Telethon's own, and ours
 
             await until(asked)
 
 
-async def test_t4_what_was_lost_before_the_first_update_of_a_channel_is_found(office: Office, control: Control) -> None:
+async def test_t4_what_was_lost_before_the_first_update_of_a_channel_is_found(
+    office: Office, control: Control
+) -> None:
     (channel,) = await joined(office, control)
     office.catching_up.every_seconds = 0.2
     async with at_work(office):
@@ -85,7 +95,9 @@ async def test_t4_what_was_lost_before_the_first_update_of_a_channel_is_found(of
     assert await office.stored(channel.channel_id) == truth(channel)
 
 
-async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_nothing(office: Office, control: Control) -> None:
+async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_nothing(
+    office: Office, control: Control
+) -> None:
     first, second = await joined(office, control, channels=2)
     async with at_work(office):
         control.post(first.channel_id, "first")
@@ -95,7 +107,9 @@ async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_
     await office.poll(first.channel_id)
     rows, schedule = await rows_of(office, first), await office.schedule_of(first.channel_id)
     await long_ago(office)
-    await asyncio.sleep(max(0.0, seen.moment.timestamp() + 1.01 - time.time()))  # Telegram's clock has whole seconds
+    await asyncio.sleep(
+        max(0.0, seen.moment.timestamp() + 1.01 - time.time())
+    )  # Telegram's clock has whole seconds
     for _ in range(30):
         control.post(second.channel_id, "while down", deliver=False)
     again = replace_ear(office)
@@ -118,7 +132,9 @@ def replace_ear(office: Office) -> Office:
     return office
 
 
-async def test_channels_of_which_everything_was_heard_are_not_read_for_it(office: Office, control: Control, sim: Simulator) -> None:
+async def test_channels_of_which_everything_was_heard_are_not_read_for_it(
+    office: Office, control: Control, sim: Simulator
+) -> None:
     channels = await joined(office, control, channels=3)
     office.catching_up.every_seconds = 0.1
     async with at_work(office):
@@ -136,7 +152,9 @@ async def test_channels_of_which_everything_was_heard_are_not_read_for_it(office
     assert sim.counters.calls[PHONE, "updates.getChannelDifference"] == 0
 
 
-async def test_t7_a_burst_that_is_dropped_is_read(installation: Settings, sim: Simulator, control: Control, admin: Admin) -> None:
+async def test_t7_a_burst_that_is_dropped_is_read(
+    installation: Settings, sim: Simulator, control: Control, admin: Admin
+) -> None:
     async with open_office(installation, sim, admin, max_waiting=50) as office:
         (channel,) = await joined(office, control)
         async with at_work(office):
@@ -149,7 +167,9 @@ async def test_t7_a_burst_that_is_dropped_is_read(installation: Settings, sim: S
         assert await office.stored(channel.channel_id) == truth(channel)
 
 
-async def test_updates_that_never_come_cost_only_time(office: Office, control: Control, sim: Simulator) -> None:
+async def test_updates_that_never_come_cost_only_time(
+    office: Office, control: Control, sim: Simulator
+) -> None:
     (channel,) = await joined(office, control)
     sim.faults.drop_updates = True
     async with at_work(office):
@@ -163,24 +183,42 @@ async def test_updates_that_never_come_cost_only_time(office: Office, control: C
 # --- due now ---
 
 
-async def test_a_hint_does_not_wake_what_rests_and_reads_nothing_twice_in_fifteen_seconds(office: Office, control: Control) -> None:
+async def test_a_hint_does_not_wake_what_rests_and_reads_nothing_twice_in_fifteen_seconds(
+    office: Office, control: Control
+) -> None:
     resting, fresh, busy, idle = await joined(office, control, channels=4)
     hint, mine = office.app.system.hints.make_due, office.mine
-    await office.admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", resting.channel_id)
-    await office.admin.execute("UPDATE poll_schedule SET last_polled_at = now() WHERE channel_id = $1", fresh.channel_id)
     await office.admin.execute(
-        "UPDATE poll_schedule SET claimed = true, next_poll_at = now() + interval '1 minute' WHERE channel_id = $1", busy.channel_id
+        "UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", resting.channel_id
     )
-    await hint(mine.account_id, mine.lease_epoch, [ChannelId(one.channel_id) for one in (resting, fresh, busy, idle)])
+    await office.admin.execute(
+        "UPDATE poll_schedule SET last_polled_at = now() WHERE channel_id = $1", fresh.channel_id
+    )
+    await office.admin.execute(
+        "UPDATE poll_schedule SET claimed = true, next_poll_at = now() + interval '1 minute' "
+        "WHERE channel_id = $1",
+        busy.channel_id,
+    )
+    await hint(
+        mine.account_id, mine.lease_epoch, [ChannelId(one.channel_id) for one in (resting, fresh, busy, idle)]
+    )
     assert [await is_due(office, one) for one in (resting, fresh, busy, idle)] == [False, False, False, True]
     wait = (await office.schedule_of(fresh.channel_id))["next_poll_at"] - office.now()
     assert timedelta(seconds=5) < wait < timedelta(seconds=16)
-    assert (await office.schedule_of(busy.channel_id))["asked_at"] is not None  # it is read again when the run is over
+    assert (await office.schedule_of(busy.channel_id))[
+        "asked_at"
+    ] is not None  # it is read again when the run is over
 
 
-async def test_when_everything_may_be_missed_all_that_was_joined_is_due(office: Office, control: Control) -> None:
+async def test_when_everything_may_be_missed_all_that_was_joined_is_due(
+    office: Office, control: Control
+) -> None:
     one, other = await joined(office, control, channels=2)
-    await office.admin.execute("UPDATE account_channels SET joined = channel_id = $2 WHERE account_id = $1", office.mine.account_id, one.channel_id)
+    await office.admin.execute(
+        "UPDATE account_channels SET joined = channel_id = $2 WHERE account_id = $1",
+        office.mine.account_id,
+        one.channel_id,
+    )
     await office.app.system.hints.make_due(office.mine.account_id, office.mine.lease_epoch, None)
     assert [await is_due(office, channel) for channel in (one, other)] == [True, False]
 
@@ -209,13 +247,21 @@ async def test_whatever_becomes_of_updates_the_rows_are_the_same_after_a_poll(
     access_hash = office.sim.world.access_hash(office.sim.world.account(PHONE), channel.channel_id)
     page = await ChannelReader(office.line).newest(Readable(ChannelId(channel.channel_id), access_hash))
     expected = {post.message_id: (post.text, post.content_hash, post.posted_at) for post in page.posts}
-    rows = await office.admin.fetch("SELECT message_id, text, content_hash, posted_at FROM posts WHERE channel_id = $1", channel.channel_id)
-    assert {row["message_id"]: (row["text"], row["content_hash"], row["posted_at"]) for row in rows} == expected
+    rows = await office.admin.fetch(
+        "SELECT message_id, text, content_hash, posted_at FROM posts WHERE channel_id = $1",
+        channel.channel_id,
+    )
+    assert {
+        row["message_id"]: (row["text"], row["content_hash"], row["posted_at"]) for row in rows
+    } == expected
     assert await office.gaps(channel.channel_id) == []
 
 
 def happens(office: Office, control: Control, channel: SimulatedChannel, event: str, number: int) -> Any:
-    """The update that tells of it, told to nobody yet. A post is edited or reacted to, not both: a reaction would hide the edit."""
+    """The update that tells of it, told to nobody yet.
+
+    A post is edited or reacted to, not both: a reaction would hide the edit.
+    """
     where = channel.channel_id
     match event:
         case "post":

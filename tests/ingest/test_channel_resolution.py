@@ -29,7 +29,9 @@ RESOLVE = "contacts.resolveUsername"
 @pytest.fixture(autouse=True)
 async def nothing_known(admin: Admin) -> None:
     await admin.execute("DELETE FROM channel_requests")
-    await admin.execute("UPDATE channels SET is_active = false")  # what other tests follow needs nobody's access
+    await admin.execute(
+        "UPDATE channels SET is_active = false"
+    )  # what other tests follow needs nobody's access
 
 
 @pytest.fixture
@@ -45,7 +47,9 @@ async def store(office: Office, channel: SimulatedChannel) -> ChannelId:
 
 
 async def ask(office: Office, reference: str, *, tenant_id: TenantId | None = None) -> UUID:
-    (requested,) = await follow([ListedChannel(reference)], WANTED, stores=office.app.tenant(tenant_id or office.tenant_id))
+    (requested,) = await follow(
+        [ListedChannel(reference)], WANTED, stores=office.app.tenant(tenant_id or office.tenant_id)
+    )
     assert requested.request_id is not None
     return requested.request_id
 
@@ -55,33 +59,55 @@ async def fate(office: Office, tenant_id: TenantId, request_id: UUID) -> Channel
     return request
 
 
-async def test_a_name_is_resolved_followed_and_given_to_the_account(office: Office, control: Control, admin: Admin) -> None:
+async def test_a_name_is_resolved_followed_and_given_to_the_account(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel = simulated(control, posts=2)
     answer = await office.served(await ask(office, f"@{channel.username}"))
-    assert (answer.state, answer.channel_id, str(answer.outcome)) == (RequestState.DONE, channel.channel_id, channel.title)
-    row = await admin.fetchrow("SELECT folder, priority FROM subscriptions WHERE channel_id = $1", channel.channel_id)
+    assert (answer.state, answer.channel_id, str(answer.outcome)) == (
+        RequestState.DONE,
+        channel.channel_id,
+        channel.title,
+    )
+    row = await admin.fetchrow(
+        "SELECT folder, priority FROM subscriptions WHERE channel_id = $1", channel.channel_id
+    )
     assert row is not None
     assert (row["folder"], row["priority"]) == ("Город", "high")
     await office.poll(channel.channel_id)
     assert len(await office.stored(channel.channel_id)) == 2
 
 
-async def test_a_stored_name_waits_in_the_same_queue_and_is_followed_without_a_look_up(office: Office, control: Control) -> None:
+async def test_a_stored_name_waits_in_the_same_queue_and_is_followed_without_a_look_up(
+    office: Office, control: Control
+) -> None:
     channel, tenant_id = simulated(control, posts=2), await make_tenant(office.app.system)
     await office.served(await ask(office, f"@{channel.username}"))
     before = office.calls(RESOLVE)
-    stored = await ask(office, f"https://t.me/{channel.username}".replace("name", "NAME"), tenant_id=tenant_id)
+    stored = await ask(
+        office, f"https://t.me/{channel.username}".replace("name", "NAME"), tenant_id=tenant_id
+    )
     assert (await fate(office, tenant_id, stored)).state is RequestState.OPEN
     assert await office.app.tenant(tenant_id).followed.channels() == ()
     await office.resolver.turn()
     answer = await fate(office, tenant_id, stored)
-    assert (answer.state, answer.channel_id, str(answer.outcome)) == (RequestState.DONE, channel.channel_id, channel.title)
-    assert [one.channel_id for one in await office.app.tenant(tenant_id).followed.channels()] == [channel.channel_id]
+    assert (answer.state, answer.channel_id, str(answer.outcome)) == (
+        RequestState.DONE,
+        channel.channel_id,
+        channel.title,
+    )
+    assert [one.channel_id for one in await office.app.tenant(tenant_id).followed.channels()] == [
+        channel.channel_id
+    ]
     assert office.calls(RESOLVE) == before
 
 
-async def test_stored_and_unknown_names_are_answered_at_the_same_pace(office: Office, control: Control) -> None:
-    """Six names each: a burst of four, then what an account with budget left may look up in a minute; none within a second."""
+async def test_stored_and_unknown_names_are_answered_at_the_same_pace(
+    office: Office, control: Control
+) -> None:
+    """Six names each: a burst of four, then what an account with budget left may look up in a minute;
+    none within a second.
+    """
     unknown = [simulated(control, posts=1) for _ in range(6)]
     stored = [simulated(control, posts=1) for _ in range(6)]
     for channel in stored:
@@ -99,7 +125,9 @@ async def test_stored_and_unknown_names_are_answered_at_the_same_pace(office: Of
     assert min(took) > 6 * LOOK_UP_SECONDS
 
 
-async def test_a_request_that_no_account_can_take_waits_stored_or_not(office: Office, control: Control) -> None:
+async def test_a_request_that_no_account_can_take_waits_stored_or_not(
+    office: Office, control: Control
+) -> None:
     channel = simulated(control, posts=1)
     await store(office, channel)
     await office.app.system.accounts.set_state(office.mine.account_id, AccountState.PAUSED)
@@ -124,10 +152,17 @@ async def test_names_without_look_ups_left_hold_back_neither_folders_nor_stored_
     assert [(await fate(office, office.tenant_id, one)).state for one in others] == [RequestState.DONE] * 2
     assert office.calls(RESOLVE) == 1  # and nobody asks again before the wait is over
     control.forgive()
-    assert await admin.fetchval("SELECT count(*) FROM channel_requests WHERE state = 'open' AND taken_at IS NOT NULL") == 0
+    assert (
+        await admin.fetchval(
+            "SELECT count(*) FROM channel_requests WHERE state = 'open' AND taken_at IS NOT NULL"
+        )
+        == 0
+    )
 
 
-async def test_a_single_name_is_served_beside_thousands_of_another_tenant(office: Office, control: Control) -> None:
+async def test_a_single_name_is_served_beside_thousands_of_another_tenant(
+    office: Office, control: Control
+) -> None:
     greedy, modest = await make_tenant(office.app.system), await make_tenant(office.app.system)
     names = [NewRequest(RequestKind.USERNAME, f"bogus_name_{number}", WANTED) for number in range(5000)]
     assert None not in await office.app.tenant(greedy).requests.add(names)
@@ -140,13 +175,20 @@ async def test_a_single_name_is_served_beside_thousands_of_another_tenant(office
 
 async def test_a_name_that_does_not_exist_is_answered_in_words(office: Office) -> None:
     answer = await office.served(await ask(office, "@nobody_has_this"))
-    assert (answer.state, str(answer.outcome)) == (RequestState.FAILED, "there is no @nobody_has_this on Telegram")
+    assert (answer.state, str(answer.outcome)) == (
+        RequestState.FAILED,
+        "there is no @nobody_has_this on Telegram",
+    )
 
 
-async def test_an_account_that_cannot_open_a_followed_channel_looks_it_up_and_reads_it(office: Office, control: Control) -> None:
+async def test_an_account_that_cannot_open_a_followed_channel_looks_it_up_and_reads_it(
+    office: Office, control: Control
+) -> None:
     """Others have brought the channel; asking for it now is answered as if the account had."""
     channel = simulated(control, posts=2)
-    channel_id = await make_channel(office.app.system, channel_id=channel.channel_id, username=channel.username)
+    channel_id = await make_channel(
+        office.app.system, channel_id=channel.channel_id, username=channel.username
+    )
     await office.app.system.channels.subscribe(office.tenant_id, Subscription(channel_id=channel_id))
     assert await office.app.tenant(office.tenant_id).followed.poll(channel_id, mode=None, first=False)
     assert await office.app.tenant(office.tenant_id).requests.page(None, limit=10) == ()
@@ -157,7 +199,9 @@ async def test_an_account_that_cannot_open_a_followed_channel_looks_it_up_and_re
     assert len(await office.stored(channel_id)) == 2
 
 
-async def test_an_invitation_opens_a_private_channel_for_this_tenant_only(office: Office, admin: Admin) -> None:
+async def test_an_invitation_opens_a_private_channel_for_this_tenant_only(
+    office: Office, admin: Admin
+) -> None:
     answer = await office.served(await ask(office, f"https://t.me/+{CLUB_INVITE}"))
     assert (answer.state, answer.channel_id) == (RequestState.DONE, CLUB)
     row = await admin.fetchrow("SELECT is_private, protected FROM channels WHERE channel_id = $1", CLUB)
@@ -168,20 +212,32 @@ async def test_an_invitation_opens_a_private_channel_for_this_tenant_only(office
     assert (await office.served(await ask(office, f"https://t.me/+{CLUB_INVITE}"))).state is RequestState.DONE
 
 
-async def test_the_channels_an_account_has_joined_are_followed_page_by_page(office: Office, control: Control) -> None:
-    joined = [CITY, TECH, *(simulated(control, posts=1, newest_age=number).channel_id for number in range(230))]
+async def test_the_channels_an_account_has_joined_are_followed_page_by_page(
+    office: Office, control: Control
+) -> None:
+    joined = [
+        CITY,
+        TECH,
+        *(simulated(control, posts=1, newest_age=number).channel_id for number in range(230)),
+    ]
     control.account(PHONE, joined=joined)
     answer = await office.served(await office.request(RequestKind.DIALOGS, "", WANTED))
     assert str(answer.outcome) == "232 channels"
     assert office.calls("messages.getDialogs") == 3
 
 
-async def test_floodwait_on_page_n_of_dialogs_resumes_at_page_n(office: Office, control: Control, admin: Admin) -> None:
-    control.account(PHONE, joined=[simulated(control, posts=1, newest_age=number).channel_id for number in range(230)])
+async def test_floodwait_on_page_n_of_dialogs_resumes_at_page_n(
+    office: Office, control: Control, admin: Admin
+) -> None:
+    control.account(
+        PHONE, joined=[simulated(control, posts=1, newest_age=number).channel_id for number in range(230)]
+    )
     request_id = await office.request(RequestKind.DIALOGS, "", WANTED)
     control.set_limit("messages.getDialogs", [(2, 60, 28)])
     assert (await office.served(request_id)).state is RequestState.OPEN
-    found = await admin.fetchval("SELECT count(*) FROM account_channels WHERE account_id = $1", office.mine.account_id)
+    found = await admin.fetchval(
+        "SELECT count(*) FROM account_channels WHERE account_id = $1", office.mine.account_id
+    )
     assert found == 200
     control.set_limit("messages.getDialogs", [])
     control.forgive()
@@ -189,7 +245,12 @@ async def test_floodwait_on_page_n_of_dialogs_resumes_at_page_n(office: Office, 
     calls = office.calls("messages.getDialogs")
     assert (await office.served(request_id)).state is RequestState.DONE
     assert office.calls("messages.getDialogs") - calls == 1
-    assert await admin.fetchval("SELECT count(*) FROM account_channels WHERE account_id = $1", office.mine.account_id) == 230
+    assert (
+        await admin.fetchval(
+            "SELECT count(*) FROM account_channels WHERE account_id = $1", office.mine.account_id
+        )
+        == 230
+    )
 
 
 async def test_a_failed_chat_list_refresh_does_not_stop_capture(office: Office, control: Control) -> None:

@@ -40,7 +40,9 @@ async def served(office: Office, kind: RequestKind, reference: str) -> ChannelRe
 
 
 async def followed(office: Office) -> set[int]:
-    return {one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active}
+    return {
+        one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active
+    }
 
 
 async def check_due(office: Office, admin: Admin) -> int:
@@ -49,7 +51,9 @@ async def check_due(office: Office, admin: Admin) -> int:
     return await office.resolver.folders.check_due()
 
 
-async def test_a_link_to_a_folder_is_followed_without_joining(office: Office, control: Control, people: People, sim: Simulator) -> None:
+async def test_a_link_to_a_folder_is_followed_without_joining(
+    office: Office, control: Control, people: People, sim: Simulator
+) -> None:
     first, second = simulated(control, posts=2), simulated(control, posts=1)
     group = control.add_channel("Соседи", "sosedi_chat", group=True)
     link = people.share_folder(SLUG, "Новости", [first.channel_id, group.channel_id, CLUB, second.channel_id])
@@ -71,10 +75,15 @@ async def test_a_link_to_a_folder_is_followed_without_joining(office: Office, co
 
 async def test_a_link_that_has_expired_is_told_in_words(office: Office) -> None:
     answer = await served(office, RequestKind.LIST, SLUG)
-    assert (answer.state, str(answer.outcome)) == (RequestState.FAILED, "the link to the folder is not valid any more")
+    assert (answer.state, str(answer.outcome)) == (
+        RequestState.FAILED,
+        "the link to the folder is not valid any more",
+    )
 
 
-async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(office: Office, control: Control, people: People, admin: Admin) -> None:
+async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(
+    office: Office, control: Control, people: People, admin: Admin
+) -> None:
     stays, goes, comes = (simulated(control, posts=1) for _ in range(3))
     group = control.add_channel("Соседи", "sosedi_folder", group=True)
     number = people.put_into_folder(PHONE, "Новости", [stays.channel_id, goes.channel_id, group.channel_id])
@@ -82,7 +91,9 @@ async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(offi
     assert (answer.state, str(answer.outcome)) == (RequestState.DONE, "2 channels; left out: 1 group")
     assert await followed(office) == {stays.channel_id, goes.channel_id}
 
-    people.put_into_folder(PHONE, "News", [stays.channel_id, group.channel_id, comes.channel_id], number=number)
+    people.put_into_folder(
+        PHONE, "News", [stays.channel_id, group.channel_id, comes.channel_id], number=number
+    )
     assert await office.resolver.folders.check_due() == 0  # not due yet
     assert await check_due(office, admin) == 1
     assert await followed(office) == {stays.channel_id, comes.channel_id}
@@ -92,7 +103,9 @@ async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(offi
     assert len(await office.stored(comes.channel_id)) == 1
 
 
-async def test_what_has_not_changed_costs_one_request(office: Office, control: Control, people: People, admin: Admin) -> None:
+async def test_what_has_not_changed_costs_one_request(
+    office: Office, control: Control, people: People, admin: Admin
+) -> None:
     people.put_into_folder(PHONE, "Новости", [simulated(control, posts=1).channel_id])
     await served(office, RequestKind.FOLDER, "Новости")
     before = office.sim.counters.calls.total()
@@ -100,7 +113,9 @@ async def test_what_has_not_changed_costs_one_request(office: Office, control: C
     assert office.sim.counters.calls.total() - before == 1
 
 
-async def test_a_channel_that_was_left_by_hand_is_not_followed_again(office: Office, control: Control, people: People, admin: Admin) -> None:
+async def test_a_channel_that_was_left_by_hand_is_not_followed_again(
+    office: Office, control: Control, people: People, admin: Admin
+) -> None:
     left, kept = simulated(control, posts=1), simulated(control, posts=1)
     people.put_into_folder(PHONE, "Новости", [left.channel_id, kept.channel_id])
     await served(office, RequestKind.FOLDER, "Новости")
@@ -109,7 +124,9 @@ async def test_a_channel_that_was_left_by_hand_is_not_followed_again(office: Off
     assert await followed(office) == {kept.channel_id}
 
 
-async def test_a_channel_that_was_followed_by_hand_stays_when_it_is_taken_out(office: Office, control: Control, people: People, admin: Admin) -> None:
+async def test_a_channel_that_was_followed_by_hand_stays_when_it_is_taken_out(
+    office: Office, control: Control, people: People, admin: Admin
+) -> None:
     before, after, brought = (simulated(control, posts=1) for _ in range(3))
     await office.follow(before)
     people.put_into_folder(PHONE, "Новости", [one.channel_id for one in (before, after, brought)])
@@ -120,7 +137,9 @@ async def test_a_channel_that_was_followed_by_hand_stays_when_it_is_taken_out(of
     assert await followed(office) == {before.channel_id, after.channel_id}
 
 
-async def test_a_channel_in_two_folders_is_followed_until_it_is_in_none(office: Office, control: Control, people: People, admin: Admin) -> None:
+async def test_a_channel_in_two_folders_is_followed_until_it_is_in_none(
+    office: Office, control: Control, people: People, admin: Admin
+) -> None:
     channel = simulated(control, posts=1)
     for title in ("Новости", "Город"):
         people.put_into_folder(PHONE, title, [channel.channel_id])
@@ -165,7 +184,10 @@ async def test_a_folder_that_is_gone_or_never_was_is_told_of_and_takes_nothing_a
     channel = simulated(control, posts=1)
     number = people.put_into_folder(PHONE, "Новости", [channel.channel_id])
     none = await served(office, RequestKind.FOLDER, "Работа")
-    assert str(none.outcome) == f"account {office.mine.account_id} has no folder 'Работа' at Telegram; it has: Новости"
+    assert (
+        str(none.outcome)
+        == f"account {office.mine.account_id} has no folder 'Работа' at Telegram; it has: Новости"
+    )
     await served(office, RequestKind.FOLDER, "Новости")
     people.drop_folder(PHONE, number)
     await check_due(office, admin)
@@ -174,7 +196,9 @@ async def test_a_folder_that_is_gone_or_never_was_is_told_of_and_takes_nothing_a
     assert status.trouble == GONE
 
 
-async def test_a_look_that_telegram_puts_off_comes_back_soon(office: Office, control: Control, people: People, admin: Admin) -> None:
+async def test_a_look_that_telegram_puts_off_comes_back_soon(
+    office: Office, control: Control, people: People, admin: Admin
+) -> None:
     channel = simulated(control, posts=1)
     people.put_into_folder(PHONE, "Новости", [])
     await served(office, RequestKind.FOLDER, "Новости")
@@ -189,7 +213,9 @@ async def test_a_look_that_telegram_puts_off_comes_back_soon(office: Office, con
     assert await followed(office) == {channel.channel_id}
 
 
-async def test_an_account_at_work_looks_by_itself(office: Office, control: Control, people: People, admin: Admin) -> None:
+async def test_an_account_at_work_looks_by_itself(
+    office: Office, control: Control, people: People, admin: Admin
+) -> None:
     channel = simulated(control, posts=1)
     people.put_into_folder(PHONE, "Новости", [])
     await served(office, RequestKind.FOLDER, "Новости")
@@ -214,6 +240,11 @@ async def test_a_folder_that_is_left_leaves_its_channels_or_takes_them_along(
     people.put_into_folder(PHONE, "Новости", [by_hand.channel_id, brought.channel_id])
     await served(office, RequestKind.FOLDER, "Новости")
     (status,) = await office.app.system.folders.of(office.tenant_id)
-    assert await office.app.system.folders.leave(office.tenant_id, status.folder_id, with_channels=with_channels) == with_channels
-    assert await followed(office) == ({by_hand.channel_id} if with_channels else {by_hand.channel_id, brought.channel_id})
+    assert (
+        await office.app.system.folders.leave(office.tenant_id, status.folder_id, with_channels=with_channels)
+        == with_channels
+    )
+    assert await followed(office) == (
+        {by_hand.channel_id} if with_channels else {by_hand.channel_id, brought.channel_id}
+    )
     assert await check_due(office, admin) == 0

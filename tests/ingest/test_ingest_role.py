@@ -55,7 +55,9 @@ async def test_whose_a_given_session_is_becomes_known(
     account: TelegramSettings, database: dict[str, str], system: SystemStores, admin: Admin
 ) -> None:
     async def known() -> bool:
-        return bool(await admin.fetchval("SELECT count(*) = 1 FROM telegram_accounts WHERE user_id IS NOT NULL"))
+        return bool(
+            await admin.fetchval("SELECT count(*) = 1 FROM telegram_accounts WHERE user_id IS NOT NULL")
+        )
 
     async with following(account, database):
         await until(known)
@@ -65,9 +67,17 @@ async def test_whose_a_given_session_is_becomes_known(
 @pytest.mark.parametrize(
     ("trouble", "state", "why"),
     [
-        (lambda control: control.account(PHONE, state="banned"), AccountState.BANNED, "UserDeactivatedBanError"),
+        (
+            lambda control: control.account(PHONE, state="banned"),
+            AccountState.BANNED,
+            "UserDeactivatedBanError",
+        ),
         (lambda control: control.revoke_keys(PHONE), AccountState.LOGGED_OUT, "SessionRevokedError"),
-        (lambda control: control.revoke_keys(PHONE, error=(406, "AUTH_KEY_DUPLICATED")), AccountState.LOGGED_OUT, "AuthKeyDuplicatedError"),
+        (
+            lambda control: control.revoke_keys(PHONE, error=(406, "AUTH_KEY_DUPLICATED")),
+            AccountState.LOGGED_OUT,
+            "AuthKeyDuplicatedError",
+        ),
         (lambda control: control.forget_keys(PHONE), AccountState.LOGGED_OUT, "AuthKeyNotFound"),
     ],
     ids=["banned", "revoked", "duplicated", "forgotten"],

@@ -29,12 +29,17 @@ async def lively(office: Office, control: Control, *, posts: int = 60) -> Simula
 
 
 async def next_day(office: Office) -> None:
-    await office.admin.execute("UPDATE account_limits SET tokens_at = tokens_at - interval '1 day' WHERE account_id = $1", office.mine.account_id)
+    await office.admin.execute(
+        "UPDATE account_limits SET tokens_at = tokens_at - interval '1 day' WHERE account_id = $1",
+        office.mine.account_id,
+    )
 
 
 async def has_joined(office: Office, channel: SimulatedChannel) -> bool:
     kept = await office.admin.fetchval(
-        "SELECT joined FROM account_channels WHERE account_id = $1 AND channel_id = $2", office.mine.account_id, channel.channel_id
+        "SELECT joined FROM account_channels WHERE account_id = $1 AND channel_id = $2",
+        office.mine.account_id,
+        channel.channel_id,
     )
     assert kept == (channel.channel_id in office.sim.world.account(PHONE).joined)
     return bool(kept)
@@ -52,7 +57,9 @@ async def test_an_account_joins_by_itself_only_where_it_is_asked_to(
         assert office.calls("channels.joinChannel") == per_day
 
 
-async def test_the_liveliest_is_joined_first_and_the_next_one_waits_its_turn(joining: Office, control: Control) -> None:
+async def test_the_liveliest_is_joined_first_and_the_next_one_waits_its_turn(
+    joining: Office, control: Control
+) -> None:
     slow, quick = await lively(joining, control, posts=30), await lively(joining, control, posts=90)
     assert await joining.catching_up.joiner.join_one() == quick.channel_id
     assert await joining.catching_up.joiner.join_one() is None
@@ -64,13 +71,19 @@ async def test_the_liveliest_is_joined_first_and_the_next_one_waits_its_turn(joi
 async def test_quiet_private_and_failing_channels_are_not_joined(joining: Office, control: Control) -> None:
     await lively(joining, control, posts=1)
     private, failing = await lively(joining, control), await lively(joining, control)
-    await joining.admin.execute("UPDATE channels SET is_private = true WHERE channel_id = $1", private.channel_id)
-    await joining.admin.execute("UPDATE poll_schedule SET fail_count = 1 WHERE channel_id = $1", failing.channel_id)
+    await joining.admin.execute(
+        "UPDATE channels SET is_private = true WHERE channel_id = $1", private.channel_id
+    )
+    await joining.admin.execute(
+        "UPDATE poll_schedule SET fail_count = 1 WHERE channel_id = $1", failing.channel_id
+    )
     assert await joining.catching_up.joiner.join_one() is None
     assert joining.calls("channels.joinChannel") == 0
 
 
-async def test_an_account_that_is_in_too_many_channels_stops_for_a_day_and_says_so(joining: Office, control: Control) -> None:
+async def test_an_account_that_is_in_too_many_channels_stops_for_a_day_and_says_so(
+    joining: Office, control: Control
+) -> None:
     await lively(joining, control)
     control.fail("channels.joinChannel", code=400, message="CHANNELS_TOO_MUCH")
     with capture_logs() as logged:
@@ -82,7 +95,9 @@ async def test_an_account_that_is_in_too_many_channels_stops_for_a_day_and_says_
 
 
 @pytest.mark.parametrize("message", ["INVITE_REQUEST_SENT", "CHANNEL_PRIVATE"])
-async def test_a_channel_that_lets_nobody_in_at_once_is_not_asked_again(joining: Office, control: Control, message: str) -> None:
+async def test_a_channel_that_lets_nobody_in_at_once_is_not_asked_again(
+    joining: Office, control: Control, message: str
+) -> None:
     channel, other = await lively(joining, control, posts=90), await lively(joining, control)
     control.fail("channels.joinChannel", code=400, message=message)
     assert await joining.catching_up.joiner.join_one() is None

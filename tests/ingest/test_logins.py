@@ -52,22 +52,35 @@ async def test_phone_and_code_make_an_account_that_is_used(
 @pytest.mark.usefixtures("desk")
 async def test_a_wrong_answer_is_asked_for_again(person: Person, control: Control) -> None:
     control.account(DIGITS, password=PASSWORD)
-    clumsy = knowing(person, phone_wanted=["+7 99", PHONE], code_sent=["11111", CODE], password_wanted=["тополь", PASSWORD])
+    clumsy = knowing(
+        person, phone_wanted=["+7 99", PHONE], code_sent=["11111", CODE], password_wanted=["тополь", PASSWORD]
+    )
     assert (await clumsy.log_in()).state is LoginState.DONE
-    assert [sentence.partition(";")[0] for sentence in clumsy.told] == ["that is no phone number", "that code is wrong", "that password is wrong"]
+    assert [sentence.partition(";")[0] for sentence in clumsy.told] == [
+        "that is no phone number",
+        "that code is wrong",
+        "that password is wrong",
+    ]
 
 
 @pytest.mark.usefixtures("desk")
 async def test_who_is_wrong_again_and_again_has_to_begin_anew(person: Person) -> None:
     guessing = knowing(person, phone_wanted=[PHONE], code_sent=["11111"] * 9)
     failed = await guessing.log_in()
-    assert (failed.state, str(failed.error)) == (LoginState.FAILED, "there were too many wrong answers; begin again")
+    assert (failed.state, str(failed.error)) == (
+        LoginState.FAILED,
+        "there were too many wrong answers; begin again",
+    )
 
 
 @pytest.mark.usefixtures("desk")
-async def test_a_number_that_telegram_does_not_know_is_asked_for_again(person: Person, control: Control) -> None:
+async def test_a_number_that_telegram_does_not_know_is_asked_for_again(
+    person: Person, control: Control
+) -> None:
     control.fail("auth.sendCode", code=400, message="PHONE_NUMBER_INVALID")
-    assert (await knowing(person, phone_wanted=["+79995559999", PHONE], code_sent=[CODE]).log_in()).state is LoginState.DONE
+    assert (
+        await knowing(person, phone_wanted=["+79995559999", PHONE], code_sent=[CODE]).log_in()
+    ).state is LoginState.DONE
 
 
 @pytest.mark.usefixtures("desk")
@@ -93,7 +106,9 @@ async def test_an_account_that_lives_in_another_data_centre_is_logged_in_there(
         (500, "INTERNAL", "try again later"),
     ],
 )
-async def test_what_telegram_refuses_is_told_in_words(person: Person, control: Control, code: int, message: str, words: str) -> None:
+async def test_what_telegram_refuses_is_told_in_words(
+    person: Person, control: Control, code: int, message: str, words: str
+) -> None:
     control.fail("auth.signIn", code=code, message=message)
     failed = await person.log_in()
     assert failed.state is LoginState.FAILED
@@ -124,7 +139,9 @@ async def test_a_number_gets_few_codes_a_day(person: Person, sim: Simulator, ing
 
 
 @pytest.mark.usefixtures("desk")
-async def test_a_number_that_is_in_use_or_another_tenants_is_refused(person: Person, system: SystemStores) -> None:
+async def test_a_number_that_is_in_use_or_another_tenants_is_refused(
+    person: Person, system: SystemStores
+) -> None:
     await person.log_in()
     assert "which is in use" in str((await person.log_in()).error)
     stranger = Person(person.pool, await make_tenant(system))
@@ -137,7 +154,10 @@ async def test_who_was_logged_out_or_reset_logs_in_to_the_same_account(
 ) -> None:
     first, accounts = await person.log_in(), tenant_stores(pool, tenant_id).accounts
     assert first.account_id is not None
-    await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", first.account_id)
+    await admin.execute(
+        "INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)",
+        first.account_id,
+    )
     for state in (AccountState.LOGGED_OUT, AccountState.BANNED):
         await system.accounts.set_state(first.account_id, state, quote("Telegram says so"))
         if state is AccountState.BANNED:
@@ -151,9 +171,13 @@ async def test_who_was_logged_out_or_reset_logs_in_to_the_same_account(
 
 
 @pytest.mark.usefixtures("desk")
-async def test_one_telegram_account_is_not_kept_twice_and_the_new_session_is_ended(person: Person, admin: Admin, sim: Simulator) -> None:
+async def test_one_telegram_account_is_not_kept_twice_and_the_new_session_is_ended(
+    person: Person, admin: Admin, sim: Simulator
+) -> None:
     first = await person.log_in()
-    await admin.execute("UPDATE telegram_accounts SET phone_print = NULL, state = 'paused'")  # as if it had another number before
+    await admin.execute(
+        "UPDATE telegram_accounts SET phone_print = NULL, state = 'paused'"
+    )  # as if it had another number before
     second = await person.log_in()
     assert str(second.error) == f"this Telegram account is here already, as account {first.account_id}"
     assert len(list(sim.keys.of(DIGITS))) == 1
@@ -169,7 +193,9 @@ async def test_two_logins_to_one_account_at_once_do_not_mix(person: Person) -> N
 
 
 @pytest.mark.usefixtures("desk")
-async def test_a_login_that_is_given_up_leaves_nothing_open(person: Person, sim: Simulator, ingest: IngestStores) -> None:
+async def test_a_login_that_is_given_up_leaves_nothing_open(
+    person: Person, sim: Simulator, ingest: IngestStores
+) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     assert sim.connections
     await ingest.logins.finish(waiting.attempt_id, LoginState.FAILED, error=quote("given up"))
@@ -184,11 +210,20 @@ async def test_an_answer_to_an_earlier_question_or_sealed_for_another_is_not_use
     wrong = seal(CODE, waiting.public_key, question=f"{waiting.attempt_id}/{waiting.question - 1}")
     assert await person.logins.answer(waiting.attempt_id, waiting.question, wrong)
     failed = await person.next(waiting.attempt_id, waiting.question)
-    assert (failed.state, str(failed.error)) == (LoginState.FAILED, "the answer was not sealed for this question")
+    assert (failed.state, str(failed.error)) == (
+        LoginState.FAILED,
+        "the answer was not sealed for this question",
+    )
 
 
 async def test_a_login_is_told_when_the_role_stops(
-    person: Person, account: TelegramSettings, sim: Simulator, system: SystemStores, ingest: IngestStores, vault: Vault, skipping: Skipping
+    person: Person,
+    account: TelegramSettings,
+    sim: Simulator,
+    system: SystemStores,
+    ingest: IngestStores,
+    vault: Vault,
+    skipping: Skipping,
 ) -> None:
     async with serving(account, sim, system, ingest, vault, skipping):
         waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
@@ -198,13 +233,20 @@ async def test_a_login_is_told_when_the_role_stops(
 
 
 @pytest.mark.usefixtures("desk")
-async def test_a_login_whose_process_was_killed_is_interrupted_and_leaves_its_number_free(person: Person, admin: Admin) -> None:
+async def test_a_login_whose_process_was_killed_is_interrupted_and_leaves_its_number_free(
+    person: Person, admin: Admin
+) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
-    await admin.execute("UPDATE login_attempts SET taken_by = 'killed#1', served_until = now() - interval '1 second'")
+    await admin.execute(
+        "UPDATE login_attempts SET taken_by = 'killed#1', served_until = now() - interval '1 second'"
+    )
     over = await person.get(waiting.attempt_id)
     assert (over.state, over.error) == (LoginState.FAILED, INTERRUPTED)
     assert (await person.log_in()).state is LoginState.DONE
-    assert await admin.fetchval("SELECT state FROM login_attempts WHERE attempt_id = $1", waiting.attempt_id) == "failed"
+    assert (
+        await admin.fetchval("SELECT state FROM login_attempts WHERE attempt_id = $1", waiting.attempt_id)
+        == "failed"
+    )
 
 
 @pytest.mark.usefixtures("desk")
@@ -213,7 +255,9 @@ async def test_a_login_that_takes_its_time_is_not_taken_for_interrupted(person: 
     await admin.execute("UPDATE login_attempts SET served_until = now() + interval '1 second'")
 
     async def is_prolonged() -> bool:
-        return bool(await admin.fetchval("SELECT served_until > now() + interval '10 seconds' FROM login_attempts"))
+        return bool(
+            await admin.fetchval("SELECT served_until > now() + interval '10 seconds' FROM login_attempts")
+        )
 
     await until(is_prolonged)
     await person.answer(waiting, CODE)
@@ -221,7 +265,9 @@ async def test_a_login_that_takes_its_time_is_not_taken_for_interrupted(person: 
 
 
 @pytest.mark.usefixtures("desk")
-async def test_what_is_never_finished_expires_and_is_forgotten_after_two_days(person: Person, admin: Admin, system: SystemStores) -> None:
+async def test_what_is_never_finished_expires_and_is_forgotten_after_two_days(
+    person: Person, admin: Admin, system: SystemStores
+) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     await admin.execute("UPDATE login_attempts SET expires_at = now() - interval '1 second'")
     assert (await person.get(waiting.attempt_id)).state is LoginState.EXPIRED

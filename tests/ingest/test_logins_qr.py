@@ -1,4 +1,6 @@
-"""Logging in by a QR code: the ingest role shows it at the door, a person scans it, and what becomes of the account."""
+"""Logging in by a QR code: the ingest role shows it at the door, a person scans it,
+and what becomes of the account.
+"""
 
 import base64
 import dataclasses
@@ -79,7 +81,11 @@ async def test_a_scanned_code_makes_an_account_that_is_used(
 
 
 async def test_the_link_is_nowhere_but_at_the_door(
-    scanner: Scanner, admin: Admin, sim: Simulator, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    scanner: Scanner,
+    admin: Admin,
+    sim: Simulator,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     shown = await scanner.begin()
     link = scanner.link(shown)
@@ -97,7 +103,9 @@ async def test_the_link_is_nowhere_but_at_the_door(
     assert await admin.fetchval("SELECT shown FROM login_attempts") is None
 
 
-async def test_a_password_is_asked_for_after_the_scan_until_it_is_right(scanner: Scanner, control: Control) -> None:
+async def test_a_password_is_asked_for_after_the_scan_until_it_is_right(
+    scanner: Scanner, control: Control
+) -> None:
     control.account(DIGITS, password=PASSWORD)
     asked = await scanner.log_in()
     assert asked.state is LoginState.PASSWORD_WANTED
@@ -133,7 +141,9 @@ async def test_who_lives_in_another_data_centre_is_logged_in_there(
     assert (session.dc_id, session.port) == (4, sim.ports[4])
 
 
-async def test_a_scan_that_telegram_did_not_tell_of_is_found_before_the_next_code(scanner: Scanner, sim: Simulator) -> None:
+async def test_a_scan_that_telegram_did_not_tell_of_is_found_before_the_next_code(
+    scanner: Scanner, sim: Simulator
+) -> None:
     sim.faults.drop_updates = True
     sim.faults.login_token_seconds = 1.5
     shown = await scanner.begin()
@@ -141,7 +151,9 @@ async def test_a_scan_that_telegram_did_not_tell_of_is_found_before_the_next_cod
     assert (await scanner.scan(shown)).state is LoginState.DONE
 
 
-async def test_who_was_here_before_logs_in_to_the_same_account(scanner: Scanner, system: SystemStores, admin: Admin) -> None:
+async def test_who_was_here_before_logs_in_to_the_same_account(
+    scanner: Scanner, system: SystemStores, admin: Admin
+) -> None:
     first = await scanner.person.log_in()
     assert first.account_id is not None
     assert "which is in use" in str((await scanner.log_in()).error)
@@ -150,20 +162,29 @@ async def test_who_was_here_before_logs_in_to_the_same_account(scanner: Scanner,
     assert (again.state, again.account_id) == (LoginState.DONE, first.account_id)
     (account,) = await system.accounts.all()
     assert (account.state, account.state_reason) == (AccountState.ACTIVE, None)
-    await admin.execute("UPDATE telegram_accounts SET state = 'logged out', user_id = NULL")  # known by its number alone
+    await admin.execute(
+        "UPDATE telegram_accounts SET state = 'logged out', user_id = NULL"
+    )  # known by its number alone
     assert (await scanner.log_in()).account_id == first.account_id
 
 
-async def test_a_login_that_is_refused_is_ended_at_telegram_too(scanner: Scanner, system: SystemStores, sim: Simulator) -> None:
+async def test_a_login_that_is_refused_is_ended_at_telegram_too(
+    scanner: Scanner, system: SystemStores, sim: Simulator
+) -> None:
     await scanner.log_in()
     stranger = Scanner(Person(scanner.person.pool, await make_tenant(system)), scanner.people)
     refused = await stranger.log_in()
-    assert (refused.state, str(refused.error)) == (LoginState.FAILED, "this number belongs to an account of another tenant")
+    assert (refused.state, str(refused.error)) == (
+        LoginState.FAILED,
+        "this number belongs to an account of another tenant",
+    )
     assert len(list(sim.keys.of(DIGITS))) == 1
     assert len(await system.accounts.all()) == 1
 
 
-async def test_who_goes_away_leaves_nothing_open_and_no_account(scanner: Scanner, system: SystemStores, ingest: IngestStores, sim: Simulator) -> None:
+async def test_who_goes_away_leaves_nothing_open_and_no_account(
+    scanner: Scanner, system: SystemStores, ingest: IngestStores, sim: Simulator
+) -> None:
     shown = await scanner.begin()
     assert sim.connections
     await ingest.logins.finish(shown.attempt_id, LoginState.FAILED, error=quote("given up"))
@@ -176,9 +197,15 @@ async def test_who_goes_away_leaves_nothing_open_and_no_account(scanner: Scanner
 
 @pytest.mark.parametrize(
     ("code", "message", "words"),
-    [(400, "API_ID_INVALID", "check its api_id"), (420, "FLOOD_WAIT_600", "try again later"), (400, "SOMETHING_NEW", "refuses the login")],
+    [
+        (400, "API_ID_INVALID", "check its api_id"),
+        (420, "FLOOD_WAIT_600", "try again later"),
+        (400, "SOMETHING_NEW", "refuses the login"),
+    ],
 )
-async def test_what_telegram_refuses_is_told_in_words(scanner: Scanner, control: Control, code: int, message: str, words: str) -> None:
+async def test_what_telegram_refuses_is_told_in_words(
+    scanner: Scanner, control: Control, code: int, message: str, words: str
+) -> None:
     control.fail("auth.exportLoginToken", code=code, message=message)
     failed = await scanner.begin()
     assert (failed.state, words in str(failed.error)) == (LoginState.FAILED, True)

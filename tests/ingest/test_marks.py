@@ -1,4 +1,6 @@
-"""What operators see of channels in Redis, and what becomes of it when it cannot be read or nobody follows the channel."""
+"""What operators see of channels in Redis, and what becomes of it when
+it cannot be read or nobody follows the channel.
+"""
 
 import asyncio
 import json
@@ -19,7 +21,14 @@ from tests.conftest import Admin
 from tests.ingest.metering import counted, metric
 from tests.ingest.office import Office, open_office, simulated
 
-STATISTICS = {"median": 60.0, "p95": 120.0, "ewma": 60.0, "sample_count": 30, "window_days": 14, "calculated_at": "2026-11-01T00:00:00+00:00"}
+STATISTICS = {
+    "median": 60.0,
+    "p95": 120.0,
+    "ewma": 60.0,
+    "sample_count": 30,
+    "window_days": 14,
+    "calculated_at": "2026-11-01T00:00:00+00:00",
+}
 
 
 @pytest.fixture
@@ -28,7 +37,15 @@ def marks(office: Office) -> Marks:
 
 
 @pytest.mark.parametrize(
-    "unreadable", [{"p95": None}, {"p95": "often"}, {"p95": -1}, {"p95": 1e300}, {"calculated_at": "2026-11-01T00:00:00"}, {"median": float("nan")}]
+    "unreadable",
+    [
+        {"p95": None},
+        {"p95": "often"},
+        {"p95": -1},
+        {"p95": 1e300},
+        {"calculated_at": "2026-11-01T00:00:00"},
+        {"median": float("nan")},
+    ],
 )
 async def test_statistics_that_make_no_sense_are_counted_and_computed_anew(
     office: Office, control: Control, marks: Marks, unreadable: dict[str, object]
@@ -43,7 +60,9 @@ async def test_statistics_that_make_no_sense_are_counted_and_computed_anew(
     assert (await office.schedule_of(channel_id))["fail_count"] == 0
 
 
-async def test_unfollowing_deletes_the_marks_of_a_channel(office: Office, control: Control, marks: Marks) -> None:
+async def test_unfollowing_deletes_the_marks_of_a_channel(
+    office: Office, control: Control, marks: Marks
+) -> None:
     channel = simulated(control, posts=30)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
@@ -70,7 +89,13 @@ async def test_unfollowing_deletes_the_marks_of_a_channel(office: Office, contro
 
 async def keys_of(office: Office, channel_id: int) -> list[bytes]:
     """Every key of the channel, also those with something after its number."""
-    return sorted([key async for key in office.app.redis.scan_iter(f"*:{channel_id}*") if str(channel_id) in key.decode().split(":")])
+    return sorted(
+        [
+            key
+            async for key in office.app.redis.scan_iter(f"*:{channel_id}*")
+            if str(channel_id) in key.decode().split(":")
+        ]
+    )
 
 
 async def test_the_age_of_a_mark_is_that_of_its_writing(marks: Marks) -> None:
@@ -80,7 +105,9 @@ async def test_the_age_of_a_mark_is_that_of_its_writing(marks: Marks) -> None:
     await marks.raise_high_water(channel_id, now - timedelta(hours=18), now=now - timedelta(minutes=3))
     assert 180 <= counted("parser_hwm_age_seconds", channel_id) < 240
     forget_channel(channel_id)
-    assert await marks.high_water([channel_id]) == {channel_id: (now - timedelta(hours=18)).replace(microsecond=0)}
+    assert await marks.high_water([channel_id]) == {
+        channel_id: (now - timedelta(hours=18)).replace(microsecond=0)
+    }
     assert 180 <= counted("parser_hwm_age_seconds", channel_id) < 240
 
 
@@ -96,7 +123,9 @@ async def test_a_mark_that_no_run_raises_grows_old_although_runs_go_on(marks: Ma
 
 
 @pytest.mark.parametrize("written", [None, "gestern", "2026-11-01T00:00:00+00:00"])
-async def test_a_mark_whose_writing_is_unknown_is_as_old_as_what_it_says(office: Office, marks: Marks, written: str | None) -> None:
+async def test_a_mark_whose_writing_is_unknown_is_as_old_as_what_it_says(
+    office: Office, marks: Marks, written: str | None
+) -> None:
     """A former version wrote it, or an operator did."""
     channel_id, now = ChannelId(fresh_number()), datetime.now(UTC)
     await office.app.redis.set(f"parse_hwm:{channel_id}", (now - timedelta(hours=1)).isoformat())
@@ -107,7 +136,9 @@ async def test_a_mark_whose_writing_is_unknown_is_as_old_as_what_it_says(office:
 
 
 @pytest.mark.parametrize("has_news", [True, False])
-async def test_a_channel_that_is_unfollowed_while_it_is_read_is_not_read_again(office: Office, control: Control, *, has_news: bool) -> None:
+async def test_a_channel_that_is_unfollowed_while_it_is_read_is_not_read_again(
+    office: Office, control: Control, *, has_news: bool
+) -> None:
     channel = simulated(control, posts=3)
     channel_id = await office.follow(channel)
     if not has_news:
@@ -119,16 +150,23 @@ async def test_a_channel_that_is_unfollowed_while_it_is_read_is_not_read_again(o
     await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await polling
     office.sim.faults.latency_seconds = 0.0
-    never = await office.admin.fetchval("SELECT next_poll_at = 'infinity' FROM poll_schedule WHERE channel_id = $1", channel_id)
+    never = await office.admin.fetchval(
+        "SELECT next_poll_at = 'infinity' FROM poll_schedule WHERE channel_id = $1", channel_id
+    )
     assert never
 
 
-async def test_any_successful_run_releases_a_parked_channel(installation: Settings, sim: Simulator, control: Control, admin: Admin) -> None:
+async def test_any_successful_run_releases_a_parked_channel(
+    installation: Settings, sim: Simulator, control: Control, admin: Admin
+) -> None:
     async with open_office(installation, sim, admin, mode=ModeOverride.HISTORICAL) as office:
         channel_id = await office.follow(simulated(control, posts=3))
         await office.poll(channel_id)
         parsed_at = (await office.schedule_of(channel_id))["last_parsed_at"]
-        await admin.execute("UPDATE channels SET parked_until = now(), parked_reason = 'five failures' WHERE channel_id = $1", channel_id)
+        await admin.execute(
+            "UPDATE channels SET parked_until = now(), parked_reason = 'five failures' WHERE channel_id = $1",
+            channel_id,
+        )
         await admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", channel_id)
         await office.poll(channel_id)  # reads its whole window again, and finds nothing new
         after = await office.schedule_of(channel_id)
@@ -139,7 +177,9 @@ async def test_any_successful_run_releases_a_parked_channel(installation: Settin
 # --- backfills ---
 
 
-async def test_a_lock_is_taken_by_who_comes_first_and_passes_on_from_a_former_owner_only(marks: Marks) -> None:
+async def test_a_lock_is_taken_by_who_comes_first_and_passes_on_from_a_former_owner_only(
+    marks: Marks,
+) -> None:
     channel_id = ChannelId(fresh_number())
     assert await marks.lock_backfill(channel_id, "one#0001", instead_of=None) is None
     assert await marks.lock_backfill(channel_id, "one#0001", instead_of=None) is None
@@ -151,12 +191,17 @@ async def test_a_lock_is_taken_by_who_comes_first_and_passes_on_from_a_former_ow
 
 
 @pytest.mark.parametrize("holder", ["a person", "host#1234"])
-async def test_a_backfill_waits_while_somebody_alive_holds_its_lock(office: Office, control: Control, admin: Admin, holder: str) -> None:
+async def test_a_backfill_waits_while_somebody_alive_holds_its_lock(
+    office: Office, control: Control, admin: Admin, holder: str
+) -> None:
     channel_id = await office.follow(simulated(control, posts=600, every=1200), history_days=7)
     await office.poll(channel_id)
     await office.app.system.planning.want_history()
     await office.app.redis.set(f"lock:backfill:{channel_id}", holder)
-    leased = "UPDATE telegram_accounts SET lease_owner = 'host#1234', lease_until = now() + interval '1 minute' WHERE account_id = $1"
+    leased = (
+        "UPDATE telegram_accounts SET lease_owner = 'host#1234', lease_until = now() + interval '1 minute' "
+        "WHERE account_id = $1"
+    )
     await admin.execute(leased, office.mine.account_id)
     stored = await office.stored(channel_id)
     await office.read_the_past()
@@ -175,7 +220,9 @@ async def test_a_backfill_notes_its_window_when_it_begins_and_is_not_begun_twice
         channel_id = await office.follow(simulated(control, posts=300, every=60, newest_age=40 * 3600))
         await office.poll(channel_id)
         last = (await office.schedule_of(channel_id))["newest_posted_at"]
-        assert await office.app.system.backfills.open(channel_id, BackfillKind.SILENCE, since=last) is False  # the poll has asked for it
+        assert (
+            await office.app.system.backfills.open(channel_id, BackfillKind.SILENCE, since=last) is False
+        )  # the poll has asked for it
         await admin.execute("UPDATE backfills SET next_try_at = now() WHERE channel_id = $1", channel_id)
         control.fail("messages.getHistory", code=420, message="FLOOD_WAIT_60")
         await office.reading._deps.backfiller.step(1)  # noqa: SLF001 -- a step that is cut short

@@ -28,9 +28,16 @@ def calls(library: Library, method: str = "upload.getFile") -> int:
     return library.office.calls(method)
 
 
-async def test_every_file_is_stored_with_the_bytes_it_has_at_telegram(library: Library, tmp_path: Path) -> None:
+async def test_every_file_is_stored_with_the_bytes_it_has_at_telegram(
+    library: Library, tmp_path: Path
+) -> None:
     channel_id = await library.channel()
-    for kind, size in ((FileKind.JPEG, 60_000), (FileKind.PNG, 90_000), (FileKind.MP4, 3 * MEGABYTE + 17), (FileKind.PDF, PART)):
+    for kind, size in (
+        (FileKind.JPEG, 60_000),
+        (FileKind.PNG, 90_000),
+        (FileKind.MP4, 3 * MEGABYTE + 17),
+        (FileKind.PDF, PART),
+    ):
         library.control.post(channel_id, media=kind, size=size)
     await library.read(channel_id)
     assert await library.fetcher.step()
@@ -76,7 +83,9 @@ async def test_a_dropped_connection_goes_on_at_the_offset(library: Library) -> N
     assert library.sim.counters.file_bytes <= size + 3 * PART
 
 
-async def test_a_reference_that_expires_within_a_file_is_renewed_and_no_byte_is_asked_for_twice(library: Library) -> None:
+async def test_a_reference_that_expires_within_a_file_is_renewed_and_no_byte_is_asked_for_twice(
+    library: Library,
+) -> None:
     size = 3 * MEGABYTE
     channel_id = await library.channel()
     library.control.post(channel_id, media=FileKind.PDF, size=size)
@@ -92,7 +101,9 @@ async def test_a_reference_that_expires_within_a_file_is_renewed_and_no_byte_is_
     assert calls(library, "channels.getMessages") == 2
 
 
-async def test_a_flood_within_a_file_is_waited_for_and_the_file_goes_on_at_the_offset(library: Library) -> None:
+async def test_a_flood_within_a_file_is_waited_for_and_the_file_goes_on_at_the_offset(
+    library: Library,
+) -> None:
     size = 3 * MEGABYTE
     channel_id = await library.channel()
     library.control.post(channel_id, media=FileKind.MP4, size=size)
@@ -128,7 +139,9 @@ async def test_a_vanished_message_counts_against_the_attempts_and_is_given_up(li
     assert told[MessageId(post.message_id)] == ()
 
 
-async def test_a_file_name_of_any_length_is_kept_and_is_never_a_path(library: Library, tmp_path: Path) -> None:
+async def test_a_file_name_of_any_length_is_kept_and_is_never_a_path(
+    library: Library, tmp_path: Path
+) -> None:
     channel_id = await library.channel()
     names = ["ж" * 200 + ".pdf", "../../../../etc/passwd", "/a/b"]
     for name in names:
@@ -203,12 +216,19 @@ async def test_while_the_store_is_away_files_wait_in_the_spool_and_are_fetched_o
         await library.reopened(away).step()
         assert [row["state"] for row in await library.rows(channel_id)] == ["wanted"] * 3
         assert spooled(tmp_path) == sim.counters.file_bytes == 70_000 + 80_000 + MEGABYTE
-        assert await admin.fetchval("SELECT max(attempts) FROM media_jobs WHERE channel_id = $1", channel_id) == 0
+        assert (
+            await admin.fetchval("SELECT max(attempts) FROM media_jobs WHERE channel_id = $1", channel_id)
+            == 0
+        )
         await library.make_due()
         await library.fetcher.step()
         rows = await library.rows(channel_id)
-        assert [row["sha256"].hex() for row in rows] == [library.truth(channel_id, row["message_id"]) for row in rows]
-        assert [await library.files.size_of(row["sha256"]) for row in rows] == [row["size_bytes"] for row in rows]
+        assert [row["sha256"].hex() for row in rows] == [
+            library.truth(channel_id, row["message_id"]) for row in rows
+        ]
+        assert [await library.files.size_of(row["sha256"]) for row in rows] == [
+            row["size_bytes"] for row in rows
+        ]
     assert sim.counters.file_bytes == 70_000 + 80_000 + MEGABYTE
     assert spooled(tmp_path) == 0
 
@@ -245,7 +265,9 @@ async def test_news_come_before_history_and_photos_before_the_rest(library: Libr
         library.control.post(channel_id, media=kind, size=70_000)
     await library.read(channel_id)
     await library.office.admin.execute(
-        "UPDATE media_jobs SET lane = CASE WHEN message_id > 2 THEN 'bulk' ELSE 'live' END WHERE channel_id = $1", channel_id
+        "UPDATE media_jobs SET lane = CASE WHEN message_id > 2 THEN 'bulk' ELSE 'live' END "
+        "WHERE channel_id = $1",
+        channel_id,
     )
     due = await library.office.app.system.media.due(library.office.mine.account_id, most=10)
     assert [job.message_id for job in due] == [2, 1, 4, 3]

@@ -28,7 +28,9 @@ async def test_a_file_in_another_data_centre_is_asked_for_there_at_once(library:
     await library.read(channel_id)
     await library.fetcher.step()
     rows = await library.rows(channel_id)
-    assert [row["sha256"].hex() for row in rows] == [library.truth(channel_id, row["message_id"]) for row in rows]
+    assert [row["sha256"].hex() for row in rows] == [
+        library.truth(channel_id, row["message_id"]) for row in rows
+    ]
     assert calls(library) == 3
     assert calls(library, "auth.exportAuthorization") == calls(library, "auth.importAuthorization") == 1
     assert not any(error.startswith("FILE_MIGRATE") for error in library.sim.counters.errors)
@@ -57,11 +59,18 @@ async def test_a_data_centre_that_is_away_holds_up_no_other(library: Library) ->
     await library.read(channel_id)
     library.sim.ports[SECOND_DC] = 1
     await library.fetcher.step()
-    assert [row["state"] for row in await library.rows(channel_id)] == ["wanted", "wanted", "stored", "stored"]
+    assert [row["state"] for row in await library.rows(channel_id)] == [
+        "wanted",
+        "wanted",
+        "stored",
+        "stored",
+    ]
     assert not await library.fetcher.step()
 
 
-async def test_a_login_that_the_other_data_centre_has_forgotten_is_taken_there_again(library: Library) -> None:
+async def test_a_login_that_the_other_data_centre_has_forgotten_is_taken_there_again(
+    library: Library,
+) -> None:
     channel_id = await library.channel()
     library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)
     await library.read(channel_id)
@@ -87,7 +96,9 @@ async def test_the_end_of_the_lease_ends_every_connection_and_every_request(libr
         await library.fetcher.step()
 
 
-async def test_a_closed_line_leaves_no_connection_anywhere(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> None:
+async def test_a_closed_line_leaves_no_connection_anywhere(
+    installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path
+) -> None:
     async with open_library(installation, sim, admin, in_folder(tmp_path)) as library:
         channel_id = await library.channel()
         library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)

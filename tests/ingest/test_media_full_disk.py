@@ -1,4 +1,6 @@
-"""A disk for files that runs full: downloads stop first, posts are stored, and downloads go on by themselves."""
+"""A disk for files that runs full: downloads stop first, posts are stored,
+and downloads go on by themselves.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -28,12 +30,16 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @pytest.fixture
-async def library(installation: Settings, sim: Simulator, admin: Admin, disk: SmallDisk) -> AsyncIterator[Library]:
+async def library(
+    installation: Settings, sim: Simulator, admin: Admin, disk: SmallDisk
+) -> AsyncIterator[Library]:
     async with open_library(installation, sim, admin, in_folder(disk.path)) as opened:
         yield opened
 
 
-async def test_downloads_stop_at_a_tenth_free_posts_are_stored_and_downloads_go_on_when_there_is_room(library: Library, disk: SmallDisk) -> None:
+async def test_downloads_stop_at_a_tenth_free_posts_are_stored_and_downloads_go_on_when_there_is_room(
+    library: Library, disk: SmallDisk
+) -> None:
     channel_id = await library.channel()
     for _ in range(3):
         library.control.post(channel_id, media=FileKind.JPEG)
@@ -44,12 +50,19 @@ async def test_downloads_stop_at_a_tenth_free_posts_are_stored_and_downloads_go_
     library.control.post(channel_id, "Пока диск полон.", media=FileKind.JPEG)
     await library.read(channel_id)
     assert [row["state"] for row in await library.rows(channel_id)] == ["wanted"] * 4
-    assert await library.office.admin.fetchval("SELECT max(attempts) FROM media_jobs WHERE channel_id = $1", channel_id) == 0
+    assert (
+        await library.office.admin.fetchval(
+            "SELECT max(attempts) FROM media_jobs WHERE channel_id = $1", channel_id
+        )
+        == 0
+    )
     assert library.sim.counters.file_bytes == 0
     disk.empty()
     await library.fetcher.step()
     rows = await library.rows(channel_id)
-    assert [row["sha256"].hex() for row in rows] == [library.truth(channel_id, row["message_id"]) for row in rows]
+    assert [row["sha256"].hex() for row in rows] == [
+        library.truth(channel_id, row["message_id"]) for row in rows
+    ]
 
 
 async def test_a_batch_stops_in_the_middle_when_the_disk_runs_full(library: Library, disk: SmallDisk) -> None:
@@ -65,7 +78,9 @@ async def test_a_batch_stops_in_the_middle_when_the_disk_runs_full(library: Libr
     library.control.post(channel_id, media=FileKind.JPEG, size=70_000)
     await library.read(channel_id)
     await library.fetcher.step()
-    assert (await library.rows(channel_id))[-1]["state"] == "stored"  # smaller ones do not wait for larger ones
+    assert (await library.rows(channel_id))[-1][
+        "state"
+    ] == "stored"  # smaller ones do not wait for larger ones
 
 
 async def always_room(_size_bytes: int) -> None:
@@ -110,15 +125,23 @@ async def until_reported(health: Health, status: str) -> None:
 
 @pytest.mark.turns("MEDIA_MIN_FREE_PERCENT")
 @pytest.mark.parametrize(("percent", "is_paused"), [(0, False), (10, False), (50, True)])
-async def test_the_operator_decides_how_much_stays_free(installation: Settings, disk: SmallDisk, percent: int, *, is_paused: bool) -> None:
-    settings = installation.model_copy(update={"files": FilesSettings(folder=disk.path, min_free_percent=percent)})
+async def test_the_operator_decides_how_much_stays_free(
+    installation: Settings, disk: SmallDisk, percent: int, *, is_paused: bool
+) -> None:
+    settings = installation.model_copy(
+        update={"files": FilesSettings(folder=disk.path, min_free_percent=percent)}
+    )
     disk.fill(leave_bytes=2 * MB)
-    why = await disks.reason_to_pause_downloads(disks.download_folders(settings), min_free_percent=settings.files.min_free_percent)
+    why = await disks.reason_to_pause_downloads(
+        disks.download_folders(settings), min_free_percent=settings.files.min_free_percent
+    )
     assert (why is not None) == is_paused
 
 
 @pytest.mark.parametrize(("used", "verdict"), [(4, Severity.OK), (6, Severity.WARNING), (7.5, Severity.BAD)])
-async def test_a_disk_is_yellow_at_70_and_red_at_90_percent(installation: Settings, disk: SmallDisk, used: float, verdict: Severity) -> None:
+async def test_a_disk_is_yellow_at_70_and_red_at_90_percent(
+    installation: Settings, disk: SmallDisk, used: float, verdict: Severity
+) -> None:
     settings = installation.model_copy(update={"files": in_folder(disk.path)})
     disk.fill(leave_bytes=int((8 - used) * MB))
     findings = {finding.subject: finding for finding in await disks.examine(settings)}
@@ -127,10 +150,15 @@ async def test_a_disk_is_yellow_at_70_and_red_at_90_percent(installation: Settin
 
 
 @pytest.mark.turns("DATABASE_DATA_DIR")
-async def test_the_disk_of_postgresql_is_watched_where_the_operator_says_it_is(installation: Settings, disk: SmallDisk) -> None:
+async def test_the_disk_of_postgresql_is_watched_where_the_operator_says_it_is(
+    installation: Settings, disk: SmallDisk
+) -> None:
     database = installation.database.model_copy(update={"data_folder": disk.path / "postgres" / "data"})
     disk.fill(leave_bytes=MB // 2)
-    findings = {finding.subject: finding for finding in await disks.examine(installation.model_copy(update={"database": database}))}
+    findings = {
+        finding.subject: finding
+        for finding in await disks.examine(installation.model_copy(update={"database": database}))
+    }
     assert findings["disk postgres"].verdict is Severity.BAD
     assert "disk postgres" not in {finding.subject for finding in await disks.examine(installation)}
 
@@ -143,7 +171,9 @@ CREATE TRIGGER refuse_posts_of_{channel} BEFORE INSERT ON posts FOR EACH ROW
 """
 
 
-async def test_a_full_postgresql_is_no_failure_of_the_channel_and_the_channel_is_read_when_there_is_room(library: Library) -> None:
+async def test_a_full_postgresql_is_no_failure_of_the_channel_and_the_channel_is_read_when_there_is_room(
+    library: Library,
+) -> None:
     channel_id = await library.channel()
     library.control.post(channel_id, "Пока база полна.")
     admin = library.office.admin

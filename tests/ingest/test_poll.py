@@ -23,7 +23,9 @@ async def test_a_small_channel_is_read_whole_with_one_request(office: Office, co
     assert await office.gaps(channel_id) == []
 
 
-async def test_the_first_run_lands_a_day_and_leaves_the_rest_to_the_past(office: Office, control: Control) -> None:
+async def test_the_first_run_lands_a_day_and_leaves_the_rest_to_the_past(
+    office: Office, control: Control
+) -> None:
     channel = simulated(control, posts=1000, every=600)  # a week
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
@@ -34,7 +36,9 @@ async def test_the_first_run_lands_a_day_and_leaves_the_rest_to_the_past(office:
     assert await office.gaps(channel_id) == []
 
 
-async def test_what_is_new_is_read_and_what_is_known_is_not_written_again(office: Office, control: Control, admin: Admin) -> None:
+async def test_what_is_new_is_read_and_what_is_known_is_not_written_again(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel = simulated(control, posts=30)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
@@ -46,7 +50,9 @@ async def test_what_is_new_is_read_and_what_is_known_is_not_written_again(office
     assert [row["message_id"] for row in rows] == [new]
 
 
-async def test_a_hole_wider_than_a_page_is_filled_upward_and_the_newest_page_comes_first(office: Office, control: Control) -> None:
+async def test_a_hole_wider_than_a_page_is_filled_upward_and_the_newest_page_comes_first(
+    office: Office, control: Control
+) -> None:
     channel = simulated(control, posts=20, every=1, newest_age=600)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
@@ -57,7 +63,9 @@ async def test_a_hole_wider_than_a_page_is_filled_upward_and_the_newest_page_com
     assert await office.gaps(channel_id) == []
 
 
-async def test_an_edit_is_noticed_by_the_next_poll_even_if_nothing_is_new(office: Office, control: Control) -> None:
+async def test_an_edit_is_noticed_by_the_next_poll_even_if_nothing_is_new(
+    office: Office, control: Control
+) -> None:
     channel = simulated(control, posts=30)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
@@ -77,7 +85,9 @@ async def test_last_parsed_at_moves_only_when_something_was_stored(office: Offic
     assert second["last_polled_at"] > first["last_polled_at"]
 
 
-async def test_a_run_that_was_cut_off_goes_on_from_its_mark(installation: Settings, sim: Simulator, control: Control, admin: Admin) -> None:
+async def test_a_run_that_was_cut_off_goes_on_from_its_mark(
+    installation: Settings, sim: Simulator, control: Control, admin: Admin
+) -> None:
     async with open_office(installation, sim, admin, attempts=1) as office:
         channel = simulated(control, posts=20, every=1, newest_age=3000)
         channel_id = await office.follow(channel)

@@ -1,4 +1,6 @@
-"""The gap law: whatever was missed is a reported gap, a repair leaves nothing missing, and what a page proved is no gap."""
+"""The gap law: whatever was missed is a reported gap, a repair leaves nothing missing,
+and what a page proved is no gap.
+"""
 
 import random
 import time
@@ -20,7 +22,9 @@ from tests.ingest.office import Office, open_office, say, simulated, truth
 ROUNDS, REAL_ROUNDS = 60, 12
 NATURES = [
     Nature(deleted, service, lost_polls, deaths)
-    for deleted, service, (lost_polls, deaths) in product((0.0, 0.05, 0.12), (0.0, 0.02), ((0.0, 0.4), (0.3, 0.0), (0.3, 0.4)))
+    for deleted, service, (lost_polls, deaths) in product(
+        (0.0, 0.05, 0.12), (0.0, 0.02), ((0.0, 0.4), (0.3, 0.0), (0.3, 0.4))
+    )
 ]
 
 
@@ -85,7 +89,11 @@ async def test_the_law_holds_in_real_runs_against_a_real_server(
 
 
 async def live_for_real(office: Office, control: Control, hand: random.Random) -> int:
-    channel, polls, began = simulated(control, posts=3, newest_age=REAL_ROUNDS * 1200), 0, time.time() - REAL_ROUNDS * 1200
+    channel, polls, began = (
+        simulated(control, posts=3, newest_age=REAL_ROUNDS * 1200),
+        0,
+        time.time() - REAL_ROUNDS * 1200,
+    )
     channel_id = await office.follow(channel)
     for number in range(REAL_ROUNDS):
         now = began + number * 1200
@@ -94,12 +102,21 @@ async def live_for_real(office: Office, control: Control, hand: random.Random) -
         latest = range(max(channel.newest_id - 150, 1), channel.newest_id)
         control.delete(channel_id, [one for one in latest if hand.random() < hand.choice((0, 0.04, 0.12))])
         if hand.random() < 0.4:
-            control.fail("messages.getHistory", times=1, code=400, message="LIMIT_INVALID", after=hand.choice((0, 1, 1, 2, 3)))
+            control.fail(
+                "messages.getHistory",
+                times=1,
+                code=400,
+                message="LIMIT_INVALID",
+                after=hand.choice((0, 1, 1, 2, 3)),
+            )
         await office.poll(channel_id)
         polls += 1
         office.sim.faults.failures.clear()
         await office.admin.execute(
-            "UPDATE channels SET last_parsed_at = least(last_parsed_at, to_timestamp($2)) WHERE channel_id = $1", channel_id, now + 600.0
+            "UPDATE channels SET last_parsed_at = least(last_parsed_at, to_timestamp($2)) "
+            "WHERE channel_id = $1",
+            channel_id,
+            now + 600.0,
         )
         if hand.random() < 0.3:
             await office.app.redis.flushdb()
@@ -116,9 +133,15 @@ async def lost(office: Office, channel: SimulatedChannel) -> set[int]:
     """What exists up to the newest id that is known, above the floor, and is not stored."""
     coverage = await office.app.system.coverage.of(ChannelId(channel.channel_id))
     stored = await office.stored(channel.channel_id)
-    return set() if coverage is None else {one for one in truth(channel) if coverage.floor_id <= one <= coverage.newest_id} - stored.keys()
+    return (
+        set()
+        if coverage is None
+        else {one for one in truth(channel) if coverage.floor_id <= one <= coverage.newest_id} - stored.keys()
+    )
 
 
 async def reported(office: Office, channel_id: ChannelId) -> set[int]:
     coverage = await office.app.system.coverage.of(channel_id)
-    return set() if coverage is None else {one for gap in coverage.gaps for one in range(gap.low, gap.high + 1)}
+    return (
+        set() if coverage is None else {one for gap in coverage.gaps for one in range(gap.low, gap.high + 1)}
+    )

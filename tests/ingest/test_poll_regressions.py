@@ -33,7 +33,10 @@ async def impatient(installation: Settings, sim: Simulator, admin: Admin) -> Asy
 
 @pytest.fixture
 async def two(installation: Settings, sim: Simulator, admin: Admin) -> AsyncIterator[tuple[Office, Office]]:
-    async with open_office(installation, sim, admin) as one, open_office(installation, sim, admin, phone="79990000002") as other:
+    async with (
+        open_office(installation, sim, admin) as one,
+        open_office(installation, sim, admin, phone="79990000002") as other,
+    ):
         yield one, other
 
 
@@ -43,8 +46,12 @@ async def poll_until_page(office: Office, control: Control, channel_id: ChannelI
     await office.poll(channel_id)
 
 
-async def test_a_page_that_reaches_below_the_last_one_lands_what_nobody_has_read(impatient: Office, control: Control) -> None:
-    """A run dies after its newest page; then posts of that page are deleted, so the next newest page reaches into the hole."""
+async def test_a_page_that_reaches_below_the_last_one_lands_what_nobody_has_read(
+    impatient: Office, control: Control
+) -> None:
+    """A run dies after its newest page; then posts of that page are deleted,
+    so the next newest page reaches into the hole.
+    """
     channel = simulated(control, posts=20, every=1, newest_age=3000)
     channel_id = await impatient.follow(channel)
     await impatient.poll(channel_id)
@@ -61,7 +68,9 @@ async def test_a_page_that_reaches_below_the_last_one_lands_what_nobody_has_read
 async def test_a_hole_before_the_first_stored_id_is_reported(impatient: Office, control: Control) -> None:
     channel = simulated(control, posts=300, every=600)
     channel_id = await impatient.follow(channel)
-    control.fail(HISTORY, times=1, code=400, message="LIMIT_INVALID", after=2)  # the newest page, and where the day begins
+    control.fail(
+        HISTORY, times=1, code=400, message="LIMIT_INVALID", after=2
+    )  # the newest page, and where the day begins
     await impatient.poll(channel_id)
     coverage = await impatient.app.system.coverage.of(channel_id)
     assert coverage is not None
@@ -74,7 +83,9 @@ async def test_a_hole_before_the_first_stored_id_is_reported(impatient: Office, 
 
 
 @pytest.mark.parametrize("older", [30, 300])
-async def test_a_post_that_becomes_visible_after_a_newer_one_is_read(office: Office, control: Control, older: int) -> None:
+async def test_a_post_that_becomes_visible_after_a_newer_one_is_read(
+    office: Office, control: Control, older: int
+) -> None:
     channel = simulated(control, posts=older, every=60, newest_age=700)
     channel_id = await office.follow(channel)
     late, newer = say(channel, "поздно видимый"), say(channel, "новее")
@@ -89,14 +100,20 @@ async def test_a_post_that_becomes_visible_after_a_newer_one_is_read(office: Off
 async def test_the_cursor_never_moves_backwards(office: Office, control: Control) -> None:
     channel_id = await office.follow(simulated(control, posts=30))
     await office.poll(channel_id)
-    before, marks, now = await office.schedule_of(channel_id), Marks(office.app.redis), datetime.now(UTC).replace(microsecond=0)
+    before, marks, now = (
+        await office.schedule_of(channel_id),
+        Marks(office.app.redis),
+        datetime.now(UTC).replace(microsecond=0),
+    )
     claim, late = Claim(channel_id, office.mine.lease_epoch), Claim(channel_id, office.mine.lease_epoch - 1)
     old = make_page(make_post(channel_id=channel_id, message_id=3, text="другое"), floor_id=MessageId(20))
     ends = RunEnds(started_at=now - HOUR, next_poll_at=now - HOUR, stored_before=True)
     await office.app.system.landing.land(old, claim, ends=ends)
     with pytest.raises(LeaseLost):
         await office.app.system.landing.land(old, late, ends=ends)
-    await office.app.system.schedule.fail(channel_id, late.lease_epoch, failures_before=0, why=quote("late"), now=now)
+    await office.app.system.schedule.fail(
+        channel_id, late.lease_epoch, failures_before=0, why=quote("late"), now=now
+    )
     after, coverage = await office.schedule_of(channel_id), await office.app.system.coverage.of(channel_id)
     for mark in ("newest_message_id", "newest_posted_at", "last_parsed_at", "fail_count"):
         assert after[mark] == before[mark]
@@ -146,7 +163,9 @@ async def test_a_renamed_channel_is_read_on_without_being_looked_up(office: Offi
     assert office.calls("contacts.resolveUsername") == 0
 
 
-async def read_by(admin: Admin, channel_id: ChannelId, offices: tuple[Office, Office]) -> tuple[Office, Office]:
+async def read_by(
+    admin: Admin, channel_id: ChannelId, offices: tuple[Office, Office]
+) -> tuple[Office, Office]:
     """Who reads it, and who does not."""
     reader = await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channel_id)
     return offices if offices[0].mine.account_id == reader else (offices[1], offices[0])
@@ -163,8 +182,13 @@ async def test_a_channel_that_went_private_is_taken_over_by_another_account(
     reader, other = await read_by(admin, channel_id, two)
     control.fail(HISTORY, times=1, code=code, message="CHANNEL_PRIVATE", phone=reader.phone)
     await reader.poll(channel_id)
-    lost = await admin.fetch("SELECT account_id, lost_reason FROM account_channels WHERE channel_id = $1 AND lost_at IS NOT NULL", channel_id)
-    assert [(row["account_id"], "ChannelPrivate" in row["lost_reason"]) for row in lost] == [(reader.mine.account_id, True)]
+    lost = await admin.fetch(
+        "SELECT account_id, lost_reason FROM account_channels WHERE channel_id = $1 AND lost_at IS NOT NULL",
+        channel_id,
+    )
+    assert [(row["account_id"], "ChannelPrivate" in row["lost_reason"]) for row in lost] == [
+        (reader.mine.account_id, True)
+    ]
     await reader.app.system.planning.give_accounts()
     assert await read_by(admin, channel_id, two) == (other, reader)
     await other.poll(channel_id)
@@ -185,7 +209,9 @@ async def test_accounts_that_see_the_same_channel_keep_their_hashes_floods_and_b
         await reader.poll(channel_id)
     await reader.app.system.planning.give_accounts()
     assert await read_by(admin, channel_id, two) == (reader, other)
-    await admin.execute("UPDATE poll_schedule SET account_id = $2 WHERE channel_id = $1", channel_id, other.mine.account_id)
+    await admin.execute(
+        "UPDATE poll_schedule SET account_id = $2 WHERE channel_id = $1", channel_id, other.mine.account_id
+    )
     await other.poll(channel_id)
     assert await other.stored(channel_id) == truth(channel)
     blocked = await admin.fetch("SELECT account_id FROM account_limits WHERE blocked_until > now()")
@@ -201,7 +227,9 @@ async def stop_at_call(office: Office, number: int) -> None:
     office.stopping.set()
 
 
-async def test_sigterm_finishes_the_page_in_hand_and_puts_the_rest_back(office: Office, control: Control, admin: Admin) -> None:
+async def test_sigterm_finishes_the_page_in_hand_and_puts_the_rest_back(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channels = [simulated(control, posts=30) for _ in range(3)]
     for channel in channels:
         await office.follow(channel)
@@ -211,12 +239,15 @@ async def test_sigterm_finishes_the_page_in_hand_and_puts_the_rest_back(office: 
     stored = [len(await office.stored(channel.channel_id)) for channel in channels]
     assert sorted(stored) == [0, 0, 30]
     rows = await admin.fetch(
-        "SELECT next_poll_at <= now() AS due, fail_count FROM poll_schedule WHERE channel_id = ANY($1)", [one.channel_id for one in channels]
+        "SELECT next_poll_at <= now() AS due, fail_count FROM poll_schedule WHERE channel_id = ANY($1)",
+        [one.channel_id for one in channels],
     )
     assert sorted((row["due"], row["fail_count"]) for row in rows) == [(False, 0), (True, 0), (True, 0)]
 
 
-async def test_sigterm_in_a_hole_is_no_failure_and_the_next_run_goes_on(office: Office, control: Control) -> None:
+async def test_sigterm_in_a_hole_is_no_failure_and_the_next_run_goes_on(
+    office: Office, control: Control
+) -> None:
     channel = simulated(control, posts=20, every=1, newest_age=3000)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
@@ -226,7 +257,9 @@ async def test_sigterm_in_a_hole_is_no_failure_and_the_next_run_goes_on(office: 
     await office.poll(channel_id)
     await stop
     assert await office.gaps(channel_id) == ["121-370"]
-    assert await office.admin.fetchval("SELECT next_poll_at <= now() AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1", channel_id)
+    assert await office.admin.fetchval(
+        "SELECT next_poll_at <= now() AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1", channel_id
+    )
     office.stopping.clear()
     await office.poll(channel_id)
     assert await office.stored(channel_id) == truth(channel)

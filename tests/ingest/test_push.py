@@ -1,4 +1,6 @@
-"""Posts that Telegram tells of by itself: stored at once, proven by the next poll, and never needed for completeness."""
+"""Posts that Telegram tells of by itself: stored at once, proven by the next poll,
+and never needed for completeness.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,9 +31,15 @@ def metric(name: str, **labels: str) -> float:
 # --- what is pushed is stored ---
 
 
-async def test_a_pushed_post_is_stored_at_once_and_the_next_poll_proves_it(office: Office, control: Control) -> None:
+async def test_a_pushed_post_is_stored_at_once_and_the_next_poll_proves_it(
+    office: Office, control: Control
+) -> None:
     (channel,) = await joined(office, control)
-    counted = [metric("posts_parsed_total", mode="incremental"), metric("post_lag_seconds_count", tier="normal"), metric("push_posts_total")]
+    counted = [
+        metric("posts_parsed_total", mode="incremental"),
+        metric("post_lag_seconds_count", tier="normal"),
+        metric("push_posts_total"),
+    ]
     history = office.calls()
     async with at_work(office):
         post = control.post(channel.channel_id, "Свежая новость")
@@ -39,7 +47,9 @@ async def test_a_pushed_post_is_stored_at_once_and_the_next_poll_proves_it(offic
     assert stored == truth(channel)
     assert office.calls() == history
     before = await office.schedule_of(channel.channel_id)
-    assert before["newest_message_id"] == post.message_id - 1  # not proven: no gap, and no claim to be complete
+    assert (
+        before["newest_message_id"] == post.message_id - 1
+    )  # not proven: no gap, and no claim to be complete
     assert before["newest_posted_at"].timestamp() == post.date
     assert await office.gaps(channel.channel_id) == []
 
@@ -50,10 +60,25 @@ async def test_a_pushed_post_is_stored_at_once_and_the_next_poll_proves_it(offic
     coverage = await office.app.system.coverage.of(ChannelId(channel.channel_id))
     assert coverage is not None
     assert (coverage.newest_id, coverage.gaps) == (post.message_id, ())
-    assert await office.admin.fetchval("SELECT max(revision) FROM posts WHERE channel_id = $1", channel.channel_id) == 1
-    assert await office.admin.fetchval("SELECT count(*) FROM outbox WHERE channel_id = $1", channel.channel_id) == len(stored)
-    now = [metric("posts_parsed_total", mode="incremental"), metric("post_lag_seconds_count", tier="normal"), metric("push_posts_total")]
-    assert [one - other for one, other in zip(now, counted, strict=True)] == [1, 1, 1]  # once, whoever finds it again
+    assert (
+        await office.admin.fetchval(
+            "SELECT max(revision) FROM posts WHERE channel_id = $1", channel.channel_id
+        )
+        == 1
+    )
+    assert await office.admin.fetchval(
+        "SELECT count(*) FROM outbox WHERE channel_id = $1", channel.channel_id
+    ) == len(stored)
+    now = [
+        metric("posts_parsed_total", mode="incremental"),
+        metric("post_lag_seconds_count", tier="normal"),
+        metric("push_posts_total"),
+    ]
+    assert [one - other for one, other in zip(now, counted, strict=True)] == [
+        1,
+        1,
+        1,
+    ]  # once, whoever finds it again
 
 
 async def test_an_edit_of_a_pushed_post_keeps_its_earlier_text(office: Office, control: Control) -> None:
@@ -67,7 +92,9 @@ async def test_an_edit_of_a_pushed_post_keeps_its_earlier_text(office: Office, c
             return (await office.stored(channel.channel_id))[post.message_id] == "А потом так"
 
         await until(edited)
-    versions = await office.admin.fetch("SELECT message_id, revision, text FROM post_versions WHERE channel_id = $1", channel.channel_id)
+    versions = await office.admin.fetch(
+        "SELECT message_id, revision, text FROM post_versions WHERE channel_id = $1", channel.channel_id
+    )
     assert [tuple(one) for one in versions] == [(post.message_id, 1, "Сначала так")]
 
 
@@ -80,12 +107,18 @@ async def test_what_was_pushed_is_kept_as_telegram_sent_it(office: Office, contr
         async def kept() -> bool:
             return bool(
                 await office.admin.fetchval(
-                    "SELECT count(*) FROM post_raw WHERE channel_id = $1 AND first_id = $2", channel.channel_id, post.message_id
+                    "SELECT count(*) FROM post_raw WHERE channel_id = $1 AND first_id = $2",
+                    channel.channel_id,
+                    post.message_id,
                 )
             )
 
         await until(kept)
-    body = await office.admin.fetchval("SELECT body FROM post_raw WHERE channel_id = $1 AND first_id = $2", channel.channel_id, post.message_id)
+    body = await office.admin.fetchval(
+        "SELECT body FROM post_raw WHERE channel_id = $1 AND first_id = $2",
+        channel.channel_id,
+        post.message_id,
+    )
     assert [one.message for one in unpack_messages(body)] == ["Свежая новость"]
 
 
@@ -95,7 +128,9 @@ async def test_t8_an_album_that_is_pushed_is_stored_item_by_item(office: Office,
         posts = control.album(channel.channel_id, [FileKind.JPEG, FileKind.JPEG, FileKind.MP4], "Три кадра")
         await all_stored(office, channel)
     rows = await office.admin.fetch(
-        "SELECT DISTINCT grouped_id FROM posts WHERE channel_id = $1 AND message_id >= $2", channel.channel_id, posts[0].message_id
+        "SELECT DISTINCT grouped_id FROM posts WHERE channel_id = $1 AND message_id >= $2",
+        channel.channel_id,
+        posts[0].message_id,
     )
     assert [row["grouped_id"] for row in rows] == [posts[0].grouped_id]
 
@@ -106,20 +141,37 @@ async def test_t9_a_reaction_is_no_edit(office: Office, control: Control) -> Non
         control.react(channel.channel_id, 3, [("👍", 900)])
         control.post(channel.channel_id, "и ещё одна")
         await all_stored(office, channel)
-    assert await office.admin.fetchval("SELECT max(revision) FROM posts WHERE channel_id = $1", channel.channel_id) == 1
+    assert (
+        await office.admin.fetchval(
+            "SELECT max(revision) FROM posts WHERE channel_id = $1", channel.channel_id
+        )
+        == 1
+    )
 
 
-async def test_a_deletion_names_its_channel_and_one_without_touches_none(office: Office, control: Control) -> None:
+async def test_a_deletion_names_its_channel_and_one_without_touches_none(
+    office: Office, control: Control
+) -> None:
     (channel,) = await joined(office, control)
     async with at_work(office):
         office.receiver.receive(types.UpdateShort(types.UpdateDeleteMessages([2, 3], 9, 2), office.now()))
         control.delete(channel.channel_id, [3])
 
         async def buried() -> bool:
-            return bool(await office.admin.fetchval("SELECT deleted_at FROM posts WHERE channel_id = $1 AND message_id = 3", channel.channel_id))
+            return bool(
+                await office.admin.fetchval(
+                    "SELECT deleted_at FROM posts WHERE channel_id = $1 AND message_id = 3",
+                    channel.channel_id,
+                )
+            )
 
         await until(buried)
-    assert await office.admin.fetchval("SELECT count(*) FROM posts WHERE channel_id = $1 AND deleted_at IS NULL", channel.channel_id) == 2
+    assert (
+        await office.admin.fetchval(
+            "SELECT count(*) FROM posts WHERE channel_id = $1 AND deleted_at IS NULL", channel.channel_id
+        )
+        == 2
+    )
 
 
 async def test_many_deletions_at_once_wait_for_a_second_look(office: Office, control: Control) -> None:
@@ -128,16 +180,27 @@ async def test_many_deletions_at_once_wait_for_a_second_look(office: Office, con
         control.delete(channel.channel_id, list(range(2, 32)))
 
         async def has_possible_gap() -> bool:
-            return bool(await office.admin.fetchval("SELECT kind = 'recheck' FROM backfills WHERE channel_id = $1", channel.channel_id))
+            return bool(
+                await office.admin.fetchval(
+                    "SELECT kind = 'recheck' FROM backfills WHERE channel_id = $1", channel.channel_id
+                )
+            )
 
         await until(has_possible_gap)
-    assert await office.admin.fetchval("SELECT count(*) FROM posts WHERE channel_id = $1 AND deleted_at IS NOT NULL", channel.channel_id) == 0
+    assert (
+        await office.admin.fetchval(
+            "SELECT count(*) FROM posts WHERE channel_id = $1 AND deleted_at IS NOT NULL", channel.channel_id
+        )
+        == 0
+    )
 
 
 # --- what is not ours ---
 
 
-async def test_channels_that_the_owner_joined_for_himself_are_not_stored(office: Office, control: Control) -> None:
+async def test_channels_that_the_owner_joined_for_himself_are_not_stored(
+    office: Office, control: Control
+) -> None:
     (channel,) = await joined(office, control)
     own = simulated(control, posts=1)
     control.account(PHONE, joined=[channel.channel_id, own.channel_id])
@@ -153,8 +216,13 @@ async def test_a_frozen_former_owner_cannot_land_what_it_hears(office: Office, c
     (channel,) = await joined(office, control)
     system, mine = office.app.system, office.mine
     claim = PushClaim(ChannelId(channel.channel_id), mine.account_id, mine.lease_epoch)
-    page = PostPage(posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now())
-    await office.admin.execute("UPDATE telegram_accounts SET lease_epoch = nextval('lease_epochs') WHERE account_id = $1", mine.account_id)
+    page = PostPage(
+        posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now()
+    )
+    await office.admin.execute(
+        "UPDATE telegram_accounts SET lease_epoch = nextval('lease_epochs') WHERE account_id = $1",
+        mine.account_id,
+    )
     with pytest.raises(LeaseLost):
         await system.landing.land(page, claim)
     before = await office.schedule_of(channel.channel_id)
@@ -163,21 +231,31 @@ async def test_a_frozen_former_owner_cannot_land_what_it_hears(office: Office, c
     assert await system.hints.read_by(mine.account_id, mine.lease_epoch, [claim.channel_id]) == {}
 
 
-async def test_an_account_lands_only_what_it_reads_and_has_claimed_last(office: Office, control: Control) -> None:
+async def test_an_account_lands_only_what_it_reads_and_has_claimed_last(
+    office: Office, control: Control
+) -> None:
     (channel,) = await joined(office, control)
     system, mine = office.app.system, office.mine
     claim = PushClaim(ChannelId(channel.channel_id), mine.account_id, mine.lease_epoch)
-    page = PostPage(posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now())
+    page = PostPage(
+        posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now()
+    )
     for trouble in ("lease_epoch = lease_epoch + 1", "next_poll_at = 'infinity'", "account_id = NULL"):
         before = await office.admin.fetchrow(
-            "SELECT lease_epoch, next_poll_at, account_id FROM poll_schedule WHERE channel_id = $1", claim.channel_id
+            "SELECT lease_epoch, next_poll_at, account_id FROM poll_schedule WHERE channel_id = $1",
+            claim.channel_id,
         )
         assert before is not None
-        await office.admin.execute(f"UPDATE poll_schedule SET {trouble} WHERE channel_id = $1", claim.channel_id)
+        await office.admin.execute(
+            f"UPDATE poll_schedule SET {trouble} WHERE channel_id = $1", claim.channel_id
+        )
         with pytest.raises(LeaseLost):
             await system.landing.land(page, claim)
         await office.admin.execute(
-            "UPDATE poll_schedule SET lease_epoch = $2, next_poll_at = $3, account_id = $4 WHERE channel_id = $1", claim.channel_id, *before.values()
+            "UPDATE poll_schedule SET lease_epoch = $2, next_poll_at = $3, account_id = $4 "
+            "WHERE channel_id = $1",
+            claim.channel_id,
+            *before.values(),
         )
     assert (await system.landing.land(page, claim)).inserted == 1
 
@@ -198,8 +276,12 @@ class Away:
         return await self.inner.land(page, claim)
 
 
-@pytest.mark.parametrize("error", [Busy(quote("PostgreSQL does not answer")), ValueError("unlike anything")], ids=["busy", "a bug"])
-async def test_what_could_not_be_landed_is_read_instead(office: Office, control: Control, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [Busy(quote("PostgreSQL does not answer")), ValueError("unlike anything")], ids=["busy", "a bug"]
+)
+async def test_what_could_not_be_landed_is_read_instead(
+    office: Office, control: Control, error: Exception
+) -> None:
     first, second = await joined(office, control, channels=2)
     async with at_work(office, landing=Away(office.app.system.landing, [error])):
         control.post(first.channel_id, "not landed")
@@ -210,10 +292,14 @@ async def test_what_could_not_be_landed_is_read_instead(office: Office, control:
     assert await office.stored(first.channel_id) == truth(first)
 
 
-async def test_a_flood_on_differences_does_not_keep_posts_from_being_stored(office: Office, control: Control, sim: Simulator) -> None:
+async def test_a_flood_on_differences_does_not_keep_posts_from_being_stored(
+    office: Office, control: Control, sim: Simulator
+) -> None:
     (channel,) = await joined(office, control)
     async with at_work(office):
-        control.fail("updates.getDifference", times=9, code=420, message="FLOOD_WAIT_60", after=1)  # the first one is Telethon's own
+        control.fail(
+            "updates.getDifference", times=9, code=420, message="FLOOD_WAIT_60", after=1
+        )  # the first one is Telethon's own
         sim.drop_connections(PHONE)
         await office.poll(channel.channel_id)  # whoever asks next makes the connection
 

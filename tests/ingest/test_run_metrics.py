@@ -1,4 +1,6 @@
-"""Every metric of the parser, on the way that it has in production: floods, backfills, pushes, previews, edits and restarts included."""
+"""Every metric of the parser, on the way that it has in production: floods, backfills, pushes, previews,
+edits and restarts included.
+"""
 
 import asyncio
 import time
@@ -21,7 +23,9 @@ from tests.ingest.office import Office, open_office, say, simulated, truth
 from tests.ingest.previewing import Window, open_window
 
 HISTORY = "messages.getHistory"
-WAITING = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1"
+WAITING = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1"
+)
 
 
 @pytest.fixture
@@ -44,7 +48,9 @@ def restart(channel_id: int) -> None:
 # --- posts_parsed_total: what was inserted, by whomever ---
 
 
-async def test_posts_are_counted_page_by_page_when_a_flood_ends_the_run(office: Office, control: Control, growth: Growth) -> None:
+async def test_posts_are_counted_page_by_page_when_a_flood_ends_the_run(
+    office: Office, control: Control, growth: Growth
+) -> None:
     channel = simulated(control, posts=20, every=1, newest_age=3000)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
@@ -60,7 +66,9 @@ async def test_posts_are_counted_page_by_page_when_a_flood_ends_the_run(office: 
     assert sum(growth.by_mode.values()) == len(await office.stored(channel_id)) == len(truth(channel))
 
 
-async def test_posts_of_a_backfill_are_counted_as_historical(office: Office, control: Control, growth: Growth) -> None:
+async def test_posts_of_a_backfill_are_counted_as_historical(
+    office: Office, control: Control, growth: Growth
+) -> None:
     channel_id = await office.follow(simulated(control, posts=600, every=1200), history_days=7)
     await office.poll(channel_id)
     first = len(await office.stored(channel_id))
@@ -71,7 +79,9 @@ async def test_posts_of_a_backfill_are_counted_as_historical(office: Office, con
     assert len(await office.stored(channel_id)) > first
 
 
-async def test_pushed_posts_are_counted_once_and_move_the_gap_of_their_channel(office: Office, control: Control) -> None:
+async def test_pushed_posts_are_counted_once_and_move_the_gap_of_their_channel(
+    office: Office, control: Control
+) -> None:
     (channel,) = await joined(office, control)
     assert counted("channel_gap_seconds", channel.channel_id) > 500
     growth = Growth()
@@ -108,7 +118,9 @@ async def test_the_crash_mark_of_a_run_is_shown_at_once_and_after_a_restart(
             say(channel, f"потом {number}", at=time.time() - 4000 + 4 * number)
         control.fail(HISTORY, times=20, code=500, message="RPC_CALL_FAIL", after=2)
         await office.poll(channel_id)
-        assert counted("parser_hwm_age_seconds", channel_id) < 60  # the run was at work just now, with posts of an hour ago
+        assert (
+            counted("parser_hwm_age_seconds", channel_id) < 60
+        )  # the run was at work just now, with posts of an hour ago
         long_ago = datetime.now(UTC) - timedelta(minutes=20)
         await office.app.redis.set(f"parse_hwm_written:{channel_id}", long_ago.isoformat())
         restart(channel_id)
@@ -119,7 +131,9 @@ async def test_the_crash_mark_of_a_run_is_shown_at_once_and_after_a_restart(
         assert metric("parser_hwm_age_seconds", channel_id) is None
 
 
-async def test_after_a_restart_everything_is_shown_before_the_first_run(office: Office, control: Control) -> None:
+async def test_after_a_restart_everything_is_shown_before_the_first_run(
+    office: Office, control: Control
+) -> None:
     channel_id = await office.follow(simulated(control, posts=30, newest_age=7200))
     await office.poll(channel_id)
     await office.poll(channel_id)
@@ -147,27 +161,41 @@ async def test_an_empty_poll_after_a_restart_shows_the_newest_post_and_a_backfil
     assert metric("channel_last_post_timestamp_seconds", channel_id) == newest
 
 
-async def test_a_run_that_stores_only_an_edit_moves_last_parsed_at_and_its_gauge(office: Office, control: Control, admin: Admin) -> None:
+async def test_a_run_that_stores_only_an_edit_moves_last_parsed_at_and_its_gauge(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel_id = await office.follow(simulated(control, posts=5))
     await office.poll(channel_id)
-    await admin.execute("UPDATE channels SET last_parsed_at = now() - interval '1 hour' WHERE channel_id = $1", channel_id)
+    await admin.execute(
+        "UPDATE channels SET last_parsed_at = now() - interval '1 hour' WHERE channel_id = $1", channel_id
+    )
     control.edit(channel_id, 3, "исправлено", deliver=False)
     await office.poll(channel_id)
     parsed_at = (await office.schedule_of(channel_id))["last_parsed_at"]
     assert datetime.now(UTC) - parsed_at < timedelta(minutes=1)
-    assert counted("incremental_watermark_age_seconds", channel_id) == pytest.approx(time.time() - parsed_at.timestamp(), abs=2)
+    assert counted("incremental_watermark_age_seconds", channel_id) == pytest.approx(
+        time.time() - parsed_at.timestamp(), abs=2
+    )
 
 
-async def test_every_channel_has_a_threshold_and_its_statistics_are_in_the_log(office: Office, control: Control) -> None:
+async def test_every_channel_has_a_threshold_and_its_statistics_are_in_the_log(
+    office: Office, control: Control
+) -> None:
     channel_id = await office.follow(simulated(control, posts=40, every=60))
     await office.poll(channel_id)
     with capture_logs() as told:
         await office.poll(channel_id)
     assert metric("adaptive_threshold_seconds", channel_id) is not None
-    assert [line["log_level"] for line in told if line["event"] == "interarrival stats" and line["channel_id"] == channel_id] == ["info"]
+    assert [
+        line["log_level"]
+        for line in told
+        if line["event"] == "interarrival stats" and line["channel_id"] == channel_id
+    ] == ["info"]
 
 
-async def test_a_run_does_not_take_longer_because_it_waited_for_its_turn(office: Office, control: Control) -> None:
+async def test_a_run_does_not_take_longer_because_it_waited_for_its_turn(
+    office: Office, control: Control
+) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     slots = office.reading._deps.slots  # noqa: SLF001 -- PARSER_MAX_CONCURRENCY of the process
     for _ in range(4):
@@ -184,10 +212,15 @@ async def test_a_run_does_not_take_longer_because_it_waited_for_its_turn(office:
     assert counted("parsing_duration_seconds_sum", mode="historical") - before <= time.monotonic() - began
 
 
-async def test_a_mode_that_somebody_asked_for_is_not_a_forced_one(office: Office, control: Control, admin: Admin) -> None:
+async def test_a_mode_that_somebody_asked_for_is_not_a_forced_one(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel_id = await office.follow(simulated(control, posts=5))
     await office.poll(channel_id)
-    await admin.execute("UPDATE poll_schedule SET last_polled_at = now() - interval '3 days' WHERE channel_id = $1", channel_id)
+    await admin.execute(
+        "UPDATE poll_schedule SET last_polled_at = now() - interval '3 days' WHERE channel_id = $1",
+        channel_id,
+    )
     forced = counted("parser_mode_forced_total", reason="stale_lpa")
     await office.app.system.schedule.ask(channel_id, mode=Mode.INCREMENTAL, first=True)
     await office.reading.turn()
@@ -203,28 +236,44 @@ async def test_a_recheck_is_no_backfill(office: Office, control: Control, admin:
     await office.app.system.backfills.look_back(channel_id, datetime.now(UTC) - timedelta(hours=4))
     await office.app.redis.set(f"low_watermark:{channel_id}", "2026-01-01T00:00:00+00:00")
     await office.read_the_past()
-    assert await admin.fetchval("SELECT state FROM backfills WHERE channel_id = $1 AND kind = 'recheck'", channel_id) == "done"
-    assert [counted("backfill_jobs_total", channel_id, status=one) for one in ("enqueued", "completed", "failed")] == [0, 0, 0]
+    assert (
+        await admin.fetchval(
+            "SELECT state FROM backfills WHERE channel_id = $1 AND kind = 'recheck'", channel_id
+        )
+        == "done"
+    )
+    assert [
+        counted("backfill_jobs_total", channel_id, status=one) for one in ("enqueued", "completed", "failed")
+    ] == [0, 0, 0]
     assert await office.app.redis.get(f"low_watermark:{channel_id}") == b"2026-01-01T00:00:00+00:00"
 
 
-async def test_a_backfill_is_counted_when_it_is_asked_for_and_when_it_is_done(office: Office, control: Control) -> None:
+async def test_a_backfill_is_counted_when_it_is_asked_for_and_when_it_is_done(
+    office: Office, control: Control
+) -> None:
     channel_id = await office.follow(simulated(control, posts=600, every=1200), history_days=7)
     await office.poll(channel_id)
     await office.tick()
     await office.read_the_past()
-    assert [counted("backfill_jobs_total", channel_id, status=one) for one in ("enqueued", "completed", "failed")] == [1, 1, 0]
+    assert [
+        counted("backfill_jobs_total", channel_id, status=one) for one in ("enqueued", "completed", "failed")
+    ] == [1, 1, 0]
     assert await office.app.redis.exists(f"low_watermark:{channel_id}")
 
 
 # --- previews ---
 
 
-async def test_a_preview_that_was_not_read_for_too_long_is_forced_to_be_historical(window: Window, control: Control, admin: Admin) -> None:
+async def test_a_preview_that_was_not_read_for_too_long_is_forced_to_be_historical(
+    window: Window, control: Control, admin: Admin
+) -> None:
     channel = simulated(control, posts=5)
     await window.add(f"@{channel.username}")
     await window.poll(channel.channel_id)
-    await admin.execute("UPDATE poll_schedule SET last_polled_at = now() - interval '3 days' WHERE channel_id = $1", channel.channel_id)
+    await admin.execute(
+        "UPDATE poll_schedule SET last_polled_at = now() - interval '3 days' WHERE channel_id = $1",
+        channel.channel_id,
+    )
     forced = counted("parser_mode_forced_total", reason="stale_lpa")
     await window.poll(channel.channel_id)
     assert counted("parser_mode_forced_total", reason="stale_lpa") - forced == 1

@@ -18,7 +18,9 @@ from tests.ingest.office import Office, say, simulated, truth
 from tests.ingest.previewing import Window, open_window
 
 HISTORY = "messages.getHistory"
-WAITING = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1"
+WAITING = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1"
+)
 
 
 @pytest.fixture
@@ -30,7 +32,9 @@ async def window(installation: Settings, sim: Simulator, admin: Admin) -> AsyncI
 # --- floods ---
 
 
-async def test_a_wait_that_ends_the_run_counts_once_for_the_channel_that_met_it(office: Office, control: Control) -> None:
+async def test_a_wait_that_ends_the_run_counts_once_for_the_channel_that_met_it(
+    office: Office, control: Control
+) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     await office.poll(channel_id)
     runs = counted("parser_runs_total", mode="incremental", status="flood")
@@ -43,7 +47,9 @@ async def test_a_wait_that_ends_the_run_counts_once_for_the_channel_that_met_it(
     assert counted("parser_runs_total", mode="incremental", status="flood") - runs == 2
 
 
-async def test_a_short_wait_counts_for_its_channel_and_not_as_time_of_the_run(office: Office, control: Control) -> None:
+async def test_a_short_wait_counts_for_its_channel_and_not_as_time_of_the_run(
+    office: Office, control: Control
+) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     await office.poll(channel_id)
     retries = counted("parser_retries_total", reason="floodwait")
@@ -77,7 +83,9 @@ async def test_waits_of_files_are_not_booked_to_the_channel_that_is_polled_meanw
         assert counted("parser_retries_total", reason="floodwait") == retries
 
 
-async def test_trouble_of_postgresql_is_not_counted_as_telegrams(office: Office, control: Control, admin: Admin) -> None:
+async def test_trouble_of_postgresql_is_not_counted_as_telegrams(
+    office: Office, control: Control, admin: Admin
+) -> None:
     reasons = ("timeout", "connection", "network")
     channel = simulated(control, posts=3)
     channel_id = await office.follow(channel)
@@ -102,7 +110,9 @@ async def test_trouble_of_postgresql_is_not_counted_as_telegrams(office: Office,
 # --- previews ---
 
 
-async def test_a_preview_is_tried_again_and_counts_its_retries(window: Window, control: Control, sim: Simulator) -> None:
+async def test_a_preview_is_tried_again_and_counts_its_retries(
+    window: Window, control: Control, sim: Simulator
+) -> None:
     channel = simulated(control, posts=5)
     await window.add(f"@{channel.username}")
     retries = counted("parser_retries_total", reason="network")
@@ -113,4 +123,8 @@ async def test_a_preview_is_tried_again_and_counts_its_retries(window: Window, c
     sim.faults.web_status = 0
     await polling
     assert await window.stored(channel.channel_id) == truth(channel)
-    assert counted("parser_retries_total", reason="network") - retries == sim.counters.web_requests - asked - 1 >= 1
+    assert (
+        counted("parser_retries_total", reason="network") - retries
+        == sim.counters.web_requests - asked - 1
+        >= 1
+    )

@@ -1,4 +1,6 @@
-"""The scheduler over all instances: who ticks and when, what they share in Redis, and what health says about it."""
+"""The scheduler over all instances: who ticks and when, what they share in Redis,
+and what health says about it.
+"""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -87,11 +89,17 @@ async def test_health_names_the_instance_that_plans_between_its_ticks_too(office
         "not json",
         "[]",
         '{"last_tick_ts": "yesterday", "last_success_ts": null, "channels_active": 1, "channels_failing": 0}',
-        '{"last_tick_ts": "2026-11-01T00:00:00+00:00", "last_success_ts": null, "channels_active": 1, "channels_failing": 0}',  # an earlier version's
+        # an earlier version's
+        (
+            '{"last_tick_ts": "2026-11-01T00:00:00+00:00", "last_success_ts": null, "channels_active": 1, '
+            '"channels_failing": 0}'
+        ),
         b"\xff\xfe",
     ],
 )
-async def test_facts_that_cannot_be_read_are_counted_and_ignored_and_written_anew(office: Office, unreadable: str | bytes) -> None:
+async def test_facts_that_cannot_be_read_are_counted_and_ignored_and_written_anew(
+    office: Office, unreadable: str | bytes
+) -> None:
     ignored, acquired = MARKS_UNREADABLE._value.get(), lock_attempts("acquired")  # noqa: SLF001 -- the client has no public way to read one
     await office.app.redis.set(FACTS, unreadable)
     assert (await scheduler_health(office))["status"] == "down"
@@ -120,7 +128,9 @@ async def test_a_lock_is_released_by_its_owner_only(office: Office) -> None:
 
 @pytest.mark.turns("PARSER_SCHEDULER_INTERVAL_SEC")
 async def test_late_scheduler_tick_runs_not_dropped(office: Office) -> None:
-    """A tick that takes longer than the interval is followed by the next one at once, and none is left out for ever."""
+    """A tick that takes longer than the interval is followed by the next one at once,
+    and none is left out for ever.
+    """
     clock, stopping, ticks = Hands(100), asyncio.Event(), list[float]()
     began = clock.now
 
@@ -143,14 +153,19 @@ async def test_late_scheduler_tick_runs_not_dropped(office: Office) -> None:
     assert ticks == [0, 250, 500]
 
 
-async def test_ticks_without_any_successful_read_turn_health_stale(office: Office, control: Control, admin: Admin) -> None:
+async def test_ticks_without_any_successful_read_turn_health_stale(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     await office.poll(channel_id)
     clock = Hands()
     instance = planner(office, "me#0001", clock)
     await instance.tick_if_free()
     assert (await scheduler_health(office))["status"] == "ok"
-    await admin.execute("UPDATE poll_schedule SET fail_count = 3, failed_at = now(), last_polled_at = now() - interval '1 hour'")
+    await admin.execute(
+        "UPDATE poll_schedule SET fail_count = 3, failed_at = now(), last_polled_at = now() - interval '1 "
+        "hour'"
+    )
     before = (await scheduler_health(office))["last_tick_ts"]
     clock.move(300)
     await instance.tick_if_free()
@@ -159,8 +174,12 @@ async def test_ticks_without_any_successful_read_turn_health_stale(office: Offic
     assert now["last_tick_ts"] == before
 
 
-async def test_a_flood_of_five_hours_turns_health_stale_within_two_intervals(office: Office, control: Control, admin: Admin) -> None:
-    """Neither the channel that met the flood nor one that is due later by its own plan is read before the flood is over."""
+async def test_a_flood_of_five_hours_turns_health_stale_within_two_intervals(
+    office: Office, control: Control, admin: Admin
+) -> None:
+    """Neither the channel that met the flood nor one that is due later by
+    its own plan is read before the flood is over.
+    """
     flooded, later = [await office.follow(simulated(control, posts=3)) for _ in range(2)]
     for channel_id in (later, flooded):
         await office.poll(channel_id)
@@ -177,14 +196,21 @@ async def test_a_flood_of_five_hours_turns_health_stale_within_two_intervals(off
         clock.now = read_at + timedelta(seconds=seconds)
         await instance.tick_if_free()
         assert (await scheduler_health(office, now=clock.now))["status"] == expected
-    await admin.execute("UPDATE account_limits SET blocked_until = now() WHERE account_id = $1", office.mine.account_id)
+    await admin.execute(
+        "UPDATE account_limits SET blocked_until = now() WHERE account_id = $1", office.mine.account_id
+    )
 
 
-async def test_a_channel_that_is_due_later_by_its_own_plan_keeps_health_ok(office: Office, control: Control, admin: Admin) -> None:
+async def test_a_channel_that_is_due_later_by_its_own_plan_keeps_health_ok(
+    office: Office, control: Control, admin: Admin
+) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     await office.poll(channel_id)
     await office.tick()
-    await admin.execute("UPDATE poll_schedule SET last_polled_at = now() - interval '1 hour', next_poll_at = now() + interval '1 hour'")
+    await admin.execute(
+        "UPDATE poll_schedule SET last_polled_at = now() - interval '1 hour', next_poll_at = now() + "
+        "interval '1 hour'"
+    )
     assert (await scheduler_health(office))["status"] == "ok"
     await admin.execute("UPDATE poll_schedule SET claimed = true")  # by a process that has died since
     assert (await scheduler_health(office))["status"] == "stale"

@@ -1,4 +1,6 @@
-"""What the operator enters to connect to Telegram: sealed for ingest, opened there, and resealed when the key changes."""
+"""What the operator enters to connect to Telegram: sealed for ingest, opened there,
+and resealed when the key changes.
+"""
 
 import pytest
 
@@ -27,21 +29,35 @@ async def setup(system: SystemStores, pool: Pool, admin: Admin) -> OwnTelegramSe
 
 
 def connection(ingest: IngestStores, key: str, **environment: object) -> TelegramConnectionSettings:
-    return TelegramConnectionSettings(TelegramSettings.model_validate(environment), secrets=ingest.telegram_secrets, vault=vault_of(key))
+    return TelegramConnectionSettings(
+        TelegramSettings.model_validate(environment), secrets=ingest.telegram_secrets, vault=vault_of(key)
+    )
 
 
-async def test_what_is_entered_is_used_for_the_next_connection(setup: OwnTelegramSetup, ingest: IngestStores, admin: Admin) -> None:
+async def test_what_is_entered_is_used_for_the_next_connection(
+    setup: OwnTelegramSetup, ingest: IngestStores, admin: Admin
+) -> None:
     own = connection(ingest, make_key())
     with pytest.raises(Conflicting):
         await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
     await own.report()
     await enter_application(" 12345 ", HASH.upper(), at_simulator=False, setup=setup, entered_by="Ева")
-    await enter_proxy("http", "proxy.example", "8080", username="eva", password="сезам", setup=setup, entered_by="Ева")
+    await enter_proxy(
+        "http", "proxy.example", "8080", username="eva", password="сезам", setup=setup, entered_by="Ева"
+    )
     current = await own.current()
     assert (current.api_id, current.api_hash.get_secret_value()) == (12345, HASH)
-    assert (current.proxy_addr, current.proxy_port, current.proxy_password.get_secret_value()) == ("proxy.example", 8080, "сезам")
+    assert (current.proxy_addr, current.proxy_port, current.proxy_password.get_secret_value()) == (
+        "proxy.example",
+        8080,
+        "сезам",
+    )
     shown = await setup.get()
-    assert (shown.has_application, shown.entered[TelegramSecret.APPLICATION].shown, shown.entered[TelegramSecret.APPLICATION].entered_by) == (
+    assert (
+        shown.has_application,
+        shown.entered[TelegramSecret.APPLICATION].shown,
+        shown.entered[TelegramSecret.APPLICATION].entered_by,
+    ) == (
         True,
         "12345",
         "Ева",
@@ -61,7 +77,9 @@ async def test_the_environment_comes_first(setup: OwnTelegramSetup, ingest: Inge
     assert (await setup.get()).from_environment == {TelegramSecret.APPLICATION}
 
 
-async def test_a_new_key_reseals_what_the_old_one_opens(setup: OwnTelegramSetup, ingest: IngestStores) -> None:
+async def test_a_new_key_reseals_what_the_old_one_opens(
+    setup: OwnTelegramSetup, ingest: IngestStores
+) -> None:
     old, new = make_key(), make_key()
     await connection(ingest, old).report()
     await enter_application("12345", HASH, at_simulator=False, setup=setup, entered_by="Ева")
@@ -71,7 +89,9 @@ async def test_a_new_key_reseals_what_the_old_one_opens(setup: OwnTelegramSetup,
     assert (await connection(ingest, new).current()).api_id == 12345
 
 
-async def test_only_the_operator_enters_anything(setup: OwnTelegramSetup, ingest: IngestStores, system: SystemStores, pool: Pool) -> None:
+async def test_only_the_operator_enters_anything(
+    setup: OwnTelegramSetup, ingest: IngestStores, system: SystemStores, pool: Pool
+) -> None:
     await connection(ingest, make_key()).report()
     stranger = tenant_stores(pool, await make_tenant(system)).telegram_setup
     with pytest.raises(Forbidden):
@@ -79,14 +99,21 @@ async def test_only_the_operator_enters_anything(setup: OwnTelegramSetup, ingest
     assert (await setup.get()).entered == {}
 
 
-@pytest.mark.parametrize(("api_id", "api_hash"), [("", HASH), ("0", HASH), ("x", HASH), ("99999999999", HASH), ("1", "short"), ("1", "g" * 32)])
-async def test_what_is_no_application_is_refused(setup: OwnTelegramSetup, ingest: IngestStores, api_id: str, api_hash: str) -> None:
+@pytest.mark.parametrize(
+    ("api_id", "api_hash"),
+    [("", HASH), ("0", HASH), ("x", HASH), ("99999999999", HASH), ("1", "short"), ("1", "g" * 32)],
+)
+async def test_what_is_no_application_is_refused(
+    setup: OwnTelegramSetup, ingest: IngestStores, api_id: str, api_hash: str
+) -> None:
     await connection(ingest, make_key()).report()
     with pytest.raises(Rejected):
         await enter_application(api_id, api_hash, at_simulator=False, setup=setup, entered_by="Ева")
 
 
-async def test_a_simulator_takes_any_hash_as_it_is_written(setup: OwnTelegramSetup, ingest: IngestStores) -> None:
+async def test_a_simulator_takes_any_hash_as_it_is_written(
+    setup: OwnTelegramSetup, ingest: IngestStores
+) -> None:
     own = connection(ingest, make_key())
     await own.report()
     await enter_application("1", " Any ", at_simulator=True, setup=setup, entered_by="Ева")

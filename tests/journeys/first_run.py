@@ -1,4 +1,6 @@
-"""An empty installation with its api and its ingest, and a Telegram with a channel for each way of adding one."""
+"""An empty installation with its api and its ingest,
+and a Telegram with a channel for each way of adding one.
+"""
 
 import re
 import subprocess
@@ -43,12 +45,21 @@ def telegram() -> Iterator[Telegram]:
             name = {"invite": "byInvite1"} if way == "invitation" else {"username": f"by_{way}_one"}
             made[way] = control.ask("POST", "/channels", title=f"Channel {way}", **name)["channel_id"]
             control.post(made[way], f"The first post, added by {way}.")
-        control.ask("POST", "/accounts", phone=DIGITS, joined=[made["folder"], made["picked"]], password=PASSWORD)
+        control.ask(
+            "POST", "/accounts", phone=DIGITS, joined=[made["folder"], made["picked"]], password=PASSWORD
+        )
         control.ask("POST", f"/accounts/{DIGITS}/folders", title=FOLDER, channels=[made["folder"]])
         control.ask("POST", "/folders", slug="sharedOne", title="Shared", channels=[made["addlist"]])
         where = control.ask("GET", "/where")
         port = str(where["ports"][str(HOME_DC)])
-        yield Telegram(control, {"TELEGRAM_DC_ADDR": where["host"], "TELEGRAM_DC_PORT": port, "TELEGRAM_DC_PUBLIC_KEY": running.where["key"]})
+        yield Telegram(
+            control,
+            {
+                "TELEGRAM_DC_ADDR": where["host"],
+                "TELEGRAM_DC_PORT": port,
+                "TELEGRAM_DC_PUBLIC_KEY": running.where["key"],
+            },
+        )
 
 
 @dataclass
@@ -70,7 +81,9 @@ class Installation:
     @property
     def owner_link(self) -> str:
         """The link that the log of the api has for the first owner."""
-        found = re.search(r'"(http[^"]+/start\?code=\w+)"', (self.folder / "api.log").read_text(encoding="utf-8"))
+        found = re.search(
+            r'"(http[^"]+/start\?code=\w+)"', (self.folder / "api.log").read_text(encoding="utf-8")
+        )
         assert found is not None
         return found[1]
 
@@ -79,12 +92,16 @@ class Installation:
         if self.is_interrupted:
             kill(self.ingest)
             self.kills += 1
-            self.ingest = self.programs.enter_context(program(*INGEST, environ=self.environ, log=self.folder / "ingest.log"))
+            self.ingest = self.programs.enter_context(
+                program(*INGEST, environ=self.environ, log=self.folder / "ingest.log")
+            )
         return self.is_interrupted
 
 
 @asynccontextmanager
-async def empty_installation(own: dict[str, str], folder: Path, *, is_interrupted: bool) -> AsyncIterator[Installation]:
+async def empty_installation(
+    own: dict[str, str], folder: Path, *, is_interrupted: bool
+) -> AsyncIterator[Installation]:
     """The programs of an installation in a database that nobody has used yet."""
     with telegram() as made, running_engine("redis", folder / "redis") as redis, ExitStack() as programs:
         environ = own | {
@@ -97,6 +114,8 @@ async def empty_installation(own: dict[str, str], folder: Path, *, is_interrupte
             "SESSION_ENCRYPTION_KEY": make_key(),
             "PARSER_SCHEDULER_INTERVAL_SEC": "5",
         }
-        programs.enter_context(program(*API, environ={**environ, "GIGACHAT_CREDENTIALS": "a secret"}, log=folder / "api.log"))
+        programs.enter_context(
+            program(*API, environ={**environ, "GIGACHAT_CREDENTIALS": "a secret"}, log=folder / "api.log")
+        )
         ingest = programs.enter_context(program(*INGEST, environ=environ, log=folder / "ingest.log"))
         yield Installation(environ, made, folder, programs, is_interrupted, ingest)

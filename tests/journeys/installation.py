@@ -40,11 +40,15 @@ class Installation:
 
     def start(self, name: str, **more: str) -> None:
         environ = {**self.environ, "HOSTNAME": name, **more}
-        self.running[name] = self.programs.enter_context(program(*INGEST, environ=environ, log=self.folder / f"{name}.log"))
+        self.running[name] = self.programs.enter_context(
+            program(*INGEST, environ=environ, log=self.folder / f"{name}.log")
+        )
 
     async def add_account(self, name: str) -> None:
         session = self.telegram.session(self.phone_of(name), joined=self.channels_of(name))
-        self.accounts[name] = await add_account(name, session, key=self.environ["SESSION_ENCRYPTION_KEY"], app=self.app)
+        self.accounts[name] = await add_account(
+            name, session, key=self.environ["SESSION_ENCRYPTION_KEY"], app=self.app
+        )
 
     def phone_of(self, name: str) -> str:
         return f"7999{self.first_channel + self._place(name)}"
@@ -63,8 +67,12 @@ class Installation:
     async def is_read(self, *names: str) -> bool:
         """Every post of these channels is stored as it is, and no other."""
         channels = self.channels_of(*names)
-        rows = await self.admin.fetch("SELECT channel_id, message_id, text FROM posts WHERE channel_id = ANY($1)", channels)
-        return {(row["channel_id"], row["message_id"]): row["text"] for row in rows} == texts_of(self.telegram, channels)
+        rows = await self.admin.fetch(
+            "SELECT channel_id, message_id, text FROM posts WHERE channel_id = ANY($1)", channels
+        )
+        return {(row["channel_id"], row["message_id"]): row["text"] for row in rows} == texts_of(
+            self.telegram, channels
+        )
 
     async def poll_now(self, *names: str) -> None:
         for channel_id in self.channels_of(*names):
@@ -72,7 +80,9 @@ class Installation:
 
     async def holder_of(self, name: str) -> str:
         """The process that has the account of that one now."""
-        owner = await self.admin.fetchval("SELECT lease_owner FROM telegram_accounts WHERE account_id = $1", self.accounts[name])
+        owner = await self.admin.fetchval(
+            "SELECT lease_owner FROM telegram_accounts WHERE account_id = $1", self.accounts[name]
+        )
         return str(owner).partition("#")[0]
 
     async def is_held_by(self, name: str, *accounts: str) -> bool:
@@ -82,7 +92,9 @@ class Installation:
         return (self.folder / f"{name}.log").read_text(encoding="utf-8")
 
     async def let_it_ask(self, name: str, text: str) -> None:
-        """Its channels have a new post, and the process has asked for a page, which comes slowly until `hurry`."""
+        """Its channels have a new post, and the process has asked for a page,
+        which comes slowly until `hurry`.
+        """
         self.telegram.ask("POST", "/trouble", latency_seconds=SLOW_SECONDS)
         self.say(name, text=text)
         asked_at = time.time()
@@ -91,7 +103,11 @@ class Installation:
 
     async def _has_asked(self, name: str, since: float) -> bool:
         calls = self.telegram.ask("GET", "/trace?limit=100")
-        return any((call["phone"], call["method"]) == (self.phone_of(name), "messages.getHistory") and call["at"] > since for call in calls)
+        return any(
+            (call["phone"], call["method"]) == (self.phone_of(name), "messages.getHistory")
+            and call["at"] > since
+            for call in calls
+        )
 
     def hurry(self) -> None:
         self.telegram.ask("POST", "/trouble", latency_seconds=0.0)
@@ -117,15 +133,29 @@ async def until(happened: Callable[[], Awaitable[bool]], what: str, *, seconds: 
 
 
 @asynccontextmanager
-async def installed(servers: OwnServers, telegram: ControlClient, folder: Path, *, number: int, **more: str) -> AsyncIterator[Installation]:
+async def installed(
+    servers: OwnServers, telegram: ControlClient, folder: Path, *, number: int, **more: str
+) -> AsyncIterator[Installation]:
     """The programs end before what they use. `tga` is migrated when a server starts, and nobody uses it."""
-    common = {"TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key(), "INGEST_PORT": "0"}
+    common = {
+        "TELEGRAM_API_ID": "1",
+        "TELEGRAM_API_HASH": "any",
+        "SESSION_ENCRYPTION_KEY": make_key(),
+        "INGEST_PORT": "0",
+    }
     async with scratch_database(servers.environ(), f"ingest_{number}", template="tga") as environ:
-        environ |= {"REDIS_URL": more.get("REDIS_URL") or redis_url(environ, number), "PARSER_SCHEDULER_INTERVAL_SEC": "5", **common, **more}
+        environ |= {
+            "REDIS_URL": more.get("REDIS_URL") or redis_url(environ, number),
+            "PARSER_SCHEDULER_INTERVAL_SEC": "5",
+            **common,
+            **more,
+        }
         settings = read_settings(environ)
         admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
         async with assemble(settings, with_accounts=True) as app:
             with ExitStack() as programs:
-                crew = Installation(environ, telegram, folder, app, admin, programs, FIRST_CHANNEL + 10 * number)
+                crew = Installation(
+                    environ, telegram, folder, app, admin, programs, FIRST_CHANNEL + 10 * number
+                )
                 yield crew
         await crew.admin.close()

@@ -1,4 +1,6 @@
-"""A person adds channels on the pages in every way there is, and sees what the account at the simulator made of it."""
+"""A person adds channels on the pages in every way there is,
+and sees what the account at the simulator made of it.
+"""
 
 from typing import Any
 
@@ -32,7 +34,9 @@ async def serve_all(office: Office) -> None:
 
 
 async def followed(office: Office) -> set[int]:
-    return {one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active}
+    return {
+        one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active
+    }
 
 
 async def send(browser: Browser, path: str, **fields: Any) -> None:
@@ -46,7 +50,10 @@ async def test_names_links_invitations_shared_folders_and_pasted_lists_are_follo
 ) -> None:
     by_name, by_link, in_list = (simulated(control, posts=1) for _ in range(3))
     shared = People(sim).share_folder("AbCdEf_adding", "Новости", [simulated(control, posts=1).channel_id])
-    lines = f"@{by_name.username}, https://t.me/{by_link.username}\nhttps://t.me/+{CLUB_INVITE}\n{shared}\n{in_list.username}  # a remark\n"
+    lines = (
+        f"@{by_name.username}, https://t.me/{by_link.username}\nhttps://t.me/+{CLUB_INVITE}\n{shared}\n"
+        f"{in_list.username}  # a remark\n"
+    )
     async with member_browser(office.app, office.tenant_id) as browser:
         await send(browser, "./channels/add", text=lines, folder="Город", priority="high", history_days="30")
         assert "waiting 5" in (await browser.open("./channels/requests")).text
@@ -55,7 +62,9 @@ async def test_names_links_invitations_shared_folders_and_pasted_lists_are_follo
     assert "followed 5" in page
     assert 'id="reload"' not in page
     own = await office.app.tenant(office.tenant_id).followed.channels()
-    assert {by_name.channel_id, by_link.channel_id, in_list.channel_id, CLUB} < {one.channel_id for one in own}
+    assert {by_name.channel_id, by_link.channel_id, in_list.channel_id, CLUB} < {
+        one.channel_id for one in own
+    }
     assert {(one.folder, one.priority, one.history_days) for one in own} == {("Город", Priority.HIGH, 30)}
 
 
@@ -65,7 +74,10 @@ async def test_a_file_is_followed_with_its_folders(office: Office, control: Cont
     content = {
         "list.txt": f"\ufeff# channels\nhttps://t.me/{channel.username}\n",
         "list.csv": f"Title;Channel;Folder\nx;@{channel.username};Город\n",
-        "list.opml": f'<opml><body><outline text="Город"><outline text="x" htmlUrl="https://t.me/{channel.username}"/></outline></body></opml>',
+        "list.opml": (
+            '<opml><body><outline text="Город"><outline text="x" '
+            f'htmlUrl="https://t.me/{channel.username}"/></outline></body></opml>'
+        ),
     }[name]
     async with member_browser(office.app, office.tenant_id) as browser:
         await browser.open("./channels/add")
@@ -76,7 +88,9 @@ async def test_a_file_is_followed_with_its_folders(office: Office, control: Cont
     assert (one.channel_id, one.folder) == (channel.channel_id, None if name == "list.txt" else "Город")
 
 
-async def test_a_folder_of_the_account_is_followed_by_its_title(office: Office, control: Control, sim: Simulator) -> None:
+async def test_a_folder_of_the_account_is_followed_by_its_title(
+    office: Office, control: Control, sim: Simulator
+) -> None:
     channel = simulated(control, posts=1)
     People(sim).put_into_folder(PHONE, "Новости", [channel.channel_id])
     async with member_browser(office.app, office.tenant_id) as browser:
@@ -89,7 +103,9 @@ async def test_a_folder_of_the_account_is_followed_by_its_title(office: Office, 
     assert "has no folder" in page
 
 
-async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_followed(office: Office, control: Control, admin: Admin) -> None:
+async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_followed(
+    office: Office, control: Control, admin: Admin
+) -> None:
     picked, left, known = (simulated(control, posts=1) for _ in range(3))
     control.account(PHONE, joined=[picked.channel_id, left.channel_id, known.channel_id, CLUB])
     await office.follow(known)
@@ -104,9 +120,17 @@ async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_
         assert f'value="{picked.channel_id}"' in page
         assert f'value="{known.channel_id}"' not in page
         assert await followed(office) == {known.channel_id}
-        assert await admin.fetchval("SELECT count(*) FROM channels WHERE channel_id = ANY($1)", [picked.channel_id, left.channel_id]) == 0
+        assert (
+            await admin.fetchval(
+                "SELECT count(*) FROM channels WHERE channel_id = ANY($1)",
+                [picked.channel_id, left.channel_id],
+            )
+            == 0
+        )
         asked = office.calls(DIALOGS)
-        await send(browser, "./channels/joined/follow", channel=[str(picked.channel_id), str(CLUB)], folder="Выбор")
+        await send(
+            browser, "./channels/joined/follow", channel=[str(picked.channel_id), str(CLUB)], folder="Выбор"
+        )
         await serve_all(office)
         assert "followed 2" in (await browser.open("./channels/requests")).text
     assert await followed(office) == {known.channel_id, picked.channel_id, CLUB}
@@ -115,7 +139,9 @@ async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_
     assert len(await office.stored(picked.channel_id)) == 1
 
 
-async def test_a_list_is_read_again_politely_and_forgets_what_the_account_has_left(office: Office, control: Control, admin: Admin) -> None:
+async def test_a_list_is_read_again_politely_and_forgets_what_the_account_has_left(
+    office: Office, control: Control, admin: Admin
+) -> None:
     stays, goes = simulated(control, posts=1), simulated(control, posts=1)
     control.account(PHONE, joined=[stays.channel_id, goes.channel_id])
     stores = office.app.tenant(office.tenant_id)
@@ -126,19 +152,25 @@ async def test_a_list_is_read_again_politely_and_forgets_what_the_account_has_le
         await serve_all(office)
         await browser.open("./channels/add")
         assert (await browser.submit("./channels/joined")).status_code == 409
-        await admin.execute("UPDATE channel_requests SET answered_at = answered_at - $1::interval", LIST_AGAIN_AFTER)
+        await admin.execute(
+            "UPDATE channel_requests SET answered_at = answered_at - $1::interval", LIST_AGAIN_AFTER
+        )
         office.sim.world.account(PHONE).joined.discard(goes.channel_id)
         office.skipping.waits.append(LIST_AGAIN_AFTER.total_seconds())
         await send(browser, "./channels/joined")
         await serve_all(office)
         await send(browser, "./channels/joined/follow", channel=str(goes.channel_id))
         page = (await browser.open("./channels/requests")).text
-    assert [one.channel_id for one in (await list_joined(stores=stores, now=office.now())).channels] == [stays.channel_id]
+    assert [one.channel_id for one in (await list_joined(stores=stores, now=office.now())).channels] == [
+        stays.channel_id
+    ]
     assert "failed 1" in page
     assert "is not in the list of joined channels" in page
 
 
-async def test_another_tenant_sees_neither_the_list_nor_its_requests(office: Office, control: Control) -> None:
+async def test_another_tenant_sees_neither_the_list_nor_its_requests(
+    office: Office, control: Control
+) -> None:
     channel = simulated(control, posts=1)
     control.account(PHONE, joined=[channel.channel_id])
     async with member_browser(office.app, office.tenant_id) as browser:
@@ -157,7 +189,9 @@ async def test_another_tenant_sees_neither_the_list_nor_its_requests(office: Off
     assert await office.app.tenant(stranger).followed.channels() == ()
 
 
-async def test_a_failed_request_is_tried_again_when_the_cause_is_gone(office: Office, control: Control) -> None:
+async def test_a_failed_request_is_tried_again_when_the_cause_is_gone(
+    office: Office, control: Control
+) -> None:
     name = f"later_{office.tenant_id}"
     async with member_browser(office.app, office.tenant_id) as browser:
         await send(browser, "./channels/add", text=f"@{name}")

@@ -1,4 +1,6 @@
-"""The first run in a real browser: from an empty installation to the first posts, with channels added in every way, and what an owner manages."""
+"""The first run in a real browser: from an empty installation to the first posts,
+with channels added in every way, and what an owner manages.
+"""
 
 import os
 import re
@@ -9,7 +11,15 @@ import pytest
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Page, expect
 
-from testkit.chromium import ALL_DEVICES, DEVICES, Device, accessibility_violations, layout_troubles, open_chromium, open_tab
+from testkit.chromium import (
+    ALL_DEVICES,
+    DEVICES,
+    Device,
+    accessibility_violations,
+    layout_troubles,
+    open_chromium,
+    open_tab,
+)
 from tests.journeys.first_run import FOLDER, LINES, LISTED, PASSWORD, WAYS, Installation, empty_installation
 from tests.journeys.installation import until
 from tests.web.operations_world import PAYLOAD
@@ -21,17 +31,26 @@ JOURNEYS = (
     if os.environ.get("ALL_DEVICES")
     else [(device, False) for device in DEVICES]
 )
-"""`make journeys` also goes each way with the ingest killed at every step; a login is offered again half a minute after that."""
+"""`make journeys` also goes each way with the ingest killed at every step;
+a login is offered again half a minute after that.
+"""
 LEASE_ENDS_MS = 180_000
 """Whoever used the account is waited for, if it was killed."""
 API_HASH = "0123456789abcdef0123456789abcdef"
 
 
-@pytest.mark.parametrize(("device", "is_interrupted"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "killed" if one else "calm")
+@pytest.mark.parametrize(
+    ("device", "is_interrupted"),
+    JOURNEYS,
+    ids=lambda one: one.name if isinstance(one, Device) else "killed" if one else "calm",
+)
 async def test_an_empty_installation_becomes_one_that_is_read_and_managed(
     migrated_database: dict[str, str], tmp_path: Path, device: Device, is_interrupted: bool
 ) -> None:
-    async with empty_installation(migrated_database, tmp_path, is_interrupted=is_interrupted) as made, open_chromium() as chromium:
+    async with (
+        empty_installation(migrated_database, tmp_path, is_interrupted=is_interrupted) as made,
+        open_chromium() as chromium,
+    ):
         await until(lambda: answers(chromium, made), "the api answers")
         async with open_tab(chromium, device, made.address) as page:
             base = await become_owner(page, made)
@@ -126,7 +145,9 @@ async def add_in_every_way(page: Page, base: str, made: Installation) -> None:
     await page.locator("form[action$='/channels/add'] button.main").click()
     await page.wait_for_url("**/channels/requests")
     await page.goto(f"{base}/channels/add")
-    await page.locator("input[type=file]").set_input_files({"name": "mine.csv", "mimeType": "text/csv", "buffer": LISTED.encode()})
+    await page.locator("input[type=file]").set_input_files(
+        {"name": "mine.csv", "mimeType": "text/csv", "buffer": LISTED.encode()}
+    )
     await page.locator("form[action$='/channels/add'] button.main").click()
     await page.wait_for_url("**/channels/requests")
     await page.goto(f"{base}/channels/add")
@@ -136,12 +157,16 @@ async def add_in_every_way(page: Page, base: str, made: Installation) -> None:
     made.interrupt()
     await expect(page.locator("#fates li .chip.warn")).to_have_count(0, timeout=LEASE_ENDS_MS)
     for way in WAYS:
-        await expect(page.locator("#fates li:has(.chip.ok)").filter(has_text=f"Channel {way}")).not_to_have_count(0)
+        await expect(
+            page.locator("#fates li:has(.chip.ok)").filter(has_text=f"Channel {way}")
+        ).not_to_have_count(0)
 
 
 async def read_the_first_posts(page: Page, base: str) -> None:
     for way in WAYS:
-        await open_until(page, f"{base}/feed", f"article[data-post]:has-text('The first post, added by {way}.')")
+        await open_until(
+            page, f"{base}/feed", f"article[data-post]:has-text('The first post, added by {way}.')"
+        )
     await page.goto(f"{base}/setup")
     for step in ("application", "account", "channels"):
         await expect(page.locator(f"#h-{step} .chip.ok")).to_be_visible()
@@ -176,7 +201,11 @@ async def pause_and_reset_the_account(page: Page, base: str) -> None:
 async def replay_a_dead_letter(page: Page, base: str, made: Installation) -> None:
     admin = await asyncpg.connect(made.environ["DATABASE_ADMIN_URL"])
     columns = "(stage, stream, entry_id, payload, reason, attempts)"
-    await admin.execute(f"INSERT INTO dead_letters {columns} VALUES ('tagging', 'stream:posts:parsed', '1-0', $1, 'it fell', 3)", PAYLOAD)
+    await admin.execute(
+        f"INSERT INTO dead_letters {columns} VALUES ('tagging', 'stream:posts:parsed', '1-0', $1, 'it "
+        "fell', 3)",
+        PAYLOAD,
+    )
     await admin.close()
     await page.goto(f"{base}/operations")
     await page.locator("#waiting a[href$='/dead-letters']").click()

@@ -26,7 +26,15 @@ def servers() -> Iterator[OwnServers]:
 
 
 def test_there_are_enough_hostile_contents_of_every_kind() -> None:
-    kinds = (contents.texts, contents.edits, contents.pages, contents.robots, contents.pictures, contents.lists, contents.bodies)
+    kinds = (
+        contents.texts,
+        contents.edits,
+        contents.pages,
+        contents.robots,
+        contents.pictures,
+        contents.lists,
+        contents.bodies,
+    )
     assert all(len(kind()) >= 3 for kind in kinds)
     assert contents.counted() >= 60
 

@@ -1,4 +1,5 @@
-"""The ingest role in processes of its own: killed, told to stop and frozen; and watched, in good weather and in bad.
+"""The ingest role in processes of its own: killed, told to stop and frozen; and watched, in good weather and
+in bad.
 
 One process is frozen first and woken last, and what else takes long happens meanwhile.
 """
@@ -63,7 +64,9 @@ class Trouble:
 
 
 @pytest.fixture(scope="module")
-async def trouble(servers: OwnServers, telegram: ControlClient, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Trouble]:
+async def trouble(
+    servers: OwnServers, telegram: ControlClient, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Trouble]:
     """Four processes with an account each, of which one is frozen and one is killed."""
     async with installed(servers, telegram, tmp_path_factory.mktemp("crew"), number=1) as crew:
         await share(crew, "sleeper")
@@ -89,7 +92,9 @@ async def has_a_lease_of_middle_age(crew: Installation, name: str) -> bool:
     return LEASE_SECONDS - 15 < seconds_left < LEASE_SECONDS - 8
 
 
-async def test_who_is_told_to_stop_lands_what_it_has_in_hand_and_hands_its_account_over_at_once(trouble: Trouble) -> None:
+async def test_who_is_told_to_stop_lands_what_it_has_in_hand_and_hands_its_account_over_at_once(
+    trouble: Trouble,
+) -> None:
     crew, leaver = trouble.crew, trouble.crew.running["leaver"]
     await crew.let_it_ask("leaver", text="В последний момент.")
     leaver.terminate()
@@ -97,7 +102,8 @@ async def test_who_is_told_to_stop_lands_what_it_has_in_hand_and_hands_its_accou
     assert await asyncio.to_thread(leaver.wait, 20) == 0
     ended = time.monotonic() - told_at
     landed = await crew.admin.fetchval(
-        "SELECT count(*) FROM posts WHERE channel_id = ANY($1) AND text = 'В последний момент.'", crew.channels_of("leaver")
+        "SELECT count(*) FROM posts WHERE channel_id = ANY($1) AND text = 'В последний момент.'",
+        crew.channels_of("leaver"),
     )
     crew.hurry()
     assert landed >= 1, "the page in hand was thrown away"
@@ -105,7 +111,10 @@ async def test_who_is_told_to_stop_lands_what_it_has_in_hand_and_hands_its_accou
     handed_over = time.monotonic() - told_at
     await crew.poll_now("leaver")
     await until(lambda: crew.is_read("leaver"), "nothing is lost")
-    print(f"\ntold to stop: ended after {ended:.1f} s, handed over after {handed_over:.1f} s, all read after {time.monotonic() - told_at:.1f} s")
+    print(
+        f"\ntold to stop: ended after {ended:.1f} s, handed over after {handed_over:.1f} s, "
+        f"all read after {time.monotonic() - told_at:.1f} s"
+    )
     assert handed_over < HANDED_OVER_SECONDS
 
 
@@ -127,10 +136,12 @@ async def test_in_good_weather_every_panel_draws_a_real_process_and_no_alert_wak
             seen(lambda: panels_without_data(watcher) == [], seconds=60)
             seen(lambda: set(metrics_without_data(watcher)) <= SEEN_IN_TROUBLE_ONLY, seconds=60)
             assert watcher.broken_rules() == []
-            seen(lambda: {name for name, _ in watcher.alerts()} <= {"Channel Gap Above Threshold"}, seconds=60)
+            seen(
+                lambda: {name for name, _ in watcher.alerts()} <= {"Channel Gap Above Threshold"}, seconds=60
+            )
 
 
-async def test_when_every_channel_fails_health_is_stale_although_ticks_run_and_an_alert_sees_that_nothing_is_parsed(
+async def test_when_every_channel_fails_health_is_stale_although_ticks_run_and_an_alert_sees_nothing_parsed(
     servers: OwnServers, telegram: ControlClient, tmp_path: Path, trouble: Trouble
 ) -> None:
     del trouble  # begun before, so that its time passes meanwhile
@@ -153,18 +164,26 @@ async def test_when_every_channel_fails_health_is_stale_although_ticks_run_and_a
 
 
 def scheduler_health(port: int) -> dict[str, Any]:
-    told: dict[str, Any] = httpx.get(f"http://127.0.0.1:{port}/health/details", timeout=10).json()["scheduler"]
+    told: dict[str, Any] = httpx.get(f"http://127.0.0.1:{port}/health/details", timeout=10).json()[
+        "scheduler"
+    ]
     return told
 
 
 def wait_for_ticks(installation: Installation, count: int) -> None:
     before = installation.log_of("watched").count("Scheduler tick completed")
-    seen(lambda: installation.log_of("watched").count("Scheduler tick completed") >= before + count, seconds=60)
+    seen(
+        lambda: installation.log_of("watched").count("Scheduler tick completed") >= before + count, seconds=60
+    )
 
 
 async def test_the_account_of_a_process_that_was_killed_is_read_on_by_another_one(trouble: Trouble) -> None:
     crew = trouble.crew
-    await until(lambda: crew.is_held_by("survivor", "victim"), "the survivor has the account", seconds=LEASE_SECONDS + MARGIN_SECONDS + 10)
+    await until(
+        lambda: crew.is_held_by("survivor", "victim"),
+        "the survivor has the account",
+        seconds=LEASE_SECONDS + MARGIN_SECONDS + 10,
+    )
     await until(lambda: crew.is_read("victim"), "the survivor reads on")
     seconds = await landed_after(crew, "victim", trouble.killed_at)
     print(f"\nkilled: its channels are read again after {seconds:.1f} s")
@@ -174,14 +193,21 @@ async def test_the_account_of_a_process_that_was_killed_is_read_on_by_another_on
 async def landed_after(crew: Installation, name: str, moment: float) -> float:
     """Seconds between that moment and the storing of the last post: other tests may have run meanwhile."""
     ago = await crew.admin.fetchval(
-        "SELECT extract(epoch FROM clock_timestamp() - max(stored_at)) FROM posts WHERE channel_id = ANY($1)", crew.channels_of(name)
+        "SELECT extract(epoch FROM clock_timestamp() - max(stored_at)) FROM posts WHERE channel_id = ANY($1)",
+        crew.channels_of(name),
     )
     return time.monotonic() - moment - float(ago)
 
 
-async def test_who_wakes_up_after_its_lease_asks_nothing_more_with_the_account_and_takes_part_again(trouble: Trouble) -> None:
+async def test_who_wakes_up_after_its_lease_asks_nothing_more_with_the_account_and_takes_part_again(
+    trouble: Trouble,
+) -> None:
     crew, sleeper, survivor = trouble.crew, trouble.crew.running["sleeper"], trouble.crew.running["survivor"]
-    await until(lambda: crew.is_held_by("survivor", "sleeper"), "the survivor has the account", seconds=LEASE_SECONDS + MARGIN_SECONDS + 10)
+    await until(
+        lambda: crew.is_held_by("survivor", "sleeper"),
+        "the survivor has the account",
+        seconds=LEASE_SECONDS + MARGIN_SECONDS + 10,
+    )
     await until(lambda: crew.is_read("sleeper"), "the survivor reads on")
     await asyncio.sleep(max(0.0, trouble.frozen_at + FROZEN_SECONDS - time.monotonic()))
     sleeper.send_signal(signal.SIGCONT)
@@ -194,7 +220,10 @@ async def test_who_wakes_up_after_its_lease_asks_nothing_more_with_the_account_a
     crew.say(*crew.accounts, text="Доброе утро.")
     await crew.poll_now(*crew.accounts)
     await until(lambda: crew.is_read(*crew.accounts), "the sleeper reads all channels")
-    print(f"\nfrozen: {FROZEN_SECONDS:.0f} s; afterwards it had all accounts {handed_over:.1f} s after the survivor was told to stop")
+    print(
+        f"\nfrozen: {FROZEN_SECONDS:.0f} s; afterwards it had all accounts {handed_over:.1f} s after the "
+        "survivor was told to stop"
+    )
     assert handed_over < HANDED_OVER_SECONDS
     state = crew.telegram.state()
     assert (state["double_use"], state["keys_used_twice"]) == (0, [])

@@ -21,7 +21,10 @@ BROKEN = ("post_terms", "post_search", "post_media")
 
 async def test_all_lines_about_a_post_carry_its_trace_id(migrated_database: dict[str, str]) -> None:
     admin = await asyncpg.connect(migrated_database["DATABASE_ADMIN_URL"])
-    async with assemble(read_settings(migrated_database)) as app, program(migrated_database, "--roles", "worker") as running:
+    async with (
+        assemble(read_settings(migrated_database)) as app,
+        program(migrated_database, "--roles", "worker") as running,
+    ):
         tenant_id, channel_id = await make_tenant(app.system), await make_channel(app.system)
         await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
         await running.until_ready("worker")
@@ -32,10 +35,14 @@ async def test_all_lines_about_a_post_carry_its_trace_id(migrated_database: dict
         lines = await lines_about_post(running.process, str(PostId(channel_id, MessageId(1))), stages=2)
         running.process.send_signal(signal.SIGTERM)
     await admin.close()
-    assert {line["trace_id"] for line in lines} == {trace_id_of(trace_of(PostId(channel_id, MessageId(1)), 1))}
+    assert {line["trace_id"] for line in lines} == {
+        trace_id_of(trace_of(PostId(channel_id, MessageId(1)), 1))
+    }
 
 
-async def lines_about_post(process: asyncio.subprocess.Process, post_id: str, *, stages: int) -> list[dict[str, str]]:
+async def lines_about_post(
+    process: asyncio.subprocess.Process, post_id: str, *, stages: int
+) -> list[dict[str, str]]:
     """Reads the log until so many stages have written about the post."""
     assert process.stderr is not None
     lines: list[dict[str, str]] = []

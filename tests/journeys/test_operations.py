@@ -1,4 +1,5 @@
-"""The pages for newcomers and operators: what they say is done as written, and the installation that comes of it is asked as written.
+"""The pages for newcomers and operators: what they say is done as written, and the installation that comes of
+it is asked as written.
 
 docs/try-it.md builds the installation, docs/operations/check-status.md looks at it.
 """
@@ -28,8 +29,14 @@ STARTED_HERE = ("scripts/servers up", "eval ", "tga-sim demo", "tga run")
 """How lines begin that start what the test has started in its own way."""
 OPERATOR_KEY = "9f86d081884c7d659a2feaa0c55ad015"
 WITHOUT_CONTAINERS = {row.without for row in ROWS} - {"tga run"}
-WITH_CONTAINERS = {row.with_containers for row in ROWS if row.with_containers.startswith(("docker compose exec", "docker compose logs"))}
-"""Of commands of `tga`, tests/deploy/test_commands_in_compose.py knows that they are those without containers."""
+WITH_CONTAINERS = {
+    row.with_containers
+    for row in ROWS
+    if row.with_containers.startswith(("docker compose exec", "docker compose logs"))
+}
+"""Of commands of `tga`, tests/deploy/test_commands_in_compose.py knows that they are those without
+containers.
+"""
 DOCKER = """
 docker() {  # stands in for Docker: the same command beside the servers and processes of this test
   shift; local action=$1; shift; [ "$1" != -T ] || shift
@@ -48,7 +55,9 @@ pytestmark = [pytest.mark.serial, pytest.mark.long]
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs lines of the documentation as they are written; only the ports are others, so that several can run on one machine."""
+    """Runs lines of the documentation as they are written; only the ports are others,
+    so that several can run on one machine.
+    """
 
     folder: Path
     environ: dict[str, str]
@@ -56,12 +65,27 @@ class Shell:
 
     def written(self, text: str) -> str:
         for there, here in self.ports.items():
-            text = text.replace(f"localhost:{there}", f"127.0.0.1:{here}").replace(f":{there}", f":{here}").replace(f"={there}", f"={here}")
+            text = (
+                text.replace(f"localhost:{there}", f"127.0.0.1:{here}")
+                .replace(f":{there}", f":{here}")
+                .replace(f"={there}", f"={here}")
+            )
         return text
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        command = f'tga() {{ {sys.executable} -m telegram_assistant "$@"; }}; {DOCKER}\nset -o pipefail; {self.written(line)}'
-        return subprocess.run(["bash", "-c", command], env=self.environ, cwd=self.folder, capture_output=True, text=True, check=False, timeout=120)
+        command = (
+            f'tga() {{ {sys.executable} -m telegram_assistant "$@"; }}; {DOCKER}\n'
+            f"set -o pipefail; {self.written(line)}"
+        )
+        return subprocess.run(
+            ["bash", "-c", command],
+            env=self.environ,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
 
     def must(self, line: str, *, tries: int = 1) -> str:
         done = self.run(line)
@@ -74,7 +98,12 @@ class Shell:
 
 def lines_of(page: str) -> list[str]:
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    return [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines() if not line.startswith(STARTED_HERE)]
+    return [
+        line.partition("  #")[0].strip()
+        for block in blocks
+        for line in block.splitlines()
+        if not line.startswith(STARTED_HERE)
+    ]
 
 
 BEFORE, AFTER = lines_of(TRY_IT.partition("The third one")[0]), lines_of(TRY_IT.partition("The third one")[2])
@@ -86,14 +115,21 @@ async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     with simulator("demo", limits="telegram") as telegram:
         without_s3 = {name: value for name, value in environ.items() if not name.startswith("S3_")}
         async with scratch_database(without_s3 | {"FILES_DIR": str(folder / "files")}, "tga_try_it") as own:
-            own |= {"REDIS_URL": redis_url(own, -3), "PARSER_SCHEDULER_INTERVAL_SEC": "5", "PATH": os.environ["PATH"]}
+            own |= {
+                "REDIS_URL": redis_url(own, -3),
+                "PARSER_SCHEDULER_INTERVAL_SEC": "5",
+                "PATH": os.environ["PATH"],
+            }
             own |= {f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")}
             own |= {"OPERATOR_KEY": OPERATOR_KEY, "SECRETS": str(folder / "secrets")}
             (folder / "secrets").mkdir()
             (folder / "secrets/operator_key").write_text(OPERATOR_KEY, encoding="ascii")
             ports = {"8011": own["INGEST_PORT"], "8012": own["WORKER_PORT"], "8000": own["API_PORT"]}
             ports |= {"8443": str(telegram.where["ports"]["2"])}
-            ports |= {there: telegram.where[name].rpartition(":")[2].strip("/") for there, name in (("8445", "control"), ("8446", "web"))}
+            ports |= {
+                there: telegram.where[name].rpartition(":")[2].strip("/")
+                for there, name in (("8445", "control"), ("8446", "web"))
+            }
             redis = Redis.from_url(own["REDIS_URL"])
             await redis.flushdb()
             await redis.aclose()
@@ -102,14 +138,18 @@ async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
             (folder / ".env").write_text(made.written(settings), encoding="utf-8")
             for line in BEFORE:
                 made.must(line)
-            values = dict(line.split("=", 1) for line in (folder / ".env").read_text(encoding="utf-8").splitlines())
+            values = dict(
+                line.split("=", 1) for line in (folder / ".env").read_text(encoding="utf-8").splitlines()
+            )
             values["TELEGRAM_DC_PUBLIC_KEY_FILE"] = str(folder / "simulator.pem")
             with program("telegram_assistant", "run", environ={**own, **values}, log=folder / "tga.log"):
                 for line in AFTER[:2]:
                     made.must(line)
                 deadline = time.monotonic() + 120
                 while made.run("tga search склад").returncode:
-                    assert time.monotonic() < deadline, (folder / "tga.log").read_text(encoding="utf-8")[-2000:]
+                    assert time.monotonic() < deadline, (folder / "tga.log").read_text(encoding="utf-8")[
+                        -2000:
+                    ]
                 yield made
 
 
@@ -132,12 +172,17 @@ def test_each_line_for_operators_works_without_containers(shell: Shell, line: st
 
 @pytest.mark.parametrize("line", sorted(WITH_CONTAINERS))
 def test_each_line_for_operators_means_the_same_with_containers(shell: Shell, line: str) -> None:
-    """Docker is stood in for; tests/deploy/test_commands_in_compose.py compares what the line names with compose.yaml."""
+    """Docker is stood in for; tests/deploy/test_commands_in_compose.py
+    compares what the line names with compose.yaml.
+    """
     assert shell.must(line) or "--scan" in line
 
 
 def test_the_operators_key_lies_where_the_page_fetches_it(shell: Shell) -> None:
-    asking = 'curl -s -o /dev/null -w "%{http_code}" -H "Authorization: Bearer $OPERATOR_KEY" http://localhost:8011/metrics'
+    asking = (
+        'curl -s -o /dev/null -w "%{http_code}" -H "Authorization: '
+        'Bearer $OPERATOR_KEY" http://localhost:8011/metrics'
+    )
     assert shell.must(f"unset OPERATOR_KEY; {FETCHES_KEY}; {asking}") == "200"
     assert shell.must(f"unset OPERATOR_KEY; {asking}") == "401"
 

@@ -1,4 +1,6 @@
-"""The operator's page beside /metrics: with posts on their way, when work has stopped, and after a worker was killed."""
+"""The operator's page beside /metrics: with posts on their way, when work has stopped,
+and after a worker was killed.
+"""
 
 import asyncio
 import re
@@ -80,7 +82,9 @@ def telegram() -> Iterator[ControlClient]:
 
 
 @pytest.fixture
-def own(migrated_database: dict[str, str], redis: Engine, telegram: ControlClient, tmp_path: Path) -> dict[str, str]:
+def own(
+    migrated_database: dict[str, str], redis: Engine, telegram: ControlClient, tmp_path: Path
+) -> dict[str, str]:
     """The environment of an installation of its own."""
     return {
         **migrated_database,
@@ -101,14 +105,23 @@ async def operator(own: dict[str, str]) -> AsyncIterator[Operator]:
     """An owner of the operator's tenant, which follows two channels with all their history."""
     async with assemble(read_settings(own)) as app:
         tenant = await app.system.tenants.ensure("default")
-        for channel_id, title, username in ((CITY, "Городские новости", "gorod_news"), (TECH, "Tech Daily", "tech_daily")):
-            await app.system.channels.register(Channel(channel_id=ChannelId(channel_id), title=title, username=username))
-            await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id), history_days=EVERYTHING_DAYS))
+        for channel_id, title, username in (
+            (CITY, "Городские новости", "gorod_news"),
+            (TECH, "Tech Daily", "tech_daily"),
+        ):
+            await app.system.channels.register(
+                Channel(channel_id=ChannelId(channel_id), title=title, username=username)
+            )
+            await app.system.channels.subscribe(
+                tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id), history_days=EVERYTHING_DAYS)
+            )
         member = await app.system.users.join(tenant.tenant_id, "operator", role=MemberRole.OWNER)
         token = (await begin_session(app, member.user_id)).token
         page = f"/t/{await public_id_of(app, token, tenant.tenant_id)}/operations/numbers"
     base_url = f"http://127.0.0.1:{own['API_PORT']}"
-    async with httpx.AsyncClient(base_url=base_url, cookies={SESSION: token}, headers={"Accept-Language": "en"}, timeout=30) as client:
+    async with httpx.AsyncClient(
+        base_url=base_url, cookies={SESSION: token}, headers={"Accept-Language": "en"}, timeout=30
+    ) as client:
         yield Operator(client, page, own)
 
 
@@ -126,23 +139,43 @@ async def test_the_operators_numbers_are_those_of_metrics_and_killed_processes_a
         await until(lambda: has_stopped(own), "nothing is on its way any more", seconds=120)
         await leave_something_waiting(own)
         await until(lambda: agrees(operator), "the page says what /metrics says", seconds=60)
-        assert figures_named(await operator.look()) == {*COUNTED, *QUEUES, "posts_landed", "dead_letters tagging", "age"}
-        await until(lambda: minutes_add_up(own, operator), "the stored minutes add up to what the page says", seconds=60)
+        assert figures_named(await operator.look()) == {
+            *COUNTED,
+            *QUEUES,
+            "posts_landed",
+            "dead_letters tagging",
+            "age",
+        }
+        await until(
+            lambda: minutes_add_up(own, operator),
+            "the stored minutes add up to what the page says",
+            seconds=60,
+        )
         kill(worker)
         kill(ingest)
-        assert await until(lambda: says_both_are_missing(operator), "the page says that neither runs", seconds=15) < 15
+        assert (
+            await until(
+                lambda: says_both_are_missing(operator), "the page says that neither runs", seconds=15
+            )
+            < 15
+        )
 
 
 async def watch_under_load(operator: Operator, telegram: ControlClient) -> None:
     """What the page says was true when it says it was: not before, and not later than now."""
-    seen: list[tuple[float, dict[str, int]]] = [(time.monotonic(), dict.fromkeys((stage.name for stage in PIPELINE), 0))]
+    seen: list[tuple[float, dict[str, int]]] = [
+        (time.monotonic(), dict.fromkeys((stage.name for stage in PIPELINE), 0))
+    ]
     async with asyncio.timeout(180):
         while min(seen[-1][1][stage] for stage in BUSY) < POSTS:
             if len(seen) <= POSTS:
                 telegram.post(CITY, f"Новость номер {len(seen)}: на площади открыли фонтан.")
             asked_at, page = time.monotonic(), await operator.look()
             now = processed(await operator.metrics("WORKER"))
-            at_least = next((one for at, one in reversed(seen) if at <= asked_at - stages_age(page) - SLACK_SECONDS), seen[0][1])
+            at_least = next(
+                (one for at, one in reversed(seen) if at <= asked_at - stages_age(page) - SLACK_SECONDS),
+                seen[0][1],
+            )
             for stage, shown in figures(page).items():
                 assert at_least[stage] <= shown["processed"] <= now[stage], (stage, stages_age(page))
             seen.append((time.monotonic(), now))
@@ -158,41 +191,70 @@ async def says_nothing_is_missing(operator: Operator) -> bool:
 
 async def says_both_are_missing(operator: Operator) -> bool:
     page = await operator.look()
-    return "No process runs the role worker." in page and "No process runs the role ingest." in page and page.count(">away</span>") == 2
+    return (
+        "No process runs the role worker." in page
+        and "No process runs the role ingest." in page
+        and page.count(">away</span>") == 2
+    )
 
 
 async def has_stopped(environ: dict[str, str]) -> bool:
-    return not await ask(environ, "SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM notices WHERE announced_at IS NULL)")
+    return not await ask(
+        environ,
+        "SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM notices WHERE announced_at IS NULL)",
+    )
 
 
 async def leave_something_waiting(environ: dict[str, str]) -> None:
     """A dead letter and a parked channel, which nothing of this journey would leave."""
     columns = "(stage, stream, entry_id, payload, reason, attempts)"
-    await ask(environ, f"INSERT INTO dead_letters {columns} VALUES ('tagging', 'stream:posts:parsed', '1-0', '', 'it fell', 3)")
+    await ask(
+        environ,
+        f"INSERT INTO dead_letters {columns} VALUES ('tagging', 'stream:posts:parsed', '1-0', '', 'it "
+        "fell', 3)",
+    )
     parked = "VALUES (1, 'Parked', 'it fell', now() + interval '1 hour')"
     await ask(environ, f"INSERT INTO channels (channel_id, title, parked_reason, parked_until) {parked}")
 
 
 async def agrees(operator: Operator) -> bool:
     """Every number of the page beside the metric that counts the same."""
-    page, worker, ingest = await operator.look(), await operator.metrics("WORKER"), await operator.metrics("INGEST")
-    expected = {stage.name: {figure: int(worker.total(metric, stage=stage.name) or 0) for figure, metric in COUNTED.items()} for stage in PIPELINE}
+    page, worker, ingest = (
+        await operator.look(),
+        await operator.metrics("WORKER"),
+        await operator.metrics("INGEST"),
+    )
+    expected = {
+        stage.name: {
+            figure: int(worker.total(metric, stage=stage.name) or 0) for figure, metric in COUNTED.items()
+        }
+        for stage in PIPELINE
+    }
     waiting = {queue: int(worker.total("backlog_entries", queue=queue) or 0) for queue in QUEUES}
     dead = int(worker.total("backlog_entries", queue="dead_letters", kind="tagging") or 0)
     landed = int(ingest.total("posts_landed_total") or 0)
-    shown = (figures(page), {queue: figure(page, queue) for queue in QUEUES}, figure(page, "dead_letters tagging"), figure(page, "posts_landed"))
+    shown = (
+        figures(page),
+        {queue: figure(page, queue) for queue in QUEUES},
+        figure(page, "dead_letters tagging"),
+        figure(page, "posts_landed"),
+    )
     return waiting["dead_letters"] == waiting["parked"] == 1 and shown == (expected, waiting, dead, landed)
 
 
 async def minutes_add_up(own: dict[str, str], operator: Operator) -> bool:
     """The worker stores them a little later than it reports itself."""
-    return await saved_minutes(own) == {name: one["processed"] for name, one in figures(await operator.look()).items() if one["processed"]}
+    return await saved_minutes(own) == {
+        name: one["processed"] for name, one in figures(await operator.look()).items() if one["processed"]
+    }
 
 
 async def saved_minutes(environ: dict[str, str]) -> dict[str, int]:
     connection = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
     try:
-        rows = await connection.fetch("SELECT stage, sum(processed)::bigint FROM stage_minutes GROUP BY stage HAVING sum(processed) > 0")
+        rows = await connection.fetch(
+            "SELECT stage, sum(processed)::bigint FROM stage_minutes GROUP BY stage HAVING sum(processed) > 0"
+        )
     finally:
         await connection.close()
     return {row[0]: row[1] for row in rows}
@@ -207,13 +269,18 @@ async def ask(environ: dict[str, str], query: str) -> object:
 
 
 def processed(metrics: Metrics) -> dict[str, int]:
-    return {stage.name: int(metrics.total("stage_processed_total", stage=stage.name) or 0) for stage in PIPELINE}
+    return {
+        stage.name: int(metrics.total("stage_processed_total", stage=stage.name) or 0) for stage in PIPELINE
+    }
 
 
 def figures(page: str) -> Figures:
     """The numbers of every stage on the page."""
     shown = re.findall(r'<li data-stage="(\w+)">(.*?)</li>', page, re.DOTALL)
-    return {stage: {name: int(value) for name, value in re.findall(r'data-figure="(\w+)" value="(\d+)"', row)} for stage, row in shown}
+    return {
+        stage: {name: int(value) for name, value in re.findall(r'data-figure="(\w+)" value="(\d+)"', row)}
+        for stage, row in shown
+    }
 
 
 def figure(page: str, name: str) -> int:

@@ -43,9 +43,16 @@ def telegram() -> Iterator[tuple[ControlClient, str]]:
 
 
 @pytest.fixture
-async def beginner(migrated_database: dict[str, str], telegram: tuple[ControlClient, str], tmp_path: Path) -> AsyncIterator[Beginner]:
+async def beginner(
+    migrated_database: dict[str, str], telegram: tuple[ControlClient, str], tmp_path: Path
+) -> AsyncIterator[Beginner]:
     control, web = telegram
-    environ = {**migrated_database, "PREVIEWS_URL": web, "INGEST_PORT": str(free_port()), "PARSER_SCHEDULER_INTERVAL_SEC": "1"}
+    environ = {
+        **migrated_database,
+        "PREVIEWS_URL": web,
+        "INGEST_PORT": str(free_port()),
+        "PARSER_SCHEDULER_INTERVAL_SEC": "1",
+    }
     admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
     yield Beginner(environ, control, tmp_path, admin)
     await admin.close()
@@ -60,7 +67,9 @@ async def test_previews_are_off_unless_they_are_asked_for(beginner: Beginner, tm
 
 @pytest.mark.turns("PREVIEWS_ENABLED")
 @pytest.mark.turns("PREVIEWS_URL")
-async def test_a_channel_is_read_before_any_login_and_an_account_takes_over(beginner: Beginner, tmp_path: Path) -> None:
+async def test_a_channel_is_read_before_any_login_and_an_account_takes_over(
+    beginner: Beginner, tmp_path: Path
+) -> None:
     beginner.environ["PREVIEWS_ENABLED"] = "true"
     with program(*INGEST, environ=beginner.environ, log=tmp_path / "previews.log"):
         assert beginner.tga("channels", "add", f"@{NAME}", "--wait", "30") == f"@{NAME}: follows Tech Daily\n"
@@ -73,12 +82,20 @@ async def test_a_channel_is_read_before_any_login_and_an_account_takes_over(begi
         assert "preview" in shown
         assert "rounded" in shown
     everything = {number: text for (_, number), text in texts_of(beginner.telegram, [TECH]).items()}
-    by_preview = {row["message_id"]: row["text"] for row in await beginner.admin.fetch("SELECT message_id, text FROM posts")}
+    by_preview = {
+        row["message_id"]: row["text"]
+        for row in await beginner.admin.fetch("SELECT message_id, text FROM posts")
+    }
     assert by_preview.items() <= everything.items()
     assert max(by_preview) == max(everything)
 
     session = beginner.telegram.session(PHONE)
-    account = {"TELEGRAM_API_ID": "1", "TELEGRAM_API_HASH": "any", "SESSION_ENCRYPTION_KEY": make_key(), "TELEGRAM_SESSION_STRING": session}
+    account = {
+        "TELEGRAM_API_ID": "1",
+        "TELEGRAM_API_HASH": "any",
+        "SESSION_ENCRYPTION_KEY": make_key(),
+        "TELEGRAM_SESSION_STRING": session,
+    }
     with program(*INGEST, environ={**beginner.environ, **account}, log=tmp_path / "account.log"):
 
         async def is_taken_over() -> bool:
@@ -87,6 +104,11 @@ async def test_a_channel_is_read_before_any_login_and_an_account_takes_over(begi
 
         await until(is_taken_over, "the account has read what the preview had shown", seconds=60)
         assert await beginner.count("post_versions") == 0
-        assert "complete" in beginner.tga("channels", "coverage") or "filling" in beginner.tga("channels", "coverage")
-    stored = {row["message_id"]: row["text"] for row in await beginner.admin.fetch("SELECT message_id, text FROM posts")}
+        assert "complete" in beginner.tga("channels", "coverage") or "filling" in beginner.tga(
+            "channels", "coverage"
+        )
+    stored = {
+        row["message_id"]: row["text"]
+        for row in await beginner.admin.fetch("SELECT message_id, text FROM posts")
+    }
     assert by_preview.items() <= stored.items() <= everything.items()

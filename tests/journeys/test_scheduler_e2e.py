@@ -1,4 +1,6 @@
-"""The scheduler end to end: a tick plans, the account reads what is due, PostgreSQL and Redis say what happened."""
+"""The scheduler end to end: a tick plans, the account reads what is due,
+PostgreSQL and Redis say what happened.
+"""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -26,7 +28,9 @@ async def test_first_tick_historical_and_incremental(office: Office, control: Co
     say(known, "ещё один")
     historical, incremental = runs("historical", "ok"), runs("incremental", "ok")
     await office.tick()
-    await office.admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = ANY($1)", [known_id, new_id])
+    await office.admin.execute(
+        "UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = ANY($1)", [known_id, new_id]
+    )
     await office.reading.turn()
     assert runs("historical", "ok") - historical == 1
     assert runs("incremental", "ok") - incremental == 1
@@ -51,16 +55,25 @@ async def test_second_tick_no_new_posts(office: Office, control: Control) -> Non
 
 
 async def test_hwm_recovery_after_crash(office: Office, control: Control, admin: Admin) -> None:
-    """A run dies after it has landed the newest page and a part of the hole; the next one closes it, from the mark."""
+    """A run dies after it has landed the newest page and a part of the hole; the next one closes it,
+    from the mark.
+    """
     channel = simulated(control, posts=20, every=1, newest_age=7200)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     for number in range(400):
         say(channel, f"потом {number}", at=time.time() - 4000 + 10 * number)
     await office.poll(channel_id)
-    await admin.execute("DELETE FROM posts WHERE channel_id = $1 AND message_id BETWEEN 150 AND 320", channel_id)
-    await admin.execute("UPDATE coverage SET verified = verified - int8multirange(int8range(150, 321)) WHERE channel_id = $1", channel_id)
-    mark = await admin.fetchval("SELECT posted_at FROM posts WHERE channel_id = $1 AND message_id = 149", channel_id)
+    await admin.execute(
+        "DELETE FROM posts WHERE channel_id = $1 AND message_id BETWEEN 150 AND 320", channel_id
+    )
+    await admin.execute(
+        "UPDATE coverage SET verified = verified - int8multirange(int8range(150, 321)) WHERE channel_id = $1",
+        channel_id,
+    )
+    mark = await admin.fetchval(
+        "SELECT posted_at FROM posts WHERE channel_id = $1 AND message_id = 149", channel_id
+    )
     marks = Marks(office.app.redis)
     await marks.raise_high_water(channel_id, mark, now=datetime.now(UTC))
     assert await marks.high_water([channel_id]) == {channel_id: mark}
@@ -75,7 +88,9 @@ async def test_lpa_safeguard_forces_historical(office: Office, control: Control,
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     long_ago = datetime.now(UTC) - timedelta(hours=49)
-    await admin.execute("UPDATE poll_schedule SET last_polled_at = $2 WHERE channel_id = $1", channel_id, long_ago)
+    await admin.execute(
+        "UPDATE poll_schedule SET last_polled_at = $2 WHERE channel_id = $1", channel_id, long_ago
+    )
     await admin.execute("UPDATE channels SET last_parsed_at = $2 WHERE channel_id = $1", channel_id, long_ago)
     forced, historical = MODE_FORCED.labels("stale_lpa")._value.get(), runs("historical", "empty")  # noqa: SLF001 -- as above
     say(channel, "после долгого молчания")

@@ -42,7 +42,11 @@ def telegram() -> Iterator[ControlClient]:
 
 
 async def ask(settings: Settings, query: str) -> Any:
-    async with open_pool(settings.database, DatabaseLogin.SYSTEM) as pool, pool.acquire() as connection, connection.transaction():
+    async with (
+        open_pool(settings.database, DatabaseLogin.SYSTEM) as pool,
+        pool.acquire() as connection,
+        connection.transaction(),
+    ):
         await connection.execute("SET LOCAL ROLE tga_system")
         return await connection.fetchval(query)
 
@@ -52,12 +56,21 @@ async def subscribe(settings: Settings) -> None:
         system = system_stores(pool, Wakeup())
         tenant = await system.tenants.ensure("A")
         await system.tenants.ensure("B")
-        for channel_id, title, username in ((CITY, "Городские новости", "gorod_news"), (TECH, "Tech Daily", "tech_daily")):
-            await system.channels.register(Channel(channel_id=ChannelId(channel_id), title=title, username=username))
-            await system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id), history_days=EVERYTHING_DAYS))
+        for channel_id, title, username in (
+            (CITY, "Городские новости", "gorod_news"),
+            (TECH, "Tech Daily", "tech_daily"),
+        ):
+            await system.channels.register(
+                Channel(channel_id=ChannelId(channel_id), title=title, username=username)
+            )
+            await system.channels.subscribe(
+                tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id), history_days=EVERYTHING_DAYS)
+            )
 
 
-async def test_a_post_is_found_although_every_process_is_killed_once(servers: OwnServers, telegram: ControlClient, tmp_path: Path) -> None:
+async def test_a_post_is_found_although_every_process_is_killed_once(
+    servers: OwnServers, telegram: ControlClient, tmp_path: Path
+) -> None:
     environ = {
         **servers.environ(),
         "TELEGRAM_API_ID": "1",
@@ -82,33 +95,55 @@ async def test_a_post_is_found_although_every_process_is_killed_once(servers: Ow
         telegram.post(CITY, "Пока хранилище лежало, в парке нашли редкую сойку.")
         servers.run("up", "redis")
         # nobody may use the account of a process that was killed before its lease and a margin are over
-        await happened(settings, "SELECT count(*) > 0 FROM posts WHERE text LIKE '%сойку%'", "the new post has landed", seconds=120)
+        await happened(
+            settings,
+            "SELECT count(*) > 0 FROM posts WHERE text LIKE '%сойку%'",
+            "the new post has landed",
+            seconds=120,
+        )
         servers.kill("postgres")
         telegram.post(CITY, "Пока лежала база, на площади открыли фонтан с подсветкой.")
         servers.run("up", "postgres")
-        until(lambda: tga("search", "фонтаны", "--tenant", "A", environ=environ, folder=tmp_path).returncode == 0, "the last post is found")
-        # A killed database forgets the last deletions from the outbox; nothing else would announce those posts for an hour.
+        until(
+            lambda: (
+                tga("search", "фонтаны", "--tenant", "A", environ=environ, folder=tmp_path).returncode == 0
+            ),
+            "the last post is found",
+        )
+        # A killed database forgets the last deletions from the outbox; nothing else would announce those
+        # posts for an hour.
         assert tga("streams", "refill", environ=environ, folder=tmp_path).returncode == 0
         await happened(settings, "SELECT count(*) = 0 FROM outbox", "nothing is on its way any more")
-        missing = "SELECT count(*) = 0 FROM posts p LEFT JOIN post_search s USING (channel_id, message_id) WHERE s.channel_id IS NULL"
+        missing = (
+            "SELECT count(*) = 0 FROM posts p LEFT JOIN post_search s USING (channel_id, message_id) "
+            "WHERE s.channel_id IS NULL"
+        )
         await happened(settings, missing, "every post has its words")
 
     for channel_id in (CITY, TECH):
-        stored = await ask(settings, f"SELECT jsonb_object_agg(message_id, text) FROM posts WHERE channel_id = {channel_id}")
-        assert {(channel_id, int(number)): text for number, text in json.loads(stored).items()} == texts_of(telegram, [channel_id])
+        stored = await ask(
+            settings, f"SELECT jsonb_object_agg(message_id, text) FROM posts WHERE channel_id = {channel_id}"
+        )
+        assert {(channel_id, int(number)): text for number, text in json.loads(stored).items()} == texts_of(
+            telegram, [channel_id]
+        )
     found = tga("search", "сойка", "--tenant", "A", environ=environ, folder=tmp_path).stdout
     assert "Городские новости" in found
     assert "https://t.me/gorod_news/41" in found
     assert "в парке нашли редкую сойку" in found
     assert tga("search", "сойка", "--tenant", "B", environ=environ, folder=tmp_path).returncode == 1
-    assert tga("dead-letters", "list", environ=environ, folder=tmp_path).stdout == "There are no dead letters.\n"
+    assert (
+        tga("dead-letters", "list", environ=environ, folder=tmp_path).stdout == "There are no dead letters.\n"
+    )
     assert "Traceback" not in tga("streams", "--once", environ=environ, folder=tmp_path).stderr
 
 
 async def happened(settings: Settings, query: str, what: str, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while True:
-        with suppress(CannotStart, OSError, asyncpg.PostgresError):  # the database is being killed; the deadline decides
+        with suppress(
+            CannotStart, OSError, asyncpg.PostgresError
+        ):  # the database is being killed; the deadline decides
             if await ask(settings, query):
                 return
         assert time.monotonic() < deadline, f"it did not happen in {seconds:.0f} s: {what}"

@@ -8,9 +8,14 @@ from telegram_assistant.language.citations import CitedPost, Verdict, check_sent
 
 DAY = date(2026, 11, 3)
 CRASH = (
-    CitedPost("😱 Трасса перекрыта на 149-м километре. Из-за тумана столкнулись 11 машин, 7 человек ранены. Погибших, к счастью, нет.", DAY),
     CitedPost(
-        "Трасса у Кроссхейвена стоит после аварии\n\nСкорость снизили с 90 до 60 км/ч. «Впереди всё пропало, я только тормоз успел нажать», — говорит"
+        "😱 Трасса перекрыта на 149-м километре. Из-за тумана столкнулись 11 машин, 7 человек ранены. "
+        "Погибших, к счастью, нет.",
+        DAY,
+    ),
+    CitedPost(
+        "Трасса у Кроссхейвена стоит после аварии\n\n"
+        "Скорость снизили с 90 до 60 км/ч. «Впереди всё пропало, я только тормоз успел нажать», — говорит"
         " водитель фуры. Вчера там уже была авария.",
         DAY,
         "Северный вестник",
@@ -29,7 +34,9 @@ DEAL = (CitedPost("Nordwood buys Cargo Meridian for 5 billion, Anna Lind said on
         ("Nordwood buys Cargo Meridian for five billion.", DEAL),
     ],
 )
-def test_a_sentence_with_inflected_names_and_numbers_in_words_is_supported(sentence: str, posts: tuple[CitedPost, ...]) -> None:
+def test_a_sentence_with_inflected_names_and_numbers_in_words_is_supported(
+    sentence: str, posts: tuple[CitedPost, ...]
+) -> None:
     checked = check_sentence(sentence, posts)
     assert (checked.verdict, checked.text, checked.reason) == (Verdict.SUPPORTED, sentence, None)
     assert checked.sources
@@ -49,7 +56,9 @@ def test_a_sentence_with_inflected_names_and_numbers_in_words_is_supported(sente
         ("Cars collided near the town.", "citation_language", CRASH),
     ],
 )
-def test_an_invented_fact_drops_the_sentence_and_says_why(sentence: str, code: str, posts: tuple[CitedPost, ...]) -> None:
+def test_an_invented_fact_drops_the_sentence_and_says_why(
+    sentence: str, code: str, posts: tuple[CitedPost, ...]
+) -> None:
     checked = check_sentence(sentence, posts)
     assert (checked.verdict, checked.text) == (Verdict.DROPPED, "")
     assert checked.reason is not None
@@ -60,13 +69,30 @@ def test_an_invented_fact_drops_the_sentence_and_says_why(sentence: str, code: s
     ("sentence", "code", "instead", "posts"),
     [
         ("Есть погибшие.", "citation_negation", "Погибших, к счастью, нет.", CRASH),
-        ("Из-за тумана не столкнулись 11 машин.", "citation_negation", "Из-за тумана столкнулись 11 машин, 7 человек ранены.", CRASH),
-        ("Трасса у Кроссхейвена открыта.", "citation_opposite", "Трасса у Кроссхейвена стоит после аварии", CRASH),
+        (
+            "Из-за тумана не столкнулись 11 машин.",
+            "citation_negation",
+            "Из-за тумана столкнулись 11 машин, 7 человек ранены.",
+            CRASH,
+        ),
+        (
+            "Трасса у Кроссхейвена открыта.",
+            "citation_opposite",
+            "Трасса у Кроссхейвена стоит после аварии",
+            CRASH,
+        ),
         ("Cargo Meridian buys Nordwood.", "citation_roles", DEAL[0].text, DEAL),
-        ("Nordwood Nordwood Nordwood buys Cargo Meridian Cargo Meridian", "citation_repeated", DEAL[0].text, DEAL),
+        (
+            "Nordwood Nordwood Nordwood buys Cargo Meridian Cargo Meridian",
+            "citation_repeated",
+            DEAL[0].text,
+            DEAL,
+        ),
     ],
 )
-def test_a_turned_claim_is_replaced_by_the_source_word_for_word(sentence: str, code: str, instead: str, posts: tuple[CitedPost, ...]) -> None:
+def test_a_turned_claim_is_replaced_by_the_source_word_for_word(
+    sentence: str, code: str, instead: str, posts: tuple[CitedPost, ...]
+) -> None:
     checked = check_sentence(sentence, posts)
     assert (checked.verdict, checked.text) == (Verdict.REPLACED, instead)
     assert checked.reason is not None
@@ -74,11 +100,17 @@ def test_a_turned_claim_is_replaced_by_the_source_word_for_word(sentence: str, c
 
 
 def test_a_sentence_may_name_the_channel_that_says_it() -> None:
-    assert check_sentence("Северный вестник сообщает, что трасса у Кроссхейвена стоит.", CRASH).verdict is not Verdict.DROPPED
+    assert (
+        check_sentence("Северный вестник сообщает, что трасса у Кроссхейвена стоит.", CRASH).verdict
+        is not Verdict.DROPPED
+    )
 
 
 def test_a_post_with_another_number_is_no_source_of_a_sentence_that_cites_it_too() -> None:
     posts = [CitedPost(f"Каменный мост в Солнцеборе закрыли на {days} дней.", DAY) for days in (16, 13, 13)]
     assert set(check_sentence("Каменный мост закрыли на 13 дней.", posts).sources) == {1, 2}
-    apart = [CitedPost("Каменный мост закрыли на 16 дней.", DAY), CitedPost("Каменный мост в Солнцеборе осмотрели и закрыли.", DAY)]
+    apart = [
+        CitedPost("Каменный мост закрыли на 16 дней.", DAY),
+        CitedPost("Каменный мост в Солнцеборе осмотрели и закрыли.", DAY),
+    ]
     assert set(check_sentence("Каменный мост закрыли в Солнцеборе на 16 дней.", apart).sources) == {0, 1}

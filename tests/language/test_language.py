@@ -11,7 +11,9 @@ from telegram_assistant.language.terms import terms_of
 
 
 def test_forms_of_a_word_have_one_lemma_and_empty_words_have_none() -> None:
-    assert lemmas_in("На мосту закрыли движение, и мосты закроют") == lemmas_in("мост закрыть движение мост закрыть")
+    assert lemmas_in("На мосту закрыли движение, и мосты закроют") == lemmas_in(
+        "мост закрыть движение мост закрыть"
+    )
     assert lemma("houses") == lemma("house")
     assert lemma("stopped") == lemma("stops") == "stop"
     assert lemmas_in("in the and of") == []
@@ -19,7 +21,13 @@ def test_forms_of_a_word_have_one_lemma_and_empty_words_have_none() -> None:
 
 @pytest.mark.parametrize(
     ("russian", "english"),
-    [("Кроссхейвене", "Crosshaven"), ("Карпинца", "Karpinets"), ("Нортвика", "Northwick"), ("Путину", "Putin"), ("Ростове", "Rostov")],
+    [
+        ("Кроссхейвене", "Crosshaven"),
+        ("Карпинца", "Karpinets"),
+        ("Нортвика", "Northwick"),
+        ("Путину", "Putin"),
+        ("Ростове", "Rostov"),
+    ],
 )
 def test_a_name_has_one_key_in_both_alphabets_as_far_as_letters_go(russian: str, english: str) -> None:
     one, other = key_of(russian), key_of(english)
@@ -56,7 +64,9 @@ def test_numbers_inside_words_are_none() -> None:
 
 @pytest.mark.parametrize("letter", ["\U00018441", "\U0002a6df", "\ue000", "\U00087d15"])
 def test_letters_without_a_name_in_unicode_are_read_like_any_others(letter: str) -> None:
-    text = f"Мост{letter} закрыт, Порошин{letter} молчит. {letter}{letter} Bridge{letter} closed in Northwick."
+    text = (
+        f"Мост{letter} закрыт, Порошин{letter} молчит. {letter}{letter} Bridge{letter} closed in Northwick."
+    )
     assert "молчать" in lemmas_in(text)
     assert terms_of(text).words
     assert parse_text(text).words

@@ -14,7 +14,11 @@ from telegram_assistant.language.meaning_changes import MAX_CHANGES, meaning_cha
         ("Мост откроют 5 мая", "Мост откроют 7 мая", ["a date changed: 5 мая → 7 мая"]),
         ("Мэр встретил Иванова и Петрова", "Мэр встретил Иванова", ["a name was removed: Петрова"]),
         ("Завод закроют", "Завод не закроют", ["“не” was added"]),
-        ("The mayor resigned", "The mayor reportedly resigned", ["it is less certain now: “reportedly” was added"]),
+        (
+            "The mayor resigned",
+            "The mayor reportedly resigned",
+            ["it is less certain now: “reportedly” was added"],
+        ),
         ("Он якобы ушёл", "Он ушёл", ["it is more certain now: “якобы” was removed"]),
         ("Снег выпал ночью", "Ночью выпал снег", []),
     ],
@@ -27,4 +31,8 @@ def test_changes_are_few_and_weighed_by_their_kind() -> None:
     many = meaning_changes(" ".join(map(str, range(10, 2000))), "")
     assert len(many) == MAX_CHANGES
     assert {one.kind for one in many} == {MeaningKind.NUMBER}
-    assert weight_of(meaning_changes("Завод закроют", "Завод не закроют")) > weight_of(meaning_changes("Он якобы ушёл", "Он ушёл")) > weight_of(())
+    assert (
+        weight_of(meaning_changes("Завод закроют", "Завод не закроют"))
+        > weight_of(meaning_changes("Он якобы ушёл", "Он ушёл"))
+        > weight_of(())
+    )

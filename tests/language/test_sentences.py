@@ -12,10 +12,16 @@ from telegram_assistant.language.sentences import split_sentences
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("🔴 Коротко. Трасса стоит\n\nОгонь занял 700 кв. м площади.", ("Коротко.", "Трасса стоит", "Огонь занял 700 кв. м площади.")),
+        (
+            "🔴 Коротко. Трасса стоит\n\nОгонь занял 700 кв. м площади.",
+            ("Коротко.", "Трасса стоит", "Огонь занял 700 кв. м площади."),
+        ),
         ("Потратили 5,4 млн. Мэр И. Петров не ответил.", ("Потратили 5,4 млн.", "Мэр И. Петров не ответил.")),
         ("«Это так. Мы проверили», — сказал он. Всё.", ("«Это так. Мы проверили», — сказал он.", "Всё.")),
-        ("— Mr. Smith met Dr. Jones at 5 p.m. They spoke.", ("Mr. Smith met Dr. Jones at 5 p.m.", "They spoke.")),
+        (
+            "— Mr. Smith met Dr. Jones at 5 p.m. They spoke.",
+            ("Mr. Smith met Dr. Jones at 5 p.m.", "They spoke."),
+        ),
         ("Порывы до 32 м/с. Аэропорт закрыт.", ("Порывы до 32 м/с.", "Аэропорт закрыт.")),
         ("It costs $1.5 million. Счёт 5:1!", ("It costs $1.5 million.", "Счёт 5:1!")),
     ],
@@ -50,7 +56,9 @@ def test_dates_are_read_as_prose_writes_them_and_millions_are_none() -> None:
         ("5–10 тысяч домов", [5000, 10_000], ["домов", "домов"]),
     ],
 )
-def test_numbers_have_their_noun_in_figures_and_in_words(text: str, values: list[float], nouns: list[str]) -> None:
+def test_numbers_have_their_noun_in_figures_and_in_words(
+    text: str, values: list[float], nouns: list[str]
+) -> None:
     found = quantities_in(text).all
     assert [one.value for one in found] == values
     assert [one.noun for one in found] == nouns

@@ -57,7 +57,12 @@ async def test_a_trick_reaches_nothing(web: Web, fetcher: PageFetcher, trick: st
 
 @every_trick
 async def test_a_trick_behind_a_redirect_reaches_nothing(web: Web, fetcher: PageFetcher, trick: str) -> None:
-    location = trick.replace("{port}", str(web.port)).replace("\r", "%0D").replace("\n", "%0A").replace("\x00", "%00")
+    location = (
+        trick.replace("{port}", str(web.port))
+        .replace("\r", "%0D")
+        .replace("\n", "%0A")
+        .replace("\x00", "%00")
+    )
     web.outside.pages["/start"] = redirect(location)
     status = await refused_or_outside(fetcher, web)
     assert web.inside.connections == 0
@@ -74,7 +79,9 @@ async def refused_or_outside(fetcher: PageFetcher, web: Web) -> str:
     return "stayed outside"
 
 
-@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+@pytest.mark.parametrize(
+    "status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"]
+)
 async def test_every_kind_of_redirect_is_checked(web: Web, fetcher: PageFetcher, status: str) -> None:
     web.outside.pages["/start"] = redirect(f"http://127.0.0.1:{web.port}/", status)
     assert await refused(fetcher, web.url("/start")) == PageStatus.BLOCKED
@@ -82,7 +89,9 @@ async def test_every_kind_of_redirect_is_checked(web: Web, fetcher: PageFetcher,
 
 
 @pytest.mark.parametrize("hops", [2, 3, 5])
-async def test_the_last_of_many_redirects_is_checked_like_the_first(web: Web, fetcher: PageFetcher, hops: int) -> None:
+async def test_the_last_of_many_redirects_is_checked_like_the_first(
+    web: Web, fetcher: PageFetcher, hops: int
+) -> None:
     for hop in range(hops):
         web.outside.pages[f"/{hop}"] = redirect(f"/{hop + 1}")
     web.outside.pages[f"/{hops}"] = redirect(f"//127.0.0.1:{web.port}/")
@@ -91,13 +100,17 @@ async def test_the_last_of_many_redirects_is_checked_like_the_first(web: Web, fe
 
 
 async def test_a_name_that_changes_its_mind_after_the_check_gains_nothing(web: Web) -> None:
-    """DNS rebinding: the address that was checked is the one that is connected to, and the name is asked once."""
+    """DNS rebinding: the address that was checked is the one that is connected to,
+    and the name is asked once.
+    """
     answers = iter([[OUTSIDE], ["127.0.0.1"]])
 
     async def rebinding(_host: str) -> Sequence[str]:
         return next(answers)
 
-    fetcher = PageFetcher(Guard(rebinding, frozenset({web.port}), web.guard().although_private), max_bytes=1000)
+    fetcher = PageFetcher(
+        Guard(rebinding, frozenset({web.port}), web.guard().although_private), max_bytes=1000
+    )
     web.outside.pages["/"] = answer("outside")
     assert (await get(fetcher, web.url())).body == b"outside"
     assert web.inside.connections == 0
@@ -111,22 +124,38 @@ async def test_a_name_that_changes_its_mind_between_two_redirects_is_refused(web
     async def rebinding(_host: str) -> Sequence[str]:
         return next(answers)
 
-    fetcher = PageFetcher(Guard(rebinding, frozenset({web.port}), web.guard().although_private), max_bytes=1000)
+    fetcher = PageFetcher(
+        Guard(rebinding, frozenset({web.port}), web.guard().although_private), max_bytes=1000
+    )
     web.outside.pages["/"] = redirect("/again")
     assert await refused(fetcher, web.url()) == PageStatus.BLOCKED
     assert web.inside.connections == 0
     await fetcher.close()
 
 
-async def test_a_page_that_sends_the_reader_on_by_its_own_words_is_not_followed(web: Web, fetcher: PageFetcher) -> None:
+async def test_a_page_that_sends_the_reader_on_by_its_own_words_is_not_followed(
+    web: Web, fetcher: PageFetcher
+) -> None:
     web.outside.pages["/"] = answer(
-        f'<meta http-equiv="refresh" content="0;url=http://127.0.0.1:{web.port}/">', Refresh=f"0;url=http://127.0.0.1:{web.port}/"
+        f'<meta http-equiv="refresh" content="0;url=http://127.0.0.1:{web.port}/">',
+        Refresh=f"0;url=http://127.0.0.1:{web.port}/",
     )
     assert (await get(fetcher, web.url())).status == 200
     assert web.inside.connections == 0
 
 
-@pytest.mark.parametrize("address", ["93.184.215.14", "8.8.8.8", "172.15.0.1", "172.32.0.1", "100.128.0.1", "2a00:1450:4010::71", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.215.14",
+        "8.8.8.8",
+        "172.15.0.1",
+        "172.32.0.1",
+        "100.128.0.1",
+        "2a00:1450:4010::71",
+        "64:ff9b::808:808",
+    ],
+)
 def test_addresses_of_the_public_web_are_public(address: str) -> None:
     assert is_public(ip_address(address))
 
@@ -136,7 +165,10 @@ def test_addresses_of_the_public_web_are_public(address: str) -> None:
     [
         ("https://Example.ORG", "https://example.org/"),
         ("https://example.org:443/a?b=c d".replace(" ", "%20"), "https://example.org/a?b=c%20d"),
-        ("http://пример.рф/новости", "http://xn--e1afmkfd.xn--p1ai/%D0%BD%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8"),
+        (
+            "http://пример.рф/новости",
+            "http://xn--e1afmkfd.xn--p1ai/%D0%BD%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8",
+        ),
         ("http://example.org./a", "http://example.org/a"),
         ("http://93.184.215.14/", "http://93.184.215.14/"),
         ("http://[2a00:1450:4010::71]/", "http://[2a00:1450:4010::71]/"),

@@ -1,4 +1,6 @@
-"""The operator can open his own network for webhooks; metadata services and the servers of the installation stay closed."""
+"""The operator can open his own network for webhooks;
+metadata services and the servers of the installation stay closed.
+"""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -84,7 +86,9 @@ async def refusal(guard: Guard, url: str) -> Reason:
         ("дом.lan:8080", "http://дом.lan:8080/", "192.168.1.9"),
     ],
 )
-async def test_a_host_that_the_operator_opened_is_reached_at_its_port(opened: str, url: str, address: str) -> None:
+async def test_a_host_that_the_operator_opened_is_reached_at_its_port(
+    opened: str, url: str, address: str
+) -> None:
     name = (urlsplit(url).hostname or "").removesuffix(".").encode("idna").decode()
     guard = guard_of({name: [address]}, OUTBOUND_ALLOWED_HOSTS=opened)
     assert await reach(guard, url) == (ip_address(address),)
@@ -103,7 +107,9 @@ async def test_a_host_that_the_operator_opened_is_reached_at_its_port(opened: st
         ("[fd12::/16]:8123", "http://[fd12::7]:8123/"),
     ],
 )
-async def test_a_network_that_the_operator_opened_is_reached_by_address_and_by_name(opened: str, url: str) -> None:
+async def test_a_network_that_the_operator_opened_is_reached_by_address_and_by_name(
+    opened: str, url: str
+) -> None:
     names = {name: ["192.168.1.10"] for name in ("n8n", "n8n.corp", "n8n.home")}
     assert len(await reach(guard_of(names, OUTBOUND_ALLOWED_NETWORKS=opened), url)) == 1
     assert SETTINGS_NAMED in str(await refusal(guard_of(names), url))
@@ -123,15 +129,25 @@ async def test_a_network_that_the_operator_opened_is_reached_by_address_and_by_n
     ],
 )
 async def test_only_the_opened_port_of_the_opened_host_is_open(url: str) -> None:
-    names = {"n8n": ["192.168.1.10"], "other": ["192.168.1.10"], "n8n.example.org": ["192.168.1.10"], "elsewhere.corp": ["10.0.0.1"]}
-    guard = guard_of(names, OUTBOUND_ALLOWED_HOSTS="n8n:5678", OUTBOUND_ALLOWED_NETWORKS="192.168.1.0/24:8123")
+    names = {
+        "n8n": ["192.168.1.10"],
+        "other": ["192.168.1.10"],
+        "n8n.example.org": ["192.168.1.10"],
+        "elsewhere.corp": ["10.0.0.1"],
+    }
+    guard = guard_of(
+        names, OUTBOUND_ALLOWED_HOSTS="n8n:5678", OUTBOUND_ALLOWED_NETWORKS="192.168.1.0/24:8123"
+    )
     assert SETTINGS_NAMED in str(await refusal(guard, url))
 
 
 @pytest.mark.parametrize("metadata", METADATA)
 async def test_no_setting_opens_a_metadata_service(metadata: str) -> None:
     literal = f"[{metadata}]" if ":" in metadata else metadata
-    opened = {"OUTBOUND_ALLOWED_NETWORKS": "0.0.0.0/0,::/0", "OUTBOUND_ALLOWED_HOSTS": f"{literal}:80,metadata.google.internal"}
+    opened = {
+        "OUTBOUND_ALLOWED_NETWORKS": "0.0.0.0/0,::/0",
+        "OUTBOUND_ALLOWED_HOSTS": f"{literal}:80,metadata.google.internal",
+    }
     guard = guard_of({"metadata.google.internal": [metadata], "news.example": [PUBLIC, metadata]}, **opened)
     for url in (f"http://{literal}/", "http://metadata.google.internal/", "http://news.example/"):
         assert (await refusal(guard, url)).code == "outbound_never", url
@@ -154,7 +170,10 @@ async def test_every_answer_of_the_dns_must_be_open(addresses: list[str], is_rea
     if is_reached:
         assert await reach(guard, "http://news.example/") == tuple(map(ip_address, addresses))
     else:
-        assert (await refusal(guard, "http://news.example/")).code in {"outbound_not_opened", "outbound_never"}
+        assert (await refusal(guard, "http://news.example/")).code in {
+            "outbound_not_opened",
+            "outbound_never",
+        }
 
 
 @pytest.mark.parametrize("networks", ["", "192.168.1.0/24"])
@@ -173,7 +192,10 @@ async def test_nothing_is_resolved_before_a_delivery() -> None:
     async def resolve(host: str) -> Sequence[str]:
         raise AssertionError(host)
 
-    guard = outbound_guard(settings_of(OUTBOUND_ALLOWED_HOSTS="n8n:5678", OUTBOUND_ALLOWED_NETWORKS="10.0.0.0/8"), resolve=resolve)
+    guard = outbound_guard(
+        settings_of(OUTBOUND_ALLOWED_HOSTS="n8n:5678", OUTBOUND_ALLOWED_NETWORKS="10.0.0.0/8"),
+        resolve=resolve,
+    )
     for url in ("http://n8n:5678/", "http://wiki.corp/", "http://10.0.0.1/", "https://news.example/"):
         assert guard.target(url).url == url
     with pytest.raises(Unreadable):
@@ -195,7 +217,15 @@ async def test_a_name_that_changes_its_mind_after_the_check_gains_nothing() -> N
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://n8n:5678/", "http://user@n8n:5678/", "http://2130706433/", "http://0x7f.1/", "http://n8n:5678/ HTTP", "http://n 8n/", "http://[n8n]/"],
+    [
+        "ftp://n8n:5678/",
+        "http://user@n8n:5678/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://n8n:5678/ HTTP",
+        "http://n 8n/",
+        "http://[n8n]/",
+    ],
 )
 async def test_what_no_setting_can_open_does_not_name_the_settings(url: str) -> None:
     guard = guard_of({}, OUTBOUND_ALLOWED_HOSTS="n8n:5678", OUTBOUND_ALLOWED_NETWORKS="0.0.0.0/0")
@@ -251,14 +281,24 @@ async def webhook() -> AsyncIterator[Webhook]:
 @pytest.mark.parametrize("opened", ["OUTBOUND_ALLOWED_HOSTS", "OUTBOUND_ALLOWED_NETWORKS"])
 async def test_a_request_reaches_an_opened_receiver_and_no_other(webhook: Webhook, opened: str) -> None:
     """Over real sockets and the system's own DNS."""
-    where = f"localhost:{webhook.port}" if opened.endswith("HOSTS") else f"127.0.0.0/8:{webhook.port},[::1]:{webhook.port}"
+    where = (
+        f"localhost:{webhook.port}"
+        if opened.endswith("HOSTS")
+        else f"127.0.0.0/8:{webhook.port},[::1]:{webhook.port}"
+    )
 
     async def send(client: WebhookClient) -> Reason | None:
         url = f"http://localhost:{webhook.port}/alerts"
-        result = await client.send(url, b"{}", active_secrets=[new_secret()], message_id=UUID(int=1), now=datetime.now(UTC))
+        result = await client.send(
+            url, b"{}", active_secrets=[new_secret()], message_id=UUID(int=1), now=datetime.now(UTC)
+        )
         return result.trouble
 
-    for environ, is_open in (({}, False), ({opened: where}, True), ({opened: where, "S3_ENDPOINT": f"http://127.0.0.1:{webhook.port}"}, False)):
+    for environ, is_open in (
+        ({}, False),
+        ({opened: where}, True),
+        ({opened: where, "S3_ENDPOINT": f"http://127.0.0.1:{webhook.port}"}, False),
+    ):
         client = WebhookClient(outbound_guard(settings_of(**environ)))
         assert (await send(client) is None) == is_open
         await client.close()

@@ -10,9 +10,31 @@ from telegram_assistant.settings import PreviewSettings
 from telegram_simulator.simulator import Simulator
 from tests.previews.turns import EverybodysTurn
 from tests.simulator.serving import web_side
-from tests.telegram.conftest import account, account_id, control, fresh_config, lines, readers, rsa_key, sim, skipping, telethons_config
+from tests.telegram.conftest import (
+    account,
+    account_id,
+    control,
+    fresh_config,
+    lines,
+    readers,
+    rsa_key,
+    sim,
+    skipping,
+    telethons_config,
+)
 
-__all__ = ["account", "account_id", "control", "fresh_config", "lines", "readers", "rsa_key", "sim", "skipping", "telethons_config"]
+__all__ = [
+    "account",
+    "account_id",
+    "control",
+    "fresh_config",
+    "lines",
+    "readers",
+    "rsa_key",
+    "sim",
+    "skipping",
+    "telethons_config",
+]
 
 
 @pytest.fixture

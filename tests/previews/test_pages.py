@@ -1,4 +1,6 @@
-"""Pages are written by strangers: whatever they are, they become posts that every store takes, or an error of ours."""
+"""Pages are written by strangers: whatever they are, they become posts that every store takes,
+or an error of ours.
+"""
 
 import base64
 import json
@@ -30,8 +32,13 @@ def page(*bubbles: str, name: str = "news") -> PreviewPage:
     return read_page(f'{TITLE}<section class="tgme_channel_history">{"".join(bubbles)}</section>', name)
 
 
-def message(inside: str = "", *, number: int = 5, classes: str = "", footer: str = DATE, view: str = VIEW) -> str:
-    return f'<div class="tgme_widget_message {classes}" data-post="news/{number}" data-view="{view}">{inside}{footer}</div>'
+def message(
+    inside: str = "", *, number: int = 5, classes: str = "", footer: str = DATE, view: str = VIEW
+) -> str:
+    return (
+        f'<div class="tgme_widget_message {classes}" data-post="news/{number}" '
+        f'data-view="{view}">{inside}{footer}</div>'
+    )
 
 
 def text(inside: str) -> str:
@@ -47,7 +54,11 @@ def test_a_post_is_read_with_its_channel_date_and_words() -> None:
     found = page(message(text("Снег &amp; лёд<br/>завтра")))
     (post,) = found.posts
     assert (found.channel_id, found.title) == (77, "Новости")
-    assert (post.id.message_id, post.text, post.posted_at) == (5, "Снег & лёд\nзавтра", datetime(2026, 11, 1, 12, tzinfo=UTC))
+    assert (post.id.message_id, post.text, post.posted_at) == (
+        5,
+        "Снег & лёд\nзавтра",
+        datetime(2026, 11, 1, 12, tzinfo=UTC),
+    )
     assert (post.kind, post.edited_at, post.facts) == (PostKind.TEXT, None, {"source": "preview"})
 
 
@@ -71,12 +82,17 @@ def test_tags_are_marks(html: str, kind: str, url: str | None, detail: str | int
     assert post.entities == (TextEntity(kind, 3, 5, url, detail),)
 
 
-@pytest.mark.parametrize(("words", "address"), [("e.example", "http://e.example/"), ("https://e.example/а", "https://e.example/%D0%B0")])
+@pytest.mark.parametrize(
+    ("words", "address"),
+    [("e.example", "http://e.example/"), ("https://e.example/а", "https://e.example/%D0%B0")],
+)
 def test_an_address_that_is_spelled_out_is_no_hidden_link(words: str, address: str) -> None:
     assert [one.kind for one in only(message(text(f'<a href="{address}">{words}</a>'))).entities] == ["url"]
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "http://[", f"https://e.example/{'x' * 5000}", ""])
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "data:text/html,x", "http://[", f"https://e.example/{'x' * 5000}", ""]
+)
 def test_a_link_that_leads_nowhere_good_is_words(address: str) -> None:
     post = only(message(text(f'<a href="{address}">слово</a><script>alert(1)</script>')))
     assert (post.text, post.entities) == ("слово", ())
@@ -90,19 +106,35 @@ def test_what_is_quoted_is_not_what_is_said() -> None:
     reply = f'<a class="tgme_widget_message_reply" href="https://t.me/news/3">{text("чужое")}</a>'
     post = only(message(reply + text("своё")))
     assert (post.text, post.reply_to) == ("своё", 3)
-    elsewhere = only(message(f'<a class="tgme_widget_message_reply" href="https://t.me/other/3">{text("чужое")}</a>'))
-    assert (elsewhere.text, elsewhere.reply_to, elsewhere.facts["reply"]) == ("", None, {"username": "other", "message_id": 3})
+    elsewhere = only(
+        message(f'<a class="tgme_widget_message_reply" href="https://t.me/other/3">{text("чужое")}</a>')
+    )
+    assert (elsewhere.text, elsewhere.reply_to, elsewhere.facts["reply"]) == (
+        "",
+        None,
+        {"username": "other", "message_id": 3},
+    )
 
 
 def test_only_the_page_says_that_a_post_was_edited() -> None:
     author = '<span class="tgme_widget_message_from_author">edited</span>'
     signed = only(message(footer=f'<span class="tgme_widget_message_meta">{author},&nbsp;{DATE}</span>'))
     assert (signed.author, "edited" in signed.facts) == ("edited", False)
-    assert only(message(footer=f'<span class="tgme_widget_message_meta">edited &nbsp;{DATE}</span>')).facts["edited"] is True
+    assert (
+        only(message(footer=f'<span class="tgme_widget_message_meta">edited &nbsp;{DATE}</span>')).facts[
+            "edited"
+        ]
+        is True
+    )
 
 
 @pytest.mark.parametrize(
-    ("shown", "counts"), [("999", {"views": 999}), ("12.3K", {"views": 12_300, "rounded": True}), ("1M", {"views": 10**6, "rounded": True})]
+    ("shown", "counts"),
+    [
+        ("999", {"views": 999}),
+        ("12.3K", {"views": 12_300, "rounded": True}),
+        ("1M", {"views": 10**6, "rounded": True}),
+    ],
 )
 def test_counts_say_whether_they_are_rounded(shown: str, counts: dict[str, object]) -> None:
     assert only(message(f'<span class="tgme_widget_message_views">{shown}</span>')).facts["counts"] == counts
@@ -111,13 +143,31 @@ def test_counts_say_whether_they_are_rounded(shown: str, counts: dict[str, objec
 @pytest.mark.parametrize(
     ("html", "kind"),
     [
-        ('<div class="tgme_widget_message_voice_player"><time class="tgme_widget_message_voice_duration">0:07</time></div>', PostKind.VOICE),
+        (
+            (
+                '<div class="tgme_widget_message_voice_player"><time '
+                'class="tgme_widget_message_voice_duration">0:07</time></div>'
+            ),
+            PostKind.VOICE,
+        ),
         ('<a class="tgme_widget_message_roundvideo_player"></a>', PostKind.VIDEO),
-        ('<a class="tgme_widget_message_document_wrap"><div class="tgme_widget_message_document_icon audio"></div></a>', PostKind.AUDIO),
+        (
+            (
+                '<a class="tgme_widget_message_document_wrap"><div class="tgme_widget_message_document_icon '
+                'audio"></div></a>'
+            ),
+            PostKind.AUDIO,
+        ),
         ('<div class="tgme_widget_message_sticker_wrap"></div>', PostKind.STICKER),
         ('<a class="tgme_widget_message_location_wrap"></a>', PostKind.OTHER),
         ('<div class="message_media_not_supported_wrap"></div>', PostKind.UNREADABLE),
-        ('<a class="tgme_widget_message_video_player"><div class="message_media_not_supported_wrap"></div></a>', PostKind.VIDEO),
+        (
+            (
+                '<a class="tgme_widget_message_video_player"><div '
+                'class="message_media_not_supported_wrap"></div></a>'
+            ),
+            PostKind.VIDEO,
+        ),
     ],
 )
 def test_what_is_shown_decides_the_kind(html: str, kind: PostKind) -> None:
@@ -136,12 +186,18 @@ def test_a_page_without_posts_says_so() -> None:
         "<html><body>hello</body></html>",
         f'{TITLE}<section class="tgme_channel_history"></section>',
         f'{TITLE}<section class="tgme_channel_history">{message(footer="")}</section>',
-        f'{TITLE}<section class="tgme_channel_history">{message(footer=DATE.replace("+00:00", ""))}</section>',
+        (
+            f"{TITLE}<section "
+            f'class="tgme_channel_history">{message(footer=DATE.replace("+00:00", ""))}</section>'
+        ),
         f'{TITLE}<section class="tgme_channel_history">{message(view="")}</section>',
         f'{TITLE}<section class="tgme_channel_history">{message(view="eyJjIjoiLTc3In0")}</section>',
         f'{TITLE}<section class="tgme_channel_history">{message(number=2**31)}</section>',
         f'{TITLE}<section class="tgme_channel_history">{message().replace("news/5", "other/5")}</section>',
-        f'{TITLE}<section class="tgme_channel_history">{message()}{message(number=6, view="eyJjIjotNzh9")}</section>',
+        (
+            f"{TITLE}<section "
+            f'class="tgme_channel_history">{message()}{message(number=6, view="eyJjIjotNzh9")}</section>'
+        ),
         f'<section class="tgme_channel_history">{message()}</section>',
         "<b>" * (MAX_DEPTH + 1),
         "<br>" * (MAX_NODES + 1),
@@ -160,9 +216,25 @@ def test_a_page_that_offers_to_open_the_app_shows_no_preview() -> None:
 
 CHANNEL = next(one for one in tiny_channels(1_750_000_000) if one.channel_id == CITY)
 SCENE = Scene(World(seed=1, clock=lambda: 1_750_000_000.0), CHANNEL, "http://files.example")
-PAGE = f'{TITLE}<section class="tgme_channel_history">{"".join(bubble(SCENE, [one]) for one in posts_of(CHANNEL, before=19))}</section>'
+PAGE = (
+    f'{TITLE}<section class="tgme_channel_history">'
+    f"{''.join(bubble(SCENE, [one]) for one in posts_of(CHANNEL, before=19))}</section>"
+)
 junk = st.text(max_size=30) | st.sampled_from(
-    ['"', "<", ">", "</div>", "<a href=", "&#0;", "&#xD800;", "\x00", "tgme_widget_message", "<![", "<!--", "<script>"]
+    [
+        '"',
+        "<",
+        ">",
+        "</div>",
+        "<a href=",
+        "&#0;",
+        "&#xD800;",
+        "\x00",
+        "tgme_widget_message",
+        "<![",
+        "<!--",
+        "<script>",
+    ]
 )
 
 
@@ -174,7 +246,10 @@ def test_a_broken_page_becomes_storable_posts_or_an_error_of_ours(cuts: list[tup
     check(html)
 
 
-@given(html=st.text(max_size=300) | st.text(st.sampled_from('<>/="& ab\x00😀'), max_size=300).map(lambda inside: message(text(inside))))
+@given(
+    html=st.text(max_size=300)
+    | st.text(st.sampled_from('<>/="& ab\x00😀'), max_size=300).map(lambda inside: message(text(inside)))
+)
 def test_any_text_becomes_storable_posts_or_an_error_of_ours(html: str) -> None:
     check(f'{TITLE}<section class="tgme_channel_history">{html}</section>')
 
@@ -187,7 +262,9 @@ def check(html: str) -> None:
     assert found.title == storable(found.title)
     for post in found.posts:
         assert post.text == storable(post.text)
-        assert json.dumps(post.facts, ensure_ascii=False) == storable(json.dumps(post.facts, ensure_ascii=False))
+        assert json.dumps(post.facts, ensure_ascii=False) == storable(
+            json.dumps(post.facts, ensure_ascii=False)
+        )
         assert "\\u0000" not in json.dumps(post.facts)
         units = len(post.text.encode("utf-16-le")) // 2
         assert all(0 <= one.offset < one.offset + one.length <= units for one in post.entities)
@@ -198,13 +275,21 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"])
 
 
 @given(
-    parts=st.lists(st.tuples(words, st.sampled_from([None, "bold", "italic", "underline", "strike", "code", "spoiler", "blockquote"])), min_size=1)
+    parts=st.lists(
+        st.tuples(
+            words,
+            st.sampled_from([None, "bold", "italic", "underline", "strike", "code", "spoiler", "blockquote"]),
+        ),
+        min_size=1,
+    )
 )
 def test_what_the_site_writes_is_what_was_meant(parts: list[tuple[str, str | None]]) -> None:
     said, entities = "", list[world.Entity]()
     for word, kind in parts:
         if kind is not None:
-            entities.append(world.Entity(kind, len(said.encode("utf-16-le")) // 2, len(word.encode("utf-16-le")) // 2))
+            entities.append(
+                world.Entity(kind, len(said.encode("utf-16-le")) // 2, len(word.encode("utf-16-le")) // 2)
+            )
         said += f"{word} \n"
     post = only(message(text(as_html(said.rstrip(), entities))))
     assert post.text == said.rstrip()

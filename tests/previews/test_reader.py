@@ -23,7 +23,9 @@ async def test_a_channel_is_found_by_its_name(previews: PreviewReader) -> None:
     assert (found.channel_id, found.title, found.is_private) == (CITY, "Городские новости", False)
 
 
-async def test_pages_prove_what_lies_between_and_the_last_one_everything_below(previews: PreviewReader) -> None:
+async def test_pages_prove_what_lies_between_and_the_last_one_everything_below(
+    previews: PreviewReader,
+) -> None:
     newest = await previews.newest(CHANNEL)
     assert (str(newest.proven), newest.posts[0].message_id) == ("20-40", 40)
     below = await previews.below(CHANNEL, MessageId(20))
@@ -34,7 +36,9 @@ async def test_pages_prove_what_lies_between_and_the_last_one_everything_below(p
     assert (await previews.above(CHANNEL, MessageId(40))).proven is None
 
 
-async def test_a_date_is_searched_for_in_few_steps(previews: PreviewReader, control: Control, turns: EverybodysTurn) -> None:
+async def test_a_date_is_searched_for_in_few_steps(
+    previews: PreviewReader, control: Control, turns: EverybodysTurn
+) -> None:
     channel = simulated(control, posts=900, every=60)
     readable = Readable(ChannelId(channel.channel_id), username=channel.username)
     for age_minutes in (3, 15, 100, 400, 880):
@@ -47,7 +51,9 @@ async def test_a_date_is_searched_for_in_few_steps(previews: PreviewReader, cont
     assert await previews.last_before(readable, datetime.now(UTC)) in {899, 900}
 
 
-async def test_a_date_is_found_although_everything_before_it_was_deleted(previews: PreviewReader, control: Control) -> None:
+async def test_a_date_is_found_although_everything_before_it_was_deleted(
+    previews: PreviewReader, control: Control
+) -> None:
     channel = simulated(control, posts=200, every=60)
     control.delete(channel.channel_id, range(1, 101))
     readable = Readable(ChannelId(channel.channel_id), username=channel.username)
@@ -56,7 +62,9 @@ async def test_a_date_is_found_although_everything_before_it_was_deleted(preview
     assert await previews.last_before(readable, datetime.fromtimestamp(channel.date_of(60), UTC)) <= 100
 
 
-async def test_who_shows_no_preview_is_not_followed_elsewhere(previews: PreviewReader, control: Control, sim: Simulator) -> None:
+async def test_who_shows_no_preview_is_not_followed_elsewhere(
+    previews: PreviewReader, control: Control, sim: Simulator
+) -> None:
     with pytest.raises(AccessLost, match="@nobody_has_this shows no public preview"):
         await previews.find("nobody_has_this")
     control.change_channel(CITY, preview=False)
@@ -77,14 +85,18 @@ async def test_only_names_are_asked_for(previews: PreviewReader, sim: Simulator,
     assert sim.counters.web_requests == 0
 
 
-async def test_a_channel_without_posts_does_not_say_which_it_is(previews: PreviewReader, control: Control) -> None:
+async def test_a_channel_without_posts_does_not_say_which_it_is(
+    previews: PreviewReader, control: Control
+) -> None:
     control.add_channel("Пусто", "empty_one")
     with pytest.raises(Rejected, match="has no post"):
         await previews.find("empty_one")
 
 
 @pytest.mark.parametrize(("told", "waits"), [(30, 30.0), (0, 300.0)])
-async def test_too_many_requests_are_heeded(previews: PreviewReader, sim: Simulator, turns: EverybodysTurn, told: int, waits: float) -> None:
+async def test_too_many_requests_are_heeded(
+    previews: PreviewReader, sim: Simulator, turns: EverybodysTurn, told: int, waits: float
+) -> None:
     sim.faults.web_status, sim.faults.web_retry_after_seconds = 429, told
     with pytest.raises(Flooded) as flooded:
         await previews.newest(CHANNEL)
@@ -103,7 +115,9 @@ async def test_pages_that_are_written_differently_are_told(previews: PreviewRead
         await previews.newest(CHANNEL)
 
 
-async def test_a_post_that_comes_while_pages_are_turned_is_proven_by_the_next_one_only(previews: PreviewReader, control: Control) -> None:
+async def test_a_post_that_comes_while_pages_are_turned_is_proven_by_the_next_one_only(
+    previews: PreviewReader, control: Control
+) -> None:
     channel = simulated(control, posts=30)
     readable = Readable(ChannelId(channel.channel_id), username=channel.username)
     newest = await previews.newest(readable)

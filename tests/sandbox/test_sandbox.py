@@ -1,6 +1,7 @@
 """A parser that was taken over reads no secret, opens no socket and touches no other process.
 
-`hostile.py` is the parser, `victim.py` the process that has the secrets and starts it the way the program does.
+`hostile.py` is the parser, `victim.py` the process that has the secrets and starts it the way the program
+does.
 """
 
 import asyncio
@@ -28,8 +29,22 @@ from telegram_assistant.sandbox.parsers import parser_rules
 from telegram_assistant.settings import CrawlSettings, read_group
 
 HERE = Path(__file__).parent
-FILES = ("secrets/database_password", "files/aa/picture", "spool/half", "sessions/account.session", "vectors/meta.json", "home/.netrc", ".env")
-VARIABLES = ("DATABASE_URL", "OPERATOR_KEY", "SESSION_ENCRYPTION_KEY", "TELEGRAM_API_HASH", "S3_SECRET_ACCESS_KEY")
+FILES = (
+    "secrets/database_password",
+    "files/aa/picture",
+    "spool/half",
+    "sessions/account.session",
+    "vectors/meta.json",
+    "home/.netrc",
+    ".env",
+)
+VARIABLES = (
+    "DATABASE_URL",
+    "OPERATOR_KEY",
+    "SESSION_ENCRYPTION_KEY",
+    "TELEGRAM_API_HASH",
+    "S3_SECRET_ACCESS_KEY",
+)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel has no sandbox")
 
 NICENESS = 10
@@ -80,7 +95,9 @@ def furnished(folder: Path, environ: dict[str, str]) -> House:
         "unix_path": str(folder / "socket"),
         "unix_abstract": folder.name,
     }
-    return House(folder, targets, {name: f"tga-secret-{name.lower().replace('_', '-')}" for name in VARIABLES})
+    return House(
+        folder, targets, {name: f"tga-secret-{name.lower().replace('_', '-')}" for name in VARIABLES}
+    )
 
 
 def successes(got: dict[str, list[str]]) -> list[str]:
@@ -89,7 +106,9 @@ def successes(got: dict[str, list[str]]) -> list[str]:
 
 async def test_without_the_sandbox_the_hostile_parser_gets_everything(house: House) -> None:
     got = await house.attacked("as before")
-    gained = {secret for found in got["secrets"].values() for secret in found if secret.startswith("tga-secret")}
+    gained = {
+        secret for found in got["secrets"].values() for secret in found if secret.startswith("tga-secret")
+    }
     assert len(gained) >= 10
     assert successes(got["secrets"]) == list(got["secrets"])
     assert successes(got["sockets"]) == list(got["sockets"])
@@ -100,7 +119,10 @@ async def test_without_the_sandbox_the_hostile_parser_gets_everything(house: Hou
 async def test_a_hostile_parser_reads_no_secret_and_opens_no_socket(house: House, how: str) -> None:
     got = await house.attacked(how)
     assert len(got["secrets"]) >= 10
-    assert {kind: successes(some) for kind, some in got.items() if kind != "mischief"} == {"secrets": [], "sockets": []}
+    assert {kind: successes(some) for kind, some in got.items() if kind != "mischief"} == {
+        "secrets": [],
+        "sockets": [],
+    }
 
 
 @pytest.mark.parametrize("how", ["parser", "ocr"])
@@ -111,7 +133,8 @@ async def test_a_hostile_parser_touches_no_process_and_no_file(house: House, how
 async def test_a_hostile_browser_reads_no_secret_and_connects_to_nothing_but_its_proxy(house: House) -> None:
     got = await house.attacked("browser")
     assert successes(got["secrets"]) == []
-    # Whoever drives it connects to it. A socket in a folder is protected by its permissions: a browser started by root is another user.
+    # Whoever drives it connects to it. A socket in a folder is protected by its permissions: a browser
+    # started by root is another user.
     assert set(successes(got["sockets"])) <= {"listening", "unix-path"}
     assert not {"trace", "signal", "write"} & set(successes(got["mischief"]))
 
@@ -178,7 +201,10 @@ async def test_doctor_asks_the_running_crawler_what_protects_its_browser() -> No
     async def load(url: str) -> tuple[str, str]:
         return url, ""
 
-    for protection, verdict in (("Chromium's own sandbox, Landlock ABI 7", Severity.OK), ("without Chromium's own sandbox", Severity.WARNING)):
+    for protection, verdict in (
+        ("Chromium's own sandbox, Landlock ABI 7", Severity.OK),
+        ("without Chromium's own sandbox", Severity.WARNING),
+    ):
         async with serving(load, "127.0.0.1:0", guard=Guard(), max_bytes=1000, protection=protection) as port:
             _, browser = await examine(read_group(CrawlSettings, {"CRAWLER_ADDRESS": f"127.0.0.1:{port}"}))
         assert (browser.verdict, str(browser.what)) == (verdict, protection)

@@ -1,4 +1,5 @@
-"""A process with secrets that lets a hostile parser work for it: `victim.py HOW TARGETS`, with the secrets in its environment.
+"""A process with secrets that lets a hostile parser work for it: `victim.py HOW TARGETS`, with the secrets in
+its environment.
 
 It prints what the parser got.
 """
@@ -34,7 +35,9 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 async def as_before(at: dict[str, Any]) -> Any:
     """Outside any sandbox, as a child of the same user."""
-    process = await asyncio.create_subprocess_exec(PYTHON, str(HERE / "hostile.py"), json.dumps(at), stdout=PIPE)
+    process = await asyncio.create_subprocess_exec(
+        PYTHON, str(HERE / "hostile.py"), json.dumps(at), stdout=PIPE
+    )
     return json.loads((await process.communicate())[0])
 
 
@@ -47,8 +50,15 @@ async def as_parser(at: dict[str, Any]) -> Any:
 
 
 async def as_program(at: dict[str, Any], rules: Rules) -> Any:
-    """In place of tesseract or the browser, which need no Python; as the victim's own user, whose files it could read."""
-    rules = replace(rules, unprivileged_user_id=None, read=(*rules.read, *python_folders(), str(HERE)), execute=(*rules.execute, PYTHON))
+    """In place of tesseract or the browser, which need no Python; as the victim's own user,
+    whose files it could read.
+    """
+    rules = replace(
+        rules,
+        unprivileged_user_id=None,
+        read=(*rules.read, *python_folders(), str(HERE)),
+        execute=(*rules.execute, PYTHON),
+    )
     process = await start(rules, PYTHON, str(HERE / "hostile.py"), json.dumps(at))
     return json.loads((await process.communicate())[0])
 
@@ -68,7 +78,9 @@ async def main(how: str, at: dict[str, Any]) -> None:
         "as before": lambda: as_before(at),
         "parser": lambda: as_parser(at),
         "ocr": lambda: as_program(at, ocr_rules("/usr/bin/tesseract")),
-        "browser": lambda: as_program(at, browser_rules("/usr/bin/chromium", profile=Path(at["profile"]), proxy_port=at["proxy_port"])),
+        "browser": lambda: as_program(
+            at, browser_rules("/usr/bin/chromium", profile=Path(at["profile"]), proxy_port=at["proxy_port"])
+        ),
     }
     sys.stdout.write(json.dumps({"got": await ways[how](), "kept": kept}))
 

@@ -66,7 +66,9 @@ async def make_client(sim: Simulator) -> AsyncIterator[MakeClient]:
     made: list[TelegramClient] = []
 
     async def make(phone: str | None = PHONE, *, session: Any = None, **options: Any) -> TelegramClient:
-        client = TelegramClient(session if session is not None else session_for(sim, phone), 1, "hash", **options)
+        client = TelegramClient(
+            session if session is not None else session_for(sim, phone), 1, "hash", **options
+        )
         made.append(client)
         await client.connect()
         assert client.session.server_address == sim.host  # a client that went elsewhere must not be trusted

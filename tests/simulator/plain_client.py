@@ -40,7 +40,10 @@ class PlainClient:
 
     def new_session(self, *, back: bool = False) -> None:
         self.server_ids.clear()
-        self._old_session, self.session_id = self.session_id, self._old_session if back else secrets.token_bytes(8)
+        self._old_session, self.session_id = (
+            self.session_id,
+            self._old_session if back else secrets.token_bytes(8),
+        )
 
     def next_id(self) -> int:
         self._last_id = max(int(time.time() * 2**32) & ~3, self._last_id + 4)
@@ -49,7 +52,10 @@ class PlainClient:
     async def send(self, body: bytes, *, msg_id: int | None = None) -> int:
         msg_id = self.next_id() if msg_id is None else msg_id
         self._numbers += 1
-        plaintext = struct.pack("<q8sqii", self.salt, self.session_id, msg_id, self._numbers * 2 + 1, len(body)) + body
+        plaintext = (
+            struct.pack("<q8sqii", self.salt, self.session_id, msg_id, self._numbers * 2 + 1, len(body))
+            + body
+        )
         await self.send_plaintext(plaintext)
         return msg_id
 
@@ -78,7 +84,11 @@ class PlainClient:
     async def ping(self) -> None:
         number = secrets.randbits(60)
         await self.send(struct.pack("<Iq", 0x7ABE77EC, number))
-        await self.receive_until(lambda body: body.startswith(struct.pack("<I", 0x347773C5)) and body.endswith(struct.pack("<q", number)))
+        await self.receive_until(
+            lambda body: (
+                body.startswith(struct.pack("<I", 0x347773C5)) and body.endswith(struct.pack("<q", number))
+            )
+        )
 
     def _key_and_iv(self, msg_key: bytes, x: int) -> tuple[bytes, bytes]:
         a = hashlib.sha256(msg_key + self.key[x : x + 36]).digest()

@@ -51,9 +51,18 @@ class Process:
 def tga_sim(folder: Path, *options: str) -> Iterator[Process]:
     where, output = folder / "where.json", folder / "output"
     ports = [argument for name in ("", "second-", "control-", "web-") for argument in (f"--{name}port", "0")]
-    ports += ["--where", str(where), "--key", str(folder.parent.parent / "simulator-key.pem")]  # as the fixture: making one takes seconds
+    ports += [
+        "--where",
+        str(where),
+        "--key",
+        str(folder.parent.parent / "simulator-key.pem"),
+    ]  # as the fixture: making one takes seconds
     with output.open("wb") as out:
-        process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "telegram_simulator", *options, *ports],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
     try:
         deadline = time.monotonic() + 60
         while not (where.exists() and where.stat().st_size):

@@ -27,7 +27,9 @@ async def test_a_code_of_another_request_has_expired(make_client: MakeClient) ->
         await client.sign_in("+79995550103", "12345", phone_code_hash="older")
 
 
-async def test_an_account_with_a_password_is_asked_for_it_after_the_code(control: Control, make_client: MakeClient) -> None:
+async def test_an_account_with_a_password_is_asked_for_it_after_the_code(
+    control: Control, make_client: MakeClient
+) -> None:
     control.account("79995550105", password=SESAME)
     client = await make_client(phone=None)
     await client.send_code_request("+79995550105")
@@ -64,7 +66,9 @@ async def test_logging_out_ends_the_login(sim: Simulator, make_client: MakeClien
         ("unregistered", errors.AuthKeyUnregisteredError),
     ],
 )
-async def test_an_account_in_trouble_is_told_so_at_every_call(control: Control, client: TelegramClient, trouble: str, error: type[Exception]) -> None:
+async def test_an_account_in_trouble_is_told_so_at_every_call(
+    control: Control, client: TelegramClient, trouble: str, error: type[Exception]
+) -> None:
     await client.get_me()
     control.account(PHONE, state=trouble)
     with pytest.raises(error):
@@ -80,7 +84,9 @@ async def test_a_frozen_account_may_look_at_itself_only(control: Control, client
     assert len(await client.get_messages("gorod_news", limit=1)) == 1
 
 
-async def test_a_revoked_key_is_dead_and_another_login_lives(control: Control, client: TelegramClient, make_client: MakeClient) -> None:
+async def test_a_revoked_key_is_dead_and_another_login_lives(
+    control: Control, client: TelegramClient, make_client: MakeClient
+) -> None:
     assert control.revoke_keys(PHONE) == 1
     with pytest.raises(errors.SessionRevokedError):
         await client.get_messages("gorod_news", limit=1)
@@ -102,7 +108,9 @@ async def test_t16_one_key_from_two_machines_kills_the_key(sim: Simulator, make_
     assert state(sim)["keys_used_twice"] == [PHONE]
 
 
-async def test_t16_two_connections_from_one_machine_are_counted(sim: Simulator, make_client: MakeClient) -> None:
+async def test_t16_two_connections_from_one_machine_are_counted(
+    sim: Simulator, make_client: MakeClient
+) -> None:
     session = session_for(sim)
     first = await make_client(session=session)
     await first.get_me()

@@ -1,4 +1,6 @@
-"""The web around the demo world: pages that its posts link to, each as a real client gets it, and the truth about them."""
+"""The web around the demo world: pages that its posts link to, each as a real client gets it,
+and the truth about them.
+"""
 
 import asyncio
 import json
@@ -42,7 +44,11 @@ def pages(demo: Demo) -> list[Told]:
 
 @pytest.fixture
 def sim(demo: Demo, rsa_key: RsaKey) -> Simulator:
-    return Simulator(World(seed=1, clock=lambda: NOW, channels=demo.channels, press=demo.press()), rsa_key, Options(limits={}))
+    return Simulator(
+        World(seed=1, clock=lambda: NOW, channels=demo.channels, press=demo.press()),
+        rsa_key,
+        Options(limits={}),
+    )
 
 
 @pytest.fixture
@@ -71,14 +77,18 @@ def words(html: str) -> str:
 
 
 def test_every_kind_of_page_is_linked_to_in_both_languages(pages: list[Told]) -> None:
-    assert {(page["kind"], page["language"]) for page in pages} == {(kind.value, language) for kind in PageKind for language in ("ru", "en")}
+    assert {(page["kind"], page["language"]) for page in pages} == {
+        (kind.value, language) for kind in PageKind for language in ("ru", "en")
+    }
     shares = Counter(page["kind"] for page in pages)
     assert 0.7 < shares["article"] / shares.total() < 0.9
 
 
 def test_the_truth_of_a_post_says_what_its_link_leads_to(demo: Demo, pages: list[Told]) -> None:
     told = {page["page"]: page for page in pages}
-    linking = [one for one in truth(World(seed=1, clock=lambda: NOW, channels=demo.channels)) if one.get("article")]
+    linking = [
+        one for one in truth(World(seed=1, clock=lambda: NOW, channels=demo.channels)) if one.get("article")
+    ]
     assert len(linking) > 1000
     for one in linking:
         page = dict(told[one["article"]["page"]])
@@ -96,7 +106,9 @@ def test_a_post_links_to_its_page_and_previews_it(demo: Demo) -> None:
             if post is None or article is None or post.grouped_id is not None:
                 continue
             marked = {entity.kind: entity for entity in post.entities}
-            assert article["url"] in post.text if "url" in marked else marked["text_url"].url == article["url"]
+            assert (
+                article["url"] in post.text if "url" in marked else marked["text_url"].url == article["url"]
+            )
             linked += 1
             if isinstance(post.media, WebPage):
                 assert (post.media.url, post.media.title) == (article["url"], article["title"])
@@ -111,7 +123,9 @@ def test_addresses_of_pages_are_read_strictly() -> None:
 
 
 @pytest.mark.parametrize("language", ["ru", "en"])
-async def test_an_article_has_its_facts_author_date_picture_and_address(browser: httpx.AsyncClient, pages: list[Told], language: str) -> None:
+async def test_an_article_has_its_facts_author_date_picture_and_address(
+    browser: httpx.AsyncClient, pages: list[Told], language: str
+) -> None:
     chosen = [page for page in of_kind(pages, PageKind.ARTICLE, 300) if page["language"] == language][:20]
     for page in chosen:
         answer = await browser.get(page["path"])
@@ -126,17 +140,26 @@ async def test_an_article_has_its_facts_author_date_picture_and_address(browser:
         assert len(page["paragraphs"]) >= 6
         assert all(paragraph in text for paragraph in page["paragraphs"])
     pictures = [await browser.get(f"/articles/{page['page']}.jpg") for page in chosen[:2]]
-    assert all(picture.headers["content-type"] == "image/jpeg" and picture.content.startswith(b"\xff\xd8") for picture in pictures)
+    assert all(
+        picture.headers["content-type"] == "image/jpeg" and picture.content.startswith(b"\xff\xd8")
+        for picture in pictures
+    )
 
 
-async def test_pages_tell_of_themselves_in_three_manners(browser: httpx.AsyncClient, pages: list[Told]) -> None:
+async def test_pages_tell_of_themselves_in_three_manners(
+    browser: httpx.AsyncClient, pages: list[Told]
+) -> None:
     manners: Counter[tuple[bool, bool]] = Counter()
     for page in of_kind(pages, PageKind.ARTICLE, 60):
         html = (await browser.get(page["path"])).text
         linked = re.search(r'<script type="application/ld\+json">(.*?)</script>', html)
         if linked:
             told = json.loads(linked[1])
-            assert (told["headline"], told["author"]["name"], told["datePublished"]) == (page["title"], page["author"], page["published"])
+            assert (told["headline"], told["author"]["name"], told["datePublished"]) == (
+                page["title"],
+                page["author"],
+                page["published"],
+            )
         manners["og:title" in html, linked is not None] += 1
     assert set(manners) == {(True, True), (True, False), (False, False)}
 
@@ -160,7 +183,9 @@ async def test_an_article_tells_the_facts_of_its_story_and_shows_the_picture_of_
     assert shown > 10
 
 
-async def test_a_page_built_by_script_has_nothing_to_read_without_it(browser: httpx.AsyncClient, pages: list[Told]) -> None:
+async def test_a_page_built_by_script_has_nothing_to_read_without_it(
+    browser: httpx.AsyncClient, pages: list[Told]
+) -> None:
     (page,) = of_kind(pages, PageKind.SCRIPT)
     text = words((await browser.get(page["path"])).text)
     assert page["title"] not in text
@@ -169,7 +194,11 @@ async def test_a_page_built_by_script_has_nothing_to_read_without_it(browser: ht
 
 async def test_a_browser_builds_the_page(sim: Simulator, pages: list[Told], chromium: str) -> None:
     (page,) = of_kind(pages, PageKind.SCRIPT)
-    async with web_side(sim) as url, httpx.AsyncClient(base_url=chromium, trust_env=False) as devtools, asyncio.timeout(20):
+    async with (
+        web_side(sim) as url,
+        httpx.AsyncClient(base_url=chromium, trust_env=False) as devtools,
+        asyncio.timeout(20),
+    ):
         tab = (await devtools.put(f"/json/new?{url}{page['path']}")).json()
         try:
             while not (title := await _title(devtools, tab["id"])).startswith(page["title"]):
@@ -184,7 +213,9 @@ async def _title(devtools: httpx.AsyncClient, tab_id: str) -> str:
     return next(str(tab["title"]) for tab in tabs if tab["id"] == tab_id)
 
 
-async def test_behind_a_paywall_only_the_beginning_is_shown(browser: httpx.AsyncClient, pages: list[Told]) -> None:
+async def test_behind_a_paywall_only_the_beginning_is_shown(
+    browser: httpx.AsyncClient, pages: list[Told]
+) -> None:
     (page,) = of_kind(pages, PageKind.PAYWALL)
     html = (await browser.get(page["path"])).text
     first, *others = page["paragraphs"]
@@ -193,7 +224,9 @@ async def test_behind_a_paywall_only_the_beginning_is_shown(browser: httpx.Async
     assert 'class="wall"' in html
 
 
-async def test_robots_are_asked_to_leave_some_pages_alone(browser: httpx.AsyncClient, sim: Simulator, pages: list[Told]) -> None:
+async def test_robots_are_asked_to_leave_some_pages_alone(
+    browser: httpx.AsyncClient, sim: Simulator, pages: list[Told]
+) -> None:
     rules = RobotFileParser()
     rules.parse((await browser.get("/robots.txt")).text.splitlines())
     (closed,), (open_,) = of_kind(pages, PageKind.CLOSED), of_kind(pages, PageKind.ARTICLE)
@@ -206,7 +239,9 @@ async def test_robots_are_asked_to_leave_some_pages_alone(browser: httpx.AsyncCl
     assert (await browser.get(closed["path"].replace("closed", "articles"))).status_code == 404
 
 
-async def test_a_slow_page_takes_its_time(browser: httpx.AsyncClient, sim: Simulator, pages: list[Told]) -> None:
+async def test_a_slow_page_takes_its_time(
+    browser: httpx.AsyncClient, sim: Simulator, pages: list[Told]
+) -> None:
     (page,) = of_kind(pages, PageKind.SLOW)
     assert sim.faults.slow_page_seconds > 10
     sim.faults.slow_page_seconds = 0.5
@@ -216,23 +251,34 @@ async def test_a_slow_page_takes_its_time(browser: httpx.AsyncClient, sim: Simul
     assert page["title"] in words((await browser.get(page["path"])).text)
 
 
-async def test_a_huge_page_is_streamed_and_begins_with_its_article(browser: httpx.AsyncClient, sim: Simulator, pages: list[Told]) -> None:
+async def test_a_huge_page_is_streamed_and_begins_with_its_article(
+    browser: httpx.AsyncClient, sim: Simulator, pages: list[Told]
+) -> None:
     (page,) = of_kind(pages, PageKind.HUGE)
     size, first, largest = 0, b"", 0
     async with browser.stream("GET", page["path"]) as answer:
         assert "content-length" not in answer.headers
         async for chunk in answer.aiter_raw():
-            size, first, largest = size + len(chunk), first + (chunk if len(first) < 20_000 else b""), max(largest, len(chunk))
+            size, first, largest = (
+                size + len(chunk),
+                first + (chunk if len(first) < 20_000 else b""),
+                max(largest, len(chunk)),
+            )
     assert size > sim.faults.huge_page_bytes > 40 * 2**20
     assert largest < 2**20
     assert all(paragraph in words(first.decode(errors="ignore")) for paragraph in page["paragraphs"])
 
 
-async def test_some_links_lead_to_addresses_that_are_not_public(browser: httpx.AsyncClient, pages: list[Told]) -> None:
+async def test_some_links_lead_to_addresses_that_are_not_public(
+    browser: httpx.AsyncClient, pages: list[Told]
+) -> None:
     for page in of_kind(pages, PageKind.PRIVATE, 10):
         answer = await browser.get(page["path"])
         assert answer.status_code == 302
-        assert re.match(r"http://(10\.|172\.16\.|192\.168\.|169\.254\.|\[fd|\[::ffff:10\.|0x0a)", answer.headers["location"])
+        assert re.match(
+            r"http://(10\.|172\.16\.|192\.168\.|169\.254\.|\[fd|\[::ffff:10\.|0x0a)",
+            answer.headers["location"],
+        )
 
 
 async def test_the_front_page_leads_to_the_newest_articles(browser: httpx.AsyncClient) -> None:
@@ -245,8 +291,16 @@ async def test_the_front_page_leads_to_the_newest_articles(browser: httpx.AsyncC
         assert set(ordinary) <= {200, 302}
 
 
-async def test_what_was_never_written_is_not_found_and_trouble_reaches_the_newspaper(browser: httpx.AsyncClient, sim: Simulator) -> None:
-    for path in ("/articles/ffffffr", "/articles/nonsense", "/articles/ffffffr.jpg", "/articles/ffffffr/content", "/closed/ffffffr"):
+async def test_what_was_never_written_is_not_found_and_trouble_reaches_the_newspaper(
+    browser: httpx.AsyncClient, sim: Simulator
+) -> None:
+    for path in (
+        "/articles/ffffffr",
+        "/articles/nonsense",
+        "/articles/ffffffr.jpg",
+        "/articles/ffffffr/content",
+        "/closed/ffffffr",
+    ):
         assert (await browser.get(path)).status_code == 404
     sim.faults.web_status = 503
     assert (await browser.get("/robots.txt")).status_code == 503
@@ -256,7 +310,11 @@ def test_links_lead_where_one_wants_and_nothing_else_changes(demo: Demo) -> None
     elsewhere = Demo(seed=1, present=NOW, clock=lambda: NOW, site="http://127.0.0.1:8446")
 
     def said(world: Demo) -> list[str]:
-        return [repr(channel.get(number)) for channel in world.channels[:6] for number in range(1, channel.newest_id + 1)]
+        return [
+            repr(channel.get(number))
+            for channel in world.channels[:6]
+            for number in range(1, channel.newest_id + 1)
+        ]
 
     told, other = said(demo), said(elsewhere)
     assert told != other

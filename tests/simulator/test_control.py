@@ -110,7 +110,9 @@ async def test_a_qr_code_is_accepted_through_the_control_port(tiny: Process) -> 
         ("GET", "/channels", {}),
     ],
 )
-def test_everything_the_help_lists_can_be_asked(tiny: Process, method: str, path: str, body: dict[str, Any]) -> None:
+def test_everything_the_help_lists_can_be_asked(
+    tiny: Process, method: str, path: str, body: dict[str, Any]
+) -> None:
     assert send(tiny, method, path, body).status_code == 200
 
 
@@ -138,10 +140,18 @@ def test_a_world_that_lives_posts_by_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [(("--now", "2099-01-01T00:00:00Z"), "never later than the clock on the wall"), (("--now", "soon"), "a moment like")],
+    [
+        (("--now", "2099-01-01T00:00:00Z"), "never later than the clock on the wall"),
+        (("--now", "soon"), "a moment like"),
+    ],
 )
 def test_a_now_that_makes_no_sense_is_refused(options: tuple[str, ...], complaint: str) -> None:
-    refused = subprocess.run([sys.executable, "-m", "telegram_simulator", "tiny", *options], capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        [sys.executable, "-m", "telegram_simulator", "tiny", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert refused.returncode == 2
     assert complaint in " ".join(refused.stderr.split())
 
@@ -149,7 +159,20 @@ def test_a_now_that_makes_no_sense_is_refused(options: tuple[str, ...], complain
 def test_a_port_that_is_taken_is_told_in_words(tiny: Process) -> None:
     port = str(next(iter(tiny.where["ports"].values())))
     refused = subprocess.run(
-        [sys.executable, "-m", "telegram_simulator", "tiny", "--port", port, "--second-port", "0", "--control-port", "0", "--web-port", "0"],
+        [
+            sys.executable,
+            "-m",
+            "telegram_simulator",
+            "tiny",
+            "--port",
+            port,
+            "--second-port",
+            "0",
+            "--control-port",
+            "0",
+            "--web-port",
+            "0",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -171,7 +194,9 @@ async def test_the_demo_is_read_with_plain_telethon_and_told_by_the_control_port
             await client.disconnect()
         assert len(messages) == 250
         for message in messages:
-            assert message.message == (told[message.peer_id.channel_id, message.id]["text"] if message.action is None else None)
+            assert message.message == (
+                told[message.peer_id.channel_id, message.id]["text"] if message.action is None else None
+            )
         stories = list(process.control.stories())
         assert len(stories) > 1000
         assert all(tuple(post["where"]) in told for post in stories[-1]["posts"])
@@ -190,10 +215,21 @@ def test_a_catch_up_replays_the_history_until_it_meets_now(tmp_path: Path) -> No
 
 
 def test_the_demo_at_a_pace_has_the_same_posts_at_its_next_start(tmp_path: Path) -> None:
-    options = ("demo", "--now", "2026-11-01T12:00:00Z", "--pace", "0.1", "--journal", str(tmp_path / "journal"))
+    options = (
+        "demo",
+        "--now",
+        "2026-11-01T12:00:00Z",
+        "--pace",
+        "0.1",
+        "--journal",
+        str(tmp_path / "journal"),
+    )
 
     def posts(process: Process) -> dict[tuple[int, int], tuple[int, str]]:
-        return {(one["channel_id"], one["message_id"]): (one["date"], one["versions"][0]["text"]) for one in process.control.truth()}
+        return {
+            (one["channel_id"], one["message_id"]): (one["date"], one["versions"][0]["text"])
+            for one in process.control.truth()
+        }
 
     with tga_sim(tmp_path, *options) as process:
         deadline = time.monotonic() + 60

@@ -32,7 +32,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
         yield process
 
 
-def send(process: Process, method: str, path: str, *, content: bytes | None = None, **headers: str) -> httpx.Response:
+def send(
+    process: Process, method: str, path: str, *, content: bytes | None = None, **headers: str
+) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx.request(method, process.where["control"] + path, headers=named, content=content)
 
@@ -43,11 +45,24 @@ def key_of(process: Process) -> str:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/state"), ("GET", "/truth"), ("GET", "/channels"), ("POST", f"/channels/{CITY}/posts"), ("DELETE", "/limits"), ("GET", "/nowhere")],
+    [
+        ("GET", "/state"),
+        ("GET", "/truth"),
+        ("GET", "/channels"),
+        ("POST", f"/channels/{CITY}/posts"),
+        ("DELETE", "/limits"),
+        ("GET", "/nowhere"),
+    ],
 )
-def test_a_request_without_the_key_is_refused_and_changes_nothing(tiny: Process, method: str, path: str) -> None:
+def test_a_request_without_the_key_is_refused_and_changes_nothing(
+    tiny: Process, method: str, path: str
+) -> None:
     before = tiny.control.ask("GET", "/channels")
-    for wrong in ({}, {"Authorization": "Bearer guessed"}, {"Authorization": f"Basic {tiny.where['control_key']}"}):
+    for wrong in (
+        {},
+        {"Authorization": "Bearer guessed"},
+        {"Authorization": f"Basic {tiny.where['control_key']}"},
+    ):
         refused = send(tiny, method, path, content=b'{"text": "?"}', Content_Type="application/json", **wrong)
         assert refused.status_code == 401
         assert "Authorization: Bearer" in refused.text
@@ -60,7 +75,9 @@ def test_help_and_the_public_key_are_open_to_programs_of_this_machine(tiny: Proc
 
 
 @pytest.mark.parametrize("path", ["/", "/key", "/state"])
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8445", "127.0.0.1.evil.example", "localhost.evil.example", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8445", "127.0.0.1.evil.example", "localhost.evil.example", ""]
+)
 def test_a_web_page_that_calls_itself_by_another_name_is_refused(tiny: Process, path: str, host: str) -> None:
     refused = send(tiny, "GET", path, Host=host, Authorization=key_of(tiny))
     assert refused.status_code == 421
@@ -72,19 +89,35 @@ def test_localhost_and_addresses_are_names_that_no_web_page_can_take(tiny: Proce
     assert send(tiny, "GET", "/state", Host=host, Authorization=key_of(tiny)).status_code == 200
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]
+)
 def test_a_change_that_a_form_could_send_is_refused(tiny: Process, kind: str) -> None:
-    refused = send(tiny, "POST", f"/channels/{CITY}/posts", content=b'{"text": "?"}', Authorization=key_of(tiny), Content_Type=kind)
+    refused = send(
+        tiny,
+        "POST",
+        f"/channels/{CITY}/posts",
+        content=b'{"text": "?"}',
+        Authorization=key_of(tiny),
+        Content_Type=kind,
+    )
     assert refused.status_code == 415
     assert "application/json" in refused.text
 
 
 def test_json_with_a_character_set_is_json(tiny: Process) -> None:
     kind = "application/json; charset=utf-8"
-    assert send(tiny, "POST", "/files/expire", content=b"{}", Authorization=key_of(tiny), Content_Type=kind).status_code == 200
+    assert (
+        send(
+            tiny, "POST", "/files/expire", content=b"{}", Authorization=key_of(tiny), Content_Type=kind
+        ).status_code
+        == 200
+    )
 
 
-def test_the_key_is_another_at_every_start_and_only_its_owner_reads_the_file(tiny: Process, tmp_path: Path) -> None:
+def test_the_key_is_another_at_every_start_and_only_its_owner_reads_the_file(
+    tiny: Process, tmp_path: Path
+) -> None:
     with tga_sim(tmp_path, "tiny") as other:
         assert other.where["control_key"] != tiny.where["control_key"]
         assert len(other.where["control_key"]) >= 32
@@ -95,7 +128,17 @@ def test_the_key_is_another_at_every_start_and_only_its_owner_reads_the_file(tin
 def test_a_start_without_a_file_prints_the_key(tmp_path: Path) -> None:
     ports = [word for name in ("", "second-", "web-") for word in (f"--{name}port", "0")]
     port, key = free_port(), str(tmp_path.parent.parent / "simulator-key.pem")
-    command = [sys.executable, "-m", "telegram_simulator", "tiny", *ports, "--control-port", str(port), "--key", key]
+    command = [
+        sys.executable,
+        "-m",
+        "telegram_simulator",
+        "tiny",
+        *ports,
+        "--control-port",
+        str(port),
+        "--key",
+        key,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -114,6 +157,10 @@ def test_each_line_of_the_walk_works(tiny: Process) -> None:
     for line in WALK:
         script = f"set -eo pipefail; {DEFINITION.replace('8445', port)}; {line.replace('8445', port)}"
         environ = {**os.environ, "SIM_KEY": tiny.where["control_key"]}
-        done = subprocess.run(["bash", "-c", script], env=environ, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", script], env=environ, capture_output=True, text=True, check=False, timeout=60
+        )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-        assert "login-tokens" in line or not re.search(r"wrong|missing|refused", done.stdout), f"{line}\n{done.stdout}"
+        assert "login-tokens" in line or not re.search(r"wrong|missing|refused", done.stdout), (
+            f"{line}\n{done.stdout}"
+        )

@@ -51,7 +51,9 @@ def test_every_sentence_can_be_said_in_both_languages() -> None:
         for language in LANGUAGES
     ]
     fillers = [packs().advertising, *packs().daily.values()]
-    sources += [(filler.slots, language, list(filler.texts[language])) for filler in fillers for language in LANGUAGES]
+    sources += [
+        (filler.slots, language, list(filler.texts[language])) for filler in fillers for language in LANGUAGES
+    ]
     for slots, language, sentences in sources:
         for sentence in sentences:
             for _ in range(5):
@@ -61,7 +63,16 @@ def test_every_sentence_can_be_said_in_both_languages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "noun"), [(1, "1 дом"), (2, "2 дома"), (5, "5 домов"), (11, "11 домов"), (12, "12 домов"), (21, "21 дом"), (112, "112 домов")]
+    ("count", "noun"),
+    [
+        (1, "1 дом"),
+        (2, "2 дома"),
+        (5, "5 домов"),
+        (11, "11 домов"),
+        (12, "12 домов"),
+        (21, "21 дом"),
+        (112, "112 домов"),
+    ],
 )
 def test_a_russian_noun_agrees_with_its_number(count: int, noun: str) -> None:
     assert said("{n:дом|дома|домов}", {"n": count}, "ru", random.Random(1)) == noun
@@ -107,14 +118,21 @@ def test_a_forward_says_what_its_origin_said_at_that_moment(demo: Demo, posts: l
         assert post.root.date < post.date
         assert text(post) == text(post.root, version_at(post.root, post.date))
     shown = demo.channel_of(forwards[-1]).get(demo.ids[forwards[-1].key])
-    assert shown is None or (shown.origin is not None and (shown.origin.channel_id, shown.origin.message_id) == demo.where(forwards[-1].root))
+    assert shown is None or (
+        shown.origin is not None
+        and (shown.origin.channel_id, shown.origin.message_id) == demo.where(forwards[-1].root)
+    )
 
 
-def test_copies_are_close_rewrites_are_not_and_translations_are_in_the_other_language(posts: list[Planned]) -> None:
+def test_copies_are_close_rewrites_are_not_and_translations_are_in_the_other_language(
+    posts: list[Planned],
+) -> None:
     def likeness(post: Planned) -> float:
         assert post.source is not None
         mine, other = core_of(post, 0), core_of(post.source, version_at(post.source, post.date))
-        return SequenceMatcher(None, " ".join(mine.sentences[:1]), " ".join(other.sentences[:1]), autojunk=False).ratio()
+        return SequenceMatcher(
+            None, " ".join(mine.sentences[:1]), " ".join(other.sentences[:1]), autojunk=False
+        ).ratio()
 
     copies = [likeness(post) for post in posts if post.role is Role.COPY]
     rewrites = [likeness(post) for post in posts if post.role is Role.REWRITE]
@@ -191,7 +209,10 @@ def test_truth_tells_of_every_post_what_it_is(demo: Demo) -> None:
     assert len(told) == sum(channel.newest_id for channel in demo.channels)
     assert {one["role"] for one in told} == {role.value for role in Role}
     assert {one["kind"] for one in told} == {kind.value for kind in Kind}
-    edited, deleted = [one for one in told if len(one["versions"]) > 1], [one for one in told if one["deleted_at"]]
+    edited, deleted = (
+        [one for one in told if len(one["versions"]) > 1],
+        [one for one in told if one["deleted_at"]],
+    )
     assert all(one["versions"][0]["text"] != one["versions"][1]["text"] for one in edited)
     assert {one["edit"]["why"] for one in edited} == {edit.value for edit in Edit}
     assert len(deleted) > 50
@@ -208,14 +229,22 @@ def test_service_messages_polls_pages_and_pictures_are_among_the_posts(demo: Dem
     assert {post.service for post in shown if post is not None} == {None, Service.CREATED, Service.PINNED}
 
 
-def test_a_picture_that_is_forwarded_stays_the_same_file_and_one_that_is_taken_over_does_not(demo: Demo, posts: list[Planned]) -> None:
+def test_a_picture_that_is_forwarded_stays_the_same_file_and_one_that_is_taken_over_does_not(
+    demo: Demo, posts: list[Planned]
+) -> None:
     def file_id(post: Planned) -> int | None:
         media = demo.pasts[post.channel.index].post(demo.ids[post.key] - 1, 1).media
         return media.file.file_id if isinstance(media, Photo) else None
 
-    with_photo = [post for post in posts if post.source is not None and post.shows == "photo" and post.part == 0]
+    with_photo = [
+        post for post in posts if post.source is not None and post.shows == "photo" and post.part == 0
+    ]
     forwards = [post for post in with_photo if post.role is Role.FORWARD and post.root.shows == "photo"][:20]
-    copies = [post for post in with_photo if post.role is Role.COPY and post.source and post.reuse != post.source.reuse][:20]
+    copies = [
+        post
+        for post in with_photo
+        if post.role is Role.COPY and post.source and post.reuse != post.source.reuse
+    ][:20]
     assert all(file_id(post) == file_id(post.root) for post in forwards)
     assert all(file_id(post) != file_id(post.source) for post in copies if post.source is not None)
 
@@ -224,7 +253,9 @@ async def test_the_world_lives_on_as_if_it_had_been_built_later(rsa_key: RsaKey)
     moment = [NOW - 6 * HOUR]
     living = Demo(seed=1, present=NOW, clock=lambda: moment[0], days=2)
     later = Demo(seed=1, present=NOW, clock=lambda: NOW, days=2)
-    simulator = Simulator(World(seed=1, clock=lambda: moment[0], channels=living.channels), rsa_key, Options(limits={}))
+    simulator = Simulator(
+        World(seed=1, clock=lambda: moment[0], channels=living.channels), rsa_key, Options(limits={})
+    )
     life = asyncio.create_task(live_on_plan(simulator, living))
     moment[0] = NOW
     async with asyncio.timeout(60):
@@ -234,7 +265,17 @@ async def test_the_world_lives_on_as_if_it_had_been_built_later(rsa_key: RsaKey)
 
     def told(demo: Demo) -> list[tuple[object, ...]]:
         lines = truth(World(seed=1, clock=lambda: NOW, channels=demo.channels))
-        return [(one["channel_id"], one["message_id"], one["date"], one["story"], one["text"], one["deleted_at"] is None) for one in lines]
+        return [
+            (
+                one["channel_id"],
+                one["message_id"],
+                one["date"],
+                one["story"],
+                one["text"],
+                one["deleted_at"] is None,
+            )
+            for one in lines
+        ]
 
     assert simulator.counters.posts_live > 50
     assert told(living) == told(later)
@@ -248,11 +289,16 @@ async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp
 
     def told(demo: Demo) -> list[tuple[object, ...]]:
         lines = truth(World(seed=1, clock=lambda: moment[0], channels=demo.channels))
-        return [(one["channel_id"], one["message_id"], one["date"], one["text"], one["deleted_at"]) for one in lines]
+        return [
+            (one["channel_id"], one["message_id"], one["date"], one["text"], one["deleted_at"])
+            for one in lines
+        ]
 
     living = at_pace(journal.steps)
     before = told(living)
-    simulator = Simulator(World(seed=1, clock=lambda: moment[0], channels=living.channels), rsa_key, Options(limits={}))
+    simulator = Simulator(
+        World(seed=1, clock=lambda: moment[0], channels=living.channels), rsa_key, Options(limits={})
+    )
 
     life = asyncio.create_task(live_at_pace(simulator, living, seconds=0.0, before_step=journal.add))
     for _ in range(300):
@@ -274,11 +320,15 @@ async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp
 
 def test_what_others_post_in_between_shifts_ids_and_nothing_else(rsa_key: RsaKey) -> None:
     demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=2)
-    control = Control(Simulator(World(seed=1, clock=lambda: NOW, channels=demo.channels), rsa_key, Options(limits={})))
+    control = Control(
+        Simulator(World(seed=1, clock=lambda: NOW, channels=demo.channels), rsa_key, Options(limits={}))
+    )
     channel = demo.channels[0]
     stranger = control.post(channel.channel_id, "чужое")
     happening = next(
-        one for one in demo.timeline.until(NOW + DAY) if one.act is Act.POST and one.post.channel.index == 0 and one.post.story is not None
+        one
+        for one in demo.timeline.until(NOW + DAY)
+        if one.act is Act.POST and one.post.channel.index == 0 and one.post.story is not None
     )
     control.tell_foretold(channel, demo.posted(happening.post, channel.newest_id + 1))
     assert channel.newest_id == stranger.message_id + 1

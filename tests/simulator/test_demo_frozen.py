@@ -1,4 +1,6 @@
-"""The demo world is the same in every process, and the one that was frozen before anything is measured with it."""
+"""The demo world is the same in every process, and the one that was frozen before anything is measured with
+it.
+"""
 
 import os
 import subprocess
@@ -12,15 +14,19 @@ from telegram_simulator.world.demo.packs import packs_sha256
 NOW = 1_794_700_000
 
 PACKS_SHA256 = "5b30d756fe48ce8a2d819043285dae3781afe8bc7f01094a34cf6d6edcd79793"
-"""Detectors are measured against these texts. Who changes the texts after a detector was written moves the goalposts: every figure measured before
-would mean something else. New texts belong into a new world."""
+"""Detectors are measured against these texts. Who changes the texts after a detector was written moves the
+goalposts: every figure measured before would mean something else. New texts belong into a new world."""
 
 MEASURING_SHA256 = "4c81f2e7d5e65e75d24b031b3d081c56cf95a6b314f4e572d8504ad8dd66aa27"
-"""Every post of the measuring world with its truth, the stories, and the pages they link to; pictures are left out, they take minutes."""
+"""Every post of the measuring world with its truth, the stories, and the pages they link to;
+pictures are left out, they take minutes.
+"""
 
 SAMPLE = 9
 SAMPLE_SHA256 = "32a51f0803521a9779296f0761fd8c5d31fa47fa682c9ed7c0af1cdcdc454c95"
-"""Every ninth post in all its versions with what is known of it, all stories, and all pages they link to: quick, and any change of the plan shows."""
+"""Every ninth post in all its versions with what is known of it, all stories, and all pages they link to:
+quick, and any change of the plan shows.
+"""
 
 HASH_OF_WORLD = """
 import hashlib, json, sys
@@ -49,8 +55,19 @@ print(digest.hexdigest())
 
 def digest(*, hash_seed: int, seed: int = 1, days: int = 2, pictures: int = 0, sample: int = 1) -> str:
     """Of a world that a process of its own has made; every so many posts with their pictures."""
-    command = [sys.executable, "-c", HASH_OF_WORLD, *(str(one) for one in (NOW, seed, days, pictures, sample))]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": str(hash_seed)})
+    command = [
+        sys.executable,
+        "-c",
+        HASH_OF_WORLD,
+        *(str(one) for one in (NOW, seed, days, pictures, sample)),
+    ]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+    )
     return ran.stdout.strip()
 
 
@@ -58,7 +75,9 @@ def test_the_texts_are_those_that_were_frozen() -> None:
     assert packs_sha256() == PACKS_SHA256
 
 
-def test_the_same_seed_and_now_give_the_same_posts_truth_and_pictures_in_every_process(request: pytest.FixtureRequest) -> None:
+def test_the_same_seed_and_now_give_the_same_posts_truth_and_pictures_in_every_process(
+    request: pytest.FixtureRequest,
+) -> None:
     """At full size the measuring world with every tenth picture."""
     days, pictures = (DAYS["measuring"], 10) if request.config.getoption("full") else (2, 20)
     first = digest(hash_seed=1, days=days, pictures=pictures)
@@ -67,6 +86,8 @@ def test_the_same_seed_and_now_give_the_same_posts_truth_and_pictures_in_every_p
 
 
 def test_the_measuring_world_is_the_one_that_was_frozen(request: pytest.FixtureRequest) -> None:
-    """Who changes how it is planned or told changes what detectors were measured with, as much as who changes the texts. At full size every post."""
+    """Who changes how it is planned or told changes what detectors were measured with,
+    as much as who changes the texts. At full size every post.
+    """
     sample, frozen = (1, MEASURING_SHA256) if request.config.getoption("full") else (SAMPLE, SAMPLE_SHA256)
     assert digest(hash_seed=3, days=DAYS["measuring"], sample=sample) == frozen

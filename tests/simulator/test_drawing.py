@@ -1,4 +1,6 @@
-"""Pictures, films and papers of the demo: real formats, words that can be read, and reuse that leaves traces."""
+"""Pictures, films and papers of the demo: real formats, words that can be read,
+and reuse that leaves traces.
+"""
 
 import io
 import os
@@ -25,25 +27,51 @@ LINES = ("Старый мост: проезд закрыт", "Объезд 12 д
 def files() -> list[File]:
     """What is drawn in two days of the demo."""
     demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=2)
-    media = [past.post(number, number + 1).media for past in demo.pasts for number in range(1, len(past.posts))]
+    media = [
+        past.post(number, number + 1).media for past in demo.pasts for number in range(1, len(past.posts))
+    ]
     return [one.file for one in media if isinstance(one, Photo | Document)]
 
 
 def file_of(kind: FileKind, size: int, *, scene: str = "map", lines: tuple[str, ...] = LINES) -> File:
-    return File(7, kind, size, 2, width=640, height=400, drawing=Drawing(scene, lines, 5), seconds=3.0 if kind is FileKind.MP4 else 1.0)
+    return File(
+        7,
+        kind,
+        size,
+        2,
+        width=640,
+        height=400,
+        drawing=Drawing(scene, lines, 5),
+        seconds=3.0 if kind is FileKind.MP4 else 1.0,
+    )
 
 
 def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower().replace("ё", "е")))
 
 
-@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed (apt-get install tesseract-ocr tesseract-ocr-rus)")
-def test_tesseract_reads_four_fifths_of_the_words_on_clean_pictures(files: list[File], request: pytest.FixtureRequest) -> None:
-    clean = [file for file in files if file.kind is FileKind.JPEG and file.drawing is not None and file.drawing.change == "original"]
+@pytest.mark.skipif(
+    shutil.which("tesseract") is None,
+    reason="tesseract is not installed (apt-get install tesseract-ocr tesseract-ocr-rus)",
+)
+def test_tesseract_reads_four_fifths_of_the_words_on_clean_pictures(
+    files: list[File], request: pytest.FixtureRequest
+) -> None:
+    clean = [
+        file
+        for file in files
+        if file.kind is FileKind.JPEG and file.drawing is not None and file.drawing.change == "original"
+    ]
     wanted = read = 0
     for file in random.Random(1).sample(clean, 100 if request.config.getoption("full") else 6):
         assert file.drawing is not None
-        told = subprocess.run(["tesseract", "-", "-", "-l", "rus+eng"], input=make_file(file), capture_output=True, check=True, env=ONE_THREAD).stdout
+        told = subprocess.run(
+            ["tesseract", "-", "-", "-l", "rus+eng"],
+            input=make_file(file),
+            capture_output=True,
+            check=True,
+            env=ONE_THREAD,
+        ).stdout
         drawn = words(" ".join(file.drawing.lines))
         wanted, read = wanted + len(drawn), read + len(drawn & words(told.decode()))
     assert read / wanted >= 0.8
@@ -83,7 +111,10 @@ def test_a_film_has_frames_that_can_be_taken_out(files: list[File]) -> None:
     table = made.index(b"stsz") + 12
     count = int.from_bytes(made[table : table + 4], "big")
     assert count == film.seconds * FRAMES_PER_SECOND
-    sizes = [int.from_bytes(made[table + 4 * place : table + 4 * place + 4], "big") for place in range(1, count + 1)]
+    sizes = [
+        int.from_bytes(made[table + 4 * place : table + 4 * place + 4], "big")
+        for place in range(1, count + 1)
+    ]
     for size in sizes:
         with Image.open(io.BytesIO(made[start : start + size])) as frame:
             assert frame.size == (640, 400)
@@ -92,13 +123,28 @@ def test_a_film_has_frames_that_can_be_taken_out(files: list[File]) -> None:
 
 def test_text_can_be_taken_out_of_a_paper() -> None:
     """With the page's own table of letters, as a reader of PDFs does it."""
-    made = make_file(file_of(FileKind.PDF, 450_000, lines=("Слит план мэрии Туманска", "План касается 120 домов.", "Plan: 120 houses")))
+    made = make_file(
+        file_of(
+            FileKind.PDF,
+            450_000,
+            lines=("Слит план мэрии Туманска", "План касается 120 домов.", "Plan: 120 houses"),
+        )
+    )
     places = [int(place) for place in re.findall(rb"(\d{10}) 00000 n", made)]
     assert [made[place:].split(b" ", 1)[0] for place in places] == [b"%d" % number for number in range(1, 10)]
-    streams = [zlib.decompress(packed) for packed in re.findall(rb"/FlateDecode >>\nstream\n(.*?)\nendstream", made, re.DOTALL)]
+    streams = [
+        zlib.decompress(packed)
+        for packed in re.findall(rb"/FlateDecode >>\nstream\n(.*?)\nendstream", made, re.DOTALL)
+    ]
     page, letters = streams[0].decode(), streams[1].decode()
-    meaning = {glyph: bytes.fromhex(code).decode("utf-16-be") for glyph, code in re.findall(r"<(\w{4})> <(\w{4})>", letters)}
-    lines = ["".join(meaning[glyph] for glyph in re.findall("....", shown)) for shown in re.findall(r"<(\w+)> Tj", page)]
+    meaning = {
+        glyph: bytes.fromhex(code).decode("utf-16-be")
+        for glyph, code in re.findall(r"<(\w{4})> <(\w{4})>", letters)
+    }
+    lines = [
+        "".join(meaning[glyph] for glyph in re.findall("....", shown))
+        for shown in re.findall(r"<(\w+)> Tj", page)
+    ]
     assert lines == ["Слит план мэрии Туманска", "План касается 120 домов.", "Plan: 120 houses"]
 
 

@@ -48,7 +48,9 @@ def test_a_film_is_made_of_whole_boxes() -> None:
 
 
 @pytest.mark.parametrize("message_id", [8, 10, 14, 16, 20, 22])
-async def test_a_download_is_exact_to_the_byte(sim: Simulator, client: TelegramClient, message_id: int) -> None:
+async def test_a_download_is_exact_to_the_byte(
+    sim: Simulator, client: TelegramClient, message_id: int
+) -> None:
     message = await client.get_messages("gorod_news", ids=message_id)
     file = sim.world.file_of(CITY, message_id)
     assert file is not None
@@ -56,7 +58,9 @@ async def test_a_download_is_exact_to_the_byte(sim: Simulator, client: TelegramC
 
 
 @pytest.mark.parametrize("message_id", [9, 17])
-async def test_t20_a_file_elsewhere_is_first_asked_for_at_home_then_where_it_is(sim: Simulator, client: TelegramClient, message_id: int) -> None:
+async def test_t20_a_file_elsewhere_is_first_asked_for_at_home_then_where_it_is(
+    sim: Simulator, client: TelegramClient, message_id: int
+) -> None:
     message = await client.get_messages("gorod_news", ids=message_id)
     file = sim.world.file_of(CITY, message_id)
     assert file is not None
@@ -66,7 +70,9 @@ async def test_t20_a_file_elsewhere_is_first_asked_for_at_home_then_where_it_is(
     assert {one.dc_id for one in sim.counters.trace if one.method == "upload.getFile"} == {2, 4}
 
 
-async def test_t20_an_expired_reference_is_raised_for_photos_and_a_fresh_message_mends_it(control: Control, client: TelegramClient) -> None:
+async def test_t20_an_expired_reference_is_raised_for_photos_and_a_fresh_message_mends_it(
+    control: Control, client: TelegramClient
+) -> None:
     message = await client.get_messages("gorod_news", ids=8)
     control.expire_references()
     with pytest.raises(errors.FileReferenceExpiredError):
@@ -84,7 +90,9 @@ async def test_t20_an_expired_reference_is_raised_for_photos_and_a_fresh_message
         (1024 * 1024 - 4096, 8192, errors.LimitInvalidError),
     ],
 )
-async def test_pieces_have_rules(client: TelegramClient, offset: int, limit: int, error: type[Exception]) -> None:
+async def test_pieces_have_rules(
+    client: TelegramClient, offset: int, limit: int, error: type[Exception]
+) -> None:
     message = await client.get_messages("gorod_news", ids=10)
     document = message.document
     location = types.InputDocumentFileLocation(document.id, document.access_hash, document.file_reference, "")
@@ -92,14 +100,18 @@ async def test_pieces_have_rules(client: TelegramClient, offset: int, limit: int
         await client(functions.upload.GetFileRequest(location, offset, limit))
 
 
-async def test_past_the_end_there_is_nothing_and_strange_references_are_refused(client: TelegramClient) -> None:
+async def test_past_the_end_there_is_nothing_and_strange_references_are_refused(
+    client: TelegramClient,
+) -> None:
     document = (await client.get_messages("gorod_news", ids=10)).document
     location = types.InputDocumentFileLocation(document.id, document.access_hash, document.file_reference, "")
     assert (await client(functions.upload.GetFileRequest(location, 1024 * 1024, 4096))).bytes == b""
     strange = types.InputDocumentFileLocation(document.id, document.access_hash, b"strange", "")
     with pytest.raises(errors.FileReferenceInvalidError):
         await client(functions.upload.GetFileRequest(strange, 0, 4096))
-    other = types.InputDocumentFileLocation(document.id + 1, document.access_hash, document.file_reference, "")
+    other = types.InputDocumentFileLocation(
+        document.id + 1, document.access_hash, document.file_reference, ""
+    )
     with pytest.raises(errors.FileIdInvalidError):
         await client(functions.upload.GetFileRequest(other, 0, 4096))
     photo = types.InputPeerPhotoFileLocation(types.InputPeerSelf(), 5)

@@ -60,9 +60,13 @@ def test_patience_is_forgiven() -> None:
         ("auth.sendCode", 6, 60, 86_400),
     ],
 )
-def test_the_observed_rules_of_telegram(method: str, calls: int, seconds_between: float, least_wait: int) -> None:
+def test_the_observed_rules_of_telegram(
+    method: str, calls: int, seconds_between: float, least_wait: int
+) -> None:
     floods = Floods(TELEGRAM)
-    answers = [floods.check("a", method, now=number * seconds_between, premium=False) for number in range(calls)]
+    answers = [
+        floods.check("a", method, now=number * seconds_between, premium=False) for number in range(calls)
+    ]
     refused = [wait.seconds for wait in answers if wait]
     assert refused
     assert refused[-1] >= least_wait
@@ -77,7 +81,9 @@ def test_premium_accounts_are_not_throttled_when_they_download() -> None:
     assert wait.message == "FLOOD_PREMIUM_WAIT_3"
 
 
-async def test_penalties_survive_reconnects(sim: Simulator, control: Control, make_client: MakeClient) -> None:
+async def test_penalties_survive_reconnects(
+    sim: Simulator, control: Control, make_client: MakeClient
+) -> None:
     control.set_limit(HISTORY, [(2, 60, 50)])
     client = await make_client(flood_sleep_threshold=0)
     channel = await client.get_input_entity("gorod_news")
@@ -96,9 +102,13 @@ async def test_penalties_survive_reconnects(sim: Simulator, control: Control, ma
     assert sim.floods.punished == 2
 
 
-async def test_a_client_that_ignores_budgets_is_punished_ever_harder(sim: Simulator, control: Control, make_client: MakeClient) -> None:
+async def test_a_client_that_ignores_budgets_is_punished_ever_harder(
+    sim: Simulator, control: Control, make_client: MakeClient
+) -> None:
     control.set_limit(HISTORY, [(30, 30, 1)])
-    client = await make_client(flood_sleep_threshold=0, receive_updates=False)  # T10: so Telethon forgets its waits and asks on
+    client = await make_client(
+        flood_sleep_threshold=0, receive_updates=False
+    )  # T10: so Telethon forgets its waits and asks on
     channel = await client.get_input_entity("gorod_news")
     waits = []
     for _ in range(40):
@@ -143,7 +153,9 @@ async def test_t11_short_waits_are_slept_invisibly(control: Control, make_client
     assert time.monotonic() - began >= 1
 
 
-async def test_t12_the_threshold_of_a_single_call_is_ignored(control: Control, make_client: MakeClient) -> None:
+async def test_t12_the_threshold_of_a_single_call_is_ignored(
+    control: Control, make_client: MakeClient
+) -> None:
     control.set_limit(HISTORY, [(1, 60, 30)])
     client = await make_client(flood_sleep_threshold=0)
     channel = await client.get_input_entity("gorod_news")
@@ -153,7 +165,9 @@ async def test_t12_the_threshold_of_a_single_call_is_ignored(control: Control, m
         await client(request, flood_sleep_threshold=60)
 
 
-async def test_t13_five_retries_end_in_a_bare_value_error_unless_the_real_one_is_asked_for(control: Control, make_client: MakeClient) -> None:
+async def test_t13_five_retries_end_in_a_bare_value_error_unless_the_real_one_is_asked_for(
+    control: Control, make_client: MakeClient
+) -> None:
     control.fail("help.getNearestDc", times=100, code=500, message="RPC_CALL_FAIL")
     plain = await make_client(request_retries=1)
     with pytest.raises(ValueError, match="unsuccessful"):
@@ -163,7 +177,11 @@ async def test_t13_five_retries_end_in_a_bare_value_error_unless_the_real_one_is
         await honest(functions.help.GetNearestDcRequest())
 
 
-@pytest.mark.parametrize(("code", "message"), [(500, "RPC_CALL_FAIL"), (-503, "Timeout"), (420, "FLOOD_PREMIUM_WAIT_1")])
-async def test_passing_trouble_is_tried_again(control: Control, client: TelegramClient, code: int, message: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "message"), [(500, "RPC_CALL_FAIL"), (-503, "Timeout"), (420, "FLOOD_PREMIUM_WAIT_1")]
+)
+async def test_passing_trouble_is_tried_again(
+    control: Control, client: TelegramClient, code: int, message: str
+) -> None:
     control.fail("help.getNearestDc", times=1, code=code, message=message)
     assert (await client(functions.help.GetNearestDcRequest())).this_dc == 2

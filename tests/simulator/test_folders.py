@@ -24,10 +24,16 @@ async def folders(client: TelegramClient) -> dict[str, Any]:
     return {one.title.text: one for one in answer.filters if isinstance(one, types.DialogFilter)}
 
 
-async def test_a_folder_names_its_channels_so_that_they_can_be_opened(people: People, client: TelegramClient) -> None:
+async def test_a_folder_names_its_channels_so_that_they_can_be_opened(
+    people: People, client: TelegramClient
+) -> None:
     number = people.put_into_folder(PHONE, "Новости", [CITY, TECH], without=[CLUB], all_channels=True)
     folder = (await folders(client))["Новости"]
-    assert (folder.id, folder.broadcasts, [one.channel_id for one in folder.exclude_peers]) == (number, True, [CLUB])
+    assert (folder.id, folder.broadcasts, [one.channel_id for one in folder.exclude_peers]) == (
+        number,
+        True,
+        [CLUB],
+    )
     opened = await client(functions.channels.GetChannelsRequest(folder.include_peers))
     assert [one.title for one in opened.chats] == ["Городские новости", "Tech Daily"]
 
@@ -52,10 +58,19 @@ async def test_a_link_to_a_folder_shows_its_channels_and_joins_nothing(
     shown = await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
     city, neighbours, club = shown.chats
     assert [one.channel_id for one in shown.peers] == [CITY, group.channel_id, CLUB]
-    assert (city.broadcast, city.left, neighbours.megagroup, neighbours.broadcast) == (True, True, True, False)
+    assert (city.broadcast, city.left, neighbours.megagroup, neighbours.broadcast) == (
+        True,
+        True,
+        True,
+        False,
+    )
     assert isinstance(club, types.ChannelForbidden)
     assert not sim.world.account(PHONE).joined
-    page = await client(functions.messages.GetHistoryRequest(types.InputPeerChannel(CITY, city.access_hash), 0, None, 0, 5, 0, 0, 0))
+    page = await client(
+        functions.messages.GetHistoryRequest(
+            types.InputPeerChannel(CITY, city.access_hash), 0, None, 0, 5, 0, 0, 0
+        )
+    )
     assert len(page.messages) == 5
 
 
@@ -68,7 +83,9 @@ async def test_a_link_without_channels_has_expired(people: People, client: Teleg
         await client(functions.chatlists.CheckChatlistInviteRequest(""))
 
 
-async def test_similar_channels_are_public_and_fewer_without_premium(control: Control, client: TelegramClient) -> None:
+async def test_similar_channels_are_public_and_fewer_without_premium(
+    control: Control, client: TelegramClient
+) -> None:
     ask = functions.channels.GetChannelRecommendationsRequest(await client.get_input_entity("gorod_news"))
     some = await client(ask)
     assert isinstance(some, types.messages.ChatsSlice)

@@ -49,7 +49,9 @@ async def test_a_code_that_is_scanned_logs_its_shower_in(people: People, make_cl
     assert (await client.get_me()).phone == PHONE
 
 
-async def test_another_client_of_the_person_accepts_a_code_once(client: TelegramClient, make_client: MakeClient) -> None:
+async def test_another_client_of_the_person_accepts_a_code_once(
+    client: TelegramClient, make_client: MakeClient
+) -> None:
     fresh = await make_client(phone=None)
     code = await fresh.qr_login()
     async with waiting(code) as task:
@@ -60,7 +62,9 @@ async def test_another_client_of_the_person_accepts_a_code_once(client: Telegram
         assert (await finished(task)).phone == PHONE
 
 
-async def test_an_account_with_a_password_is_asked_for_it_after_the_scan(people: People, control: Control, make_client: MakeClient) -> None:
+async def test_an_account_with_a_password_is_asked_for_it_after_the_scan(
+    people: People, control: Control, make_client: MakeClient
+) -> None:
     control.account(PHONE, password=SESAME)
     client = await make_client(phone=None)
     code = await client.qr_login()
@@ -109,7 +113,9 @@ async def test_a_code_that_nobody_scanned_in_time_is_of_no_use_and_a_new_one_is(
         assert (await finished(task)).phone == PHONE
 
 
-async def test_tokens_that_do_not_exist_or_were_not_accepted_open_nothing(people: People, client: TelegramClient, make_client: MakeClient) -> None:
+async def test_tokens_that_do_not_exist_or_were_not_accepted_open_nothing(
+    people: People, client: TelegramClient, make_client: MakeClient
+) -> None:
     fresh = await make_client(phone=None)
     code = await fresh.qr_login()
     with pytest.raises(errors.AuthTokenInvalidxError):
@@ -123,14 +129,18 @@ async def test_tokens_that_do_not_exist_or_were_not_accepted_open_nothing(people
         await (await make_client(phone=None))(functions.auth.ImportLoginTokenRequest(code.token))
 
 
-async def test_who_is_logged_in_there_already_is_not_let_in_again(sim: Simulator, client: TelegramClient, make_client: MakeClient) -> None:
+async def test_who_is_logged_in_there_already_is_not_let_in_again(
+    sim: Simulator, client: TelegramClient, make_client: MakeClient
+) -> None:
     fresh = await make_client(phone=None)
     code = await fresh.qr_login(ignored_ids=[sim.world.account(PHONE).user_id])
     with pytest.raises(errors.AuthTokenExceptionError):
         await client(functions.auth.AcceptLoginTokenRequest(code.token))
 
 
-async def test_a_number_of_another_data_centre_gets_its_code_there(control: Control, make_client: MakeClient) -> None:
+async def test_a_number_of_another_data_centre_gets_its_code_there(
+    control: Control, make_client: MakeClient
+) -> None:
     control.account("79995550106", home_dc=4)
     client = await make_client(phone=None)
     await client.send_code_request("+79995550106")
@@ -138,7 +148,9 @@ async def test_a_number_of_another_data_centre_gets_its_code_there(control: Cont
     assert client.session.dc_id == 4
 
 
-async def test_updates_reach_an_account_where_it_lives(control: Control, sim: Simulator, make_client: MakeClient) -> None:
+async def test_updates_reach_an_account_where_it_lives(
+    control: Control, sim: Simulator, make_client: MakeClient
+) -> None:
     control.account(PHONE, home_dc=4, joined=[CITY])
     client = await make_client(phone=None)
     code = await client.qr_login()

@@ -1,4 +1,6 @@
-"""The wire, with unmodified Telethon: transports, handshake, sessions, salts, clocks, containers, errors below the protocol."""
+"""The wire, with unmodified Telethon: transports, handshake, sessions, salts, clocks, containers,
+errors below the protocol.
+"""
 
 import asyncio
 import hashlib
@@ -23,7 +25,9 @@ from tests.simulator.plain_client import PlainClient
 
 
 @pytest.mark.parametrize("connection", [ConnectionTcpFull, ConnectionTcpAbridged, ConnectionTcpIntermediate])
-async def test_every_transport_carries_small_and_large_answers(make_client: MakeClient, connection: Any) -> None:
+async def test_every_transport_carries_small_and_large_answers(
+    make_client: MakeClient, connection: Any
+) -> None:
     client = await make_client(connection=connection)
     assert (await client.get_me()).phone == PHONE
     assert len(await client.get_messages("load_1", limit=100)) == 100
@@ -55,19 +59,25 @@ async def test_a_session_string_is_all_that_is_needed(control: Control, make_cli
     assert client.session.save() == string
 
 
-async def test_the_first_message_of_a_session_gets_its_salt_and_is_sent_again(sim: Simulator, client: TelegramClient) -> None:
+async def test_the_first_message_of_a_session_gets_its_salt_and_is_sent_again(
+    sim: Simulator, client: TelegramClient
+) -> None:
     assert (await client.get_me()).phone == PHONE
     assert client._sender._state.salt == sim.salt  # noqa: SLF001 -- what the client has learnt
 
 
-async def test_a_rotated_salt_is_learnt_without_a_failed_call(control: Control, client: TelegramClient) -> None:
+async def test_a_rotated_salt_is_learnt_without_a_failed_call(
+    control: Control, client: TelegramClient
+) -> None:
     for _ in range(3):
         control.rotate_salt()
         assert (await client.get_me()).phone == PHONE
 
 
 @pytest.mark.parametrize("skew", [3600.0, -3600.0])
-async def test_a_client_adapts_to_the_servers_clock(control: Control, make_client: MakeClient, skew: float) -> None:
+async def test_a_client_adapts_to_the_servers_clock(
+    control: Control, make_client: MakeClient, skew: float
+) -> None:
     control.skew_clock(skew)
     client = await make_client()
     assert (await client.get_me()).phone == PHONE
@@ -78,7 +88,9 @@ async def test_answers_are_compressed_when_asked_for(sim: Simulator, client: Tel
     assert len(await client.get_messages("load_1", limit=100)) == 100
 
 
-async def test_many_calls_at_once_come_in_containers_and_are_all_answered(sim: Simulator, client: TelegramClient) -> None:
+async def test_many_calls_at_once_come_in_containers_and_are_all_answered(
+    sim: Simulator, client: TelegramClient
+) -> None:
     answers = await asyncio.gather(*(client(functions.help.GetNearestDcRequest()) for _ in range(300)))
     assert len(answers) == 300
     assert sim.counters.calls[PHONE, "help.getNearestDc"] == 300
@@ -100,10 +112,14 @@ async def test_a_message_that_comes_twice_is_processed_once(sim: Simulator) -> N
         assert sim.counters.calls[PHONE, "help.getNearestDc"] == 1
 
 
-async def test_an_unknown_constructor_is_answered_with_an_error_and_the_connection_lives(sim: Simulator) -> None:
+async def test_an_unknown_constructor_is_answered_with_an_error_and_the_connection_lives(
+    sim: Simulator,
+) -> None:
     async with PlainClient(sim) as plain:
         msg_id = await plain.send(struct.pack("<I", 0xDEADBEEF))
-        answer = await plain.receive_until(lambda body: body.startswith(struct.pack("<Iq", 0xF35C6D01, msg_id)))
+        answer = await plain.receive_until(
+            lambda body: body.startswith(struct.pack("<Iq", 0xF35C6D01, msg_id))
+        )
         assert b"INPUT_METHOD_INVALID" in answer
         await plain.ping()
 
@@ -118,7 +134,9 @@ async def test_a_key_that_the_server_does_not_know_is_told_below_the_protocol(si
     await client.disconnect()
 
 
-async def test_too_many_connections_are_turned_away_until_there_is_room(sim: Simulator, make_client: MakeClient) -> None:
+async def test_too_many_connections_are_turned_away_until_there_is_room(
+    sim: Simulator, make_client: MakeClient
+) -> None:
     sim.faults.too_many_connections = True
     asyncio.get_running_loop().call_later(0.3, setattr, sim.faults, "too_many_connections", False)  # noqa: FBT003 -- setattr
     client = await make_client(connection_retries=20, retry_delay=0.1)
@@ -134,7 +152,9 @@ async def test_refused_connections_are_tried_again(sim: Simulator, make_client: 
     assert (await asyncio.wait_for(client.get_me(), 30)).phone == PHONE
 
 
-async def test_a_request_in_flight_is_sent_again_after_a_drop(sim: Simulator, make_client: MakeClient) -> None:
+async def test_a_request_in_flight_is_sent_again_after_a_drop(
+    sim: Simulator, make_client: MakeClient
+) -> None:
     client = await make_client(retry_delay=0)
     channel = await client.get_input_entity("load_1")
     sim.faults.latency_seconds = 0.2
@@ -154,7 +174,9 @@ async def test_t17_a_stale_packet_of_the_old_session_is_tolerated(sim: Simulator
         await plain.ping()
 
 
-async def test_t18_layer_and_login_are_remembered_with_the_key(sim: Simulator, make_client: MakeClient) -> None:
+async def test_t18_layer_and_login_are_remembered_with_the_key(
+    sim: Simulator, make_client: MakeClient
+) -> None:
     client = await make_client(retry_delay=0)
     record = next(sim.keys.of(PHONE))
     assert record.layer is not None
@@ -166,7 +188,9 @@ async def test_t18_layer_and_login_are_remembered_with_the_key(sim: Simulator, m
     assert sim.counters.calls[PHONE, "help.getConfig"] == 1  # and initConnection was not sent again
 
 
-async def test_t21_telethon_has_no_request_timeout_and_a_cancelled_call_does_no_harm(sim: Simulator, client: TelegramClient) -> None:
+async def test_t21_telethon_has_no_request_timeout_and_a_cancelled_call_does_no_harm(
+    sim: Simulator, client: TelegramClient
+) -> None:
     sim.faults.latency_seconds = 0.5
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(client.get_me(), 0.1)
@@ -178,7 +202,9 @@ async def test_pings_and_future_salts_are_answered(sim: Simulator) -> None:
     async with PlainClient(sim) as plain:
         await plain.ping()
         msg_id = await plain.send(bytes(functions.GetFutureSaltsRequest(num=1)))
-        answer = await plain.receive_until(lambda body: body.startswith(struct.pack("<Iq", 0xAE500895, msg_id)))
+        answer = await plain.receive_until(
+            lambda body: body.startswith(struct.pack("<Iq", 0xAE500895, msg_id))
+        )
         now, count, since, until, salt = struct.unpack_from("<iiiiq", answer, 12)
         assert (count, salt) == (1, sim.salt)
         assert since < now < until

@@ -34,7 +34,9 @@ def requests(sim: Simulator) -> list[bytes]:
     made = [
         functions.messages.GetHistoryRequest(peer, 5, None, 0, 100, 0, 0, 0),
         functions.channels.GetMessagesRequest(channel, [types.InputMessageID(5), types.InputMessageID(9)]),
-        functions.messages.SearchRequest(peer, "мост", types.InputMessagesFilterEmpty(), None, None, 0, 0, 10, 0, 0, 0),
+        functions.messages.SearchRequest(
+            peer, "мост", types.InputMessagesFilterEmpty(), None, None, 0, 0, 10, 0, 0, 0
+        ),
         functions.messages.GetMessagesViewsRequest(peer, [1, 2, 3], increment=False),
         functions.messages.GetRepliesRequest(peer, 9, 0, None, 0, 10, 0, 0, 0),
         functions.updates.GetChannelDifferenceRequest(channel, types.ChannelMessagesFilterEmpty(), 5, 100),
@@ -48,7 +50,9 @@ def requests(sim: Simulator) -> list[bytes]:
         functions.ReqPqMultiRequest(5),
     ]
     wrapped = [functions.InvokeWithLayerRequest(229, functions.InvokeWithoutUpdatesRequest(made[0]))]
-    container = struct.pack("<Ii", 0x73F1F8DC, 2) + b"".join(struct.pack("<qii", 4 * n, 1, len(bytes(made[n]))) + bytes(made[n]) for n in (0, 1))
+    container = struct.pack("<Ii", 0x73F1F8DC, 2) + b"".join(
+        struct.pack("<qii", 4 * n, 1, len(bytes(made[n]))) + bytes(made[n]) for n in (0, 1)
+    )
     return [*(bytes(request) for request in (*made, *wrapped)), container]
 
 
@@ -68,7 +72,9 @@ def mutate(hand: random.Random, data: bytes) -> bytes:
             case 3:
                 changed[place:place] = hand.randbytes(hand.randint(1, 8))
             case _:
-                changed[place : place + 4] = struct.pack("<i", hand.choice((-1, 0, 1, 2**31 - 1, -(2**31), 10**6)))
+                changed[place : place + 4] = struct.pack(
+                    "<i", hand.choice((-1, 0, 1, 2**31 - 1, -(2**31), 10**6))
+                )
     return bytes(changed)
 
 
@@ -85,7 +91,9 @@ async def throw_bytes(sim: Simulator, hand: random.Random, count: int) -> None:
         writer.close()
 
 
-async def throw_insides(sim: Simulator, hand: random.Random, count: int, bodies: list[bytes], key: bytes) -> None:
+async def throw_insides(
+    sim: Simulator, hand: random.Random, count: int, bodies: list[bytes], key: bytes
+) -> None:
     """Packets that are encrypted well and make no sense inside; a refused one ends the connection."""
     left = count
     while left > 0:
@@ -111,7 +119,9 @@ def memory_mb() -> float:
     return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096 / 1e6
 
 
-async def test_nonsense_neither_crashes_nor_hangs_nor_grows(sim: Simulator, make_client: MakeClient, request: pytest.FixtureRequest) -> None:
+async def test_nonsense_neither_crashes_nor_hangs_nor_grows(
+    sim: Simulator, make_client: MakeClient, request: pytest.FixtureRequest
+) -> None:
     packets = 200_000 if request.config.getoption("full") else 20_000
     seed = int(time.time())
     print(f"fuzz seed {seed}")
@@ -120,7 +130,9 @@ async def test_nonsense_neither_crashes_nor_hangs_nor_grows(sim: Simulator, make
     await throw_insides(sim, hand, 500, bodies, key)
     before, done = memory_mb(), 0
     while done < packets:
-        await asyncio.wait_for(asyncio.gather(throw_bytes(sim, hand, 100), throw_insides(sim, hand, 900, bodies, key)), 60)
+        await asyncio.wait_for(
+            asyncio.gather(throw_bytes(sim, hand, 100), throw_insides(sim, hand, 900, bodies, key)), 60
+        )
         done += 1000
         assert (await asyncio.wait_for(bystander.get_me(), 30)).phone == PHONE
     await asyncio.sleep(0.1)

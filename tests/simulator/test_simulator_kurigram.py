@@ -36,7 +36,10 @@ async def main(folder, host, port, dc_id, key, user_id, count):
     await storage.date(0)
     await storage.save()
     await storage.close()
-    client = Client("second", api_id=1, api_hash="hash", workdir=Path(folder), no_updates=True, fetch_replies=False, fetch_topics=False)
+    client = Client(
+        "second", api_id=1, api_hash="hash", workdir=Path(folder),
+        no_updates=True, fetch_replies=False, fetch_topics=False,
+    )
     await client.connect()
     ids = [message.id async for message in client.get_chat_history("load_1", limit=int(count))]
     print("contiguous" if ids == list(range(5000, 5000 - int(count), -1)) else ids[:10])
@@ -61,7 +64,15 @@ async def test_kurigram_connects_with_a_stored_key_pages_through_posts_and_sees_
     login = (str(HOME_DC), sim.new_login(PHONE).hex(), str(sim.world.account(PHONE).user_id))
     arguments = (str(tmp_path), sim.host, str(sim.ports[HOME_DC]), *login, str(count))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", PROGRAM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path
+        sys.executable,
+        "-c",
+        PROGRAM,
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=tmp_path,
     )
     out, complaints = await asyncio.wait_for(process.communicate(), 120)
-    assert out.decode().splitlines()[-3:] == ["contiguous", "['Новости']", "['Tech Daily']"], complaints.decode()[-2000:]
+    assert out.decode().splitlines()[-3:] == ["contiguous", "['Новости']", "['Tech Daily']"], (
+        complaints.decode()[-2000:]
+    )

@@ -11,16 +11,37 @@ from telegram_simulator.tl.media import access_hash_of
 from telegram_simulator.tl.messages import message_bytes
 from telegram_simulator.tl.objects import channel_object, when
 from telegram_simulator.world.channel import Channel, Listed
-from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Poll, Post, Service, Unsupported, WebPage
+from telegram_simulator.world.post import (
+    Document,
+    Entity,
+    File,
+    FileKind,
+    Media,
+    Origin,
+    Photo,
+    Poll,
+    Post,
+    Service,
+    Unsupported,
+    WebPage,
+)
 from telegram_simulator.world.world import World
 
 ids = st.integers(1, 2**31 - 1)
 dates = st.integers(1, 2**31 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=600)
 files = st.builds(
-    File, st.integers(1, 2**62), st.sampled_from(FileKind), st.integers(1, 2**31 - 1), st.sampled_from([2, 4]), st.just(320), st.just(200)
+    File,
+    st.integers(1, 2**62),
+    st.sampled_from(FileKind),
+    st.integers(1, 2**31 - 1),
+    st.sampled_from([2, 4]),
+    st.just(320),
+    st.just(200),
 )
-pages = st.builds(WebPage, st.integers(1, 999).map(lambda number: f"https://news.example/{number}"), texts, texts)
+pages = st.builds(
+    WebPage, st.integers(1, 999).map(lambda number: f"https://news.example/{number}"), texts, texts
+)
 media = (
     st.none()
     | st.builds(Photo, files)
@@ -29,10 +50,22 @@ media = (
     | st.builds(Unsupported)
     | st.builds(Poll, texts, st.tuples(texts, texts))
 )
-simple = ("bold", "italic", "underline", "strike", "spoiler", "code", "url", "hashtag", "cashtag", "mention", "email")
-entities = st.builds(Entity, st.sampled_from([*simple, "text_url", "pre", "blockquote"]), ids, ids, texts) | st.builds(
-    Entity, st.just("custom_emoji"), ids, ids, ids.map(str)
+simple = (
+    "bold",
+    "italic",
+    "underline",
+    "strike",
+    "spoiler",
+    "code",
+    "url",
+    "hashtag",
+    "cashtag",
+    "mention",
+    "email",
 )
+entities = st.builds(
+    Entity, st.sampled_from([*simple, "text_url", "pre", "blockquote"]), ids, ids, texts
+) | st.builds(Entity, st.just("custom_emoji"), ids, ids, ids.map(str))
 posts = st.builds(
     Post,
     message_id=ids,
@@ -57,7 +90,9 @@ posts = st.builds(
 @given(post=posts, protected=st.booleans())
 def test_a_message_is_what_telethon_would_write(post: Post, protected: bool) -> None:
     reference = b"reference"
-    written = message_bytes(post, channel_id=77, group_id=88, protected=protected, reference=lambda _id: reference)
+    written = message_bytes(
+        post, channel_id=77, group_id=88, protected=protected, reference=lambda _id: reference
+    )
     assert written == bytes(expected(post, protected=protected, reference=reference))
     assert BinaryReader(written).tgread_object().id == post.message_id
 
@@ -71,14 +106,27 @@ def expected(post: Post, *, protected: bool, reference: bytes) -> Any:
             Service.CREATED: types.MessageActionChannelCreate(post.text or "…"),
         }
         action = actions[post.service]
-        return types.MessageService(id=post.message_id, peer_id=types.PeerChannel(77), date=when(post.date), action=action, post=True, reply_to=reply)
+        return types.MessageService(
+            id=post.message_id,
+            peer_id=types.PeerChannel(77),
+            date=when(post.date),
+            action=action,
+            post=True,
+            reply_to=reply,
+        )
     origin = post.origin
     forward = (
         None
         if origin is None
-        else types.MessageFwdHeader(when(origin.date), from_id=types.PeerChannel(origin.channel_id), channel_post=origin.message_id)
+        else types.MessageFwdHeader(
+            when(origin.date), from_id=types.PeerChannel(origin.channel_id), channel_post=origin.message_id
+        )
     )
-    replies = None if post.comments is None else types.MessageReplies(post.comments, post.comments, comments=True, channel_id=88)
+    replies = (
+        None
+        if post.comments is None
+        else types.MessageReplies(post.comments, post.comments, comments=True, channel_id=88)
+    )
     counts = [types.ReactionCount(types.ReactionEmoji(emoji), count) for emoji, count in post.reactions]
     return types.Message(
         id=post.message_id,
@@ -120,32 +168,67 @@ def expected_media(shown: Media | None, post: Post, reference: bytes) -> Any:
             return None
         case Photo(file):
             size = types.PhotoSize("x", file.width, file.height, file.size)
-            return types.MessageMediaPhoto(photo=types.Photo(file.file_id, access_hash_of(file), reference, when(post.date), [size], file.dc_id))
+            return types.MessageMediaPhoto(
+                photo=types.Photo(
+                    file.file_id, access_hash_of(file), reference, when(post.date), [size], file.dc_id
+                )
+            )
         case Document(file, name):
             attributes: list[Any] = [types.DocumentAttributeFilename(name)]
             if file.kind is FileKind.MP4:
-                attributes.append(types.DocumentAttributeVideo(file.seconds, file.width, file.height, supports_streaming=True))
+                attributes.append(
+                    types.DocumentAttributeVideo(
+                        file.seconds, file.width, file.height, supports_streaming=True
+                    )
+                )
             elif file.kind is not FileKind.PDF:
                 attributes.append(types.DocumentAttributeImageSize(file.width, file.height))
             document = types.Document(
-                file.file_id, access_hash_of(file), reference, when(post.date), file.kind.value, file.size, file.dc_id, attributes
+                file.file_id,
+                access_hash_of(file),
+                reference,
+                when(post.date),
+                file.kind.value,
+                file.size,
+                file.dc_id,
+                attributes,
             )
             return types.MessageMediaDocument(document=document, video=file.kind is FileKind.MP4 or None)
         case WebPage(url, title, description):
             number = int.from_bytes(url.encode()[-7:], "little")
             shown_url = url.removeprefix("https://")
-            page = types.WebPage(number, url, shown_url, 0, type="article", site_name="news.example", title=title, description=description)
+            page = types.WebPage(
+                number,
+                url,
+                shown_url,
+                0,
+                type="article",
+                site_name="news.example",
+                title=title,
+                description=description,
+            )
             return types.MessageMediaWebPage(webpage=page)
         case Poll(question, answers):
-            choices = [types.PollAnswer(types.TextWithEntities(answer, []), bytes([number])) for number, answer in enumerate(answers)]
+            choices = [
+                types.PollAnswer(types.TextWithEntities(answer, []), bytes([number]))
+                for number, answer in enumerate(answers)
+            ]
             poll = types.Poll(post.message_id, types.TextWithEntities(question, []), choices, 0)
             return types.MessageMediaPoll(poll=poll, results=types.PollResults())
         case Unsupported():
             return types.MessageMediaUnsupported()
 
 
-@given(title=texts, username=st.none() | st.just("some_name"), protected=st.booleans(), joined=st.booleans(), members=st.integers(0, 10**6))
-def test_a_channel_is_what_telethon_would_write(title: str, username: str | None, protected: bool, joined: bool, members: int) -> None:
+@given(
+    title=texts,
+    username=st.none() | st.just("some_name"),
+    protected=st.booleans(),
+    joined=st.booleans(),
+    members=st.integers(0, 10**6),
+)
+def test_a_channel_is_what_telethon_would_write(
+    title: str, username: str | None, protected: bool, joined: bool, members: int
+) -> None:
     world = World(seed=1, clock=lambda: 5.0)
     account = world.account("1")
     channel = Channel(77, title=title, username=username, created=1000, past=Listed(()), past_count=0)

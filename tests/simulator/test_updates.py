@@ -54,7 +54,9 @@ async def listening(control: Control, make_client: MakeClient) -> tuple[Telegram
     return client, heard
 
 
-async def test_new_posts_edits_deletions_and_views_are_pushed(control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_new_posts_edits_deletions_and_views_are_pushed(
+    control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     client, heard = listening
     seen_views: list[int] = []
 
@@ -71,7 +73,9 @@ async def test_new_posts_edits_deletions_and_views_are_pushed(control: Control, 
     assert (heard.new, heard.edited, seen_views) == ([41], [41], [77])
 
 
-async def test_t9_a_deletion_names_its_channel_and_a_reaction_looks_like_an_edit(control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_t9_a_deletion_names_its_channel_and_a_reaction_looks_like_an_edit(
+    control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     client, heard = listening
     before = (await client.get_messages("gorod_news", ids=40)).message
     control.delete(CITY, [3])
@@ -83,7 +87,9 @@ async def test_t9_a_deletion_names_its_channel_and_a_reaction_looks_like_an_edit
     assert (after.message, after.edit_hide) == (before, True)  # the text is the same: no edit at all
 
 
-async def test_nothing_is_pushed_for_channels_that_were_not_joined(control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_nothing_is_pushed_for_channels_that_were_not_joined(
+    control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     _, heard = listening
     control.post(1_000_000_003, "unheard")
     control.post(CITY, "heard")
@@ -91,7 +97,9 @@ async def test_nothing_is_pushed_for_channels_that_were_not_joined(control: Cont
     assert heard.new == [41]
 
 
-async def test_a_gap_is_recovered_by_the_next_update(control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_a_gap_is_recovered_by_the_next_update(
+    control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     _, heard = listening
     control.post(CITY, "first")
     await until(lambda: heard.new == [41])
@@ -102,7 +110,9 @@ async def test_a_gap_is_recovered_by_the_next_update(control: Control, listening
     assert heard.new == list(range(41, 293))
 
 
-async def test_t1_a_difference_that_is_too_long_loses_everything_in_silence(control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_t1_a_difference_that_is_too_long_loses_everything_in_silence(
+    control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     client, heard = listening
     control.post(CITY, "first")
     await until(lambda: heard.new == [41])
@@ -114,7 +124,9 @@ async def test_t1_a_difference_that_is_too_long_loses_everything_in_silence(cont
     assert (await client.get_messages("gorod_news", limit=1))[0].id == 1242  # only reading history finds them
 
 
-async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(sim: Simulator, control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(
+    sim: Simulator, control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     client, heard = listening
     control.post(CITY, "first")
     await until(lambda: heard.new == [41])
@@ -130,7 +142,9 @@ async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(sim: Simulator
     await until(lambda: heard.new == [41, 42])
 
 
-async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(sim: Simulator, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(
+    sim: Simulator, listening: tuple[TelegramClient, Heard]
+) -> None:
     client, _ = listening
     before = sim.counters.calls[PHONE, "updates.getDifference"]
     sim.drop_connections(PHONE)
@@ -140,7 +154,9 @@ async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(sim: S
     assert sim.counters.calls[PHONE, "updates.getDifference"] == before
 
 
-async def test_t4_a_channel_is_known_only_from_its_first_update_on(control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_t4_a_channel_is_known_only_from_its_first_update_on(
+    control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     _, heard = listening
     for _ in range(5):
         control.post(TECH, "lost before the first update", deliver=False)
@@ -152,7 +168,12 @@ async def test_t4_a_channel_is_known_only_from_its_first_update_on(control: Cont
 
 @pytest.mark.parametrize(("keeps_state", "expected"), [(False, 0), (True, 30)])
 async def test_t5_only_a_session_that_keeps_its_counters_catches_up_after_a_restart(
-    sim: Simulator, control: Control, tmp_path: Path, make_client: MakeClient, keeps_state: bool, expected: int
+    sim: Simulator,
+    control: Control,
+    tmp_path: Path,
+    make_client: MakeClient,
+    keeps_state: bool,
+    expected: int,
 ) -> None:
     control.account(PHONE, joined=[CITY])
     template = session_for(sim)
@@ -191,7 +212,9 @@ async def test_t7_a_burst_arrives_whole_and_in_order(control: Control, make_clie
     assert heard.new == list(range(41, 1041))
 
 
-async def test_t8_an_album_is_pushed_as_messages_of_one_group(control: Control, listening: tuple[TelegramClient, Heard]) -> None:
+async def test_t8_an_album_is_pushed_as_messages_of_one_group(
+    control: Control, listening: tuple[TelegramClient, Heard]
+) -> None:
     client, heard = listening
     albums: list[list[int]] = []
 
@@ -206,18 +229,29 @@ async def test_t8_an_album_is_pushed_as_messages_of_one_group(control: Control, 
     assert len({post.grouped_id for post in posts}) == 1
 
 
-async def test_a_difference_tells_edits_and_deletions_and_omits_what_was_deleted(control: Control, client: TelegramClient) -> None:
+async def test_a_difference_tells_edits_and_deletions_and_omits_what_was_deleted(
+    control: Control, client: TelegramClient
+) -> None:
     channel = await client.get_input_entity("gorod_news")
     post = control.post(CITY, "short-lived", deliver=False)
     control.edit(CITY, 40, "Новый текст", deliver=False)
     control.delete(CITY, [post.message_id], deliver=False)
-    difference = await client(functions.updates.GetChannelDifferenceRequest(channel, types.ChannelMessagesFilterEmpty(), 40, 100, force=True))
+    difference = await client(
+        functions.updates.GetChannelDifferenceRequest(
+            channel, types.ChannelMessagesFilterEmpty(), 40, 100, force=True
+        )
+    )
     assert difference.new_messages == []
-    assert [type(update).__name__ for update in difference.other_updates] == ["UpdateEditChannelMessage", "UpdateDeleteChannelMessages"]
+    assert [type(update).__name__ for update in difference.other_updates] == [
+        "UpdateEditChannelMessage",
+        "UpdateDeleteChannelMessages",
+    ]
     assert (difference.pts, difference.final) == (43, True)
 
 
-async def test_differences_come_in_slices_and_can_be_trimmed(control: Control, client: TelegramClient) -> None:
+async def test_differences_come_in_slices_and_can_be_trimmed(
+    control: Control, client: TelegramClient
+) -> None:
     channel = await client.get_input_entity("load_5")
     ask = functions.updates.GetChannelDifferenceRequest
     everything = types.ChannelMessagesFilterEmpty()
@@ -225,11 +259,19 @@ async def test_differences_come_in_slices_and_can_be_trimmed(control: Control, c
     assert (first.pts, bool(first.final), len(first.new_messages)) == (4950, False, 100)
     second = await client(ask(channel, everything, 4950, 100, force=True))
     assert (second.pts, second.final) == (5000, True)
-    assert isinstance(await client(ask(channel, everything, 5000, 100, force=True)), types.updates.ChannelDifferenceEmpty)
-    assert isinstance(await client(ask(channel, everything, 3000, 100, force=True)), types.updates.ChannelDifferenceTooLong)
+    assert isinstance(
+        await client(ask(channel, everything, 5000, 100, force=True)), types.updates.ChannelDifferenceEmpty
+    )
+    assert isinstance(
+        await client(ask(channel, everything, 3000, 100, force=True)), types.updates.ChannelDifferenceTooLong
+    )
     control.trim_differences(1_000_000_005, keep=10)
-    assert isinstance(await client(ask(channel, everything, 4950, 100, force=True)), types.updates.ChannelDifferenceTooLong)
-    assert isinstance(await client(ask(channel, everything, 4995, 100, force=True)), types.updates.ChannelDifference)
+    assert isinstance(
+        await client(ask(channel, everything, 4950, 100, force=True)), types.updates.ChannelDifferenceTooLong
+    )
+    assert isinstance(
+        await client(ask(channel, everything, 4995, 100, force=True)), types.updates.ChannelDifference
+    )
     with pytest.raises(errors.PersistentTimestampEmptyError):
         await client(ask(channel, everything, 0, 100, force=True))
     with pytest.raises(errors.PersistentTimestampInvalidError):

@@ -40,10 +40,14 @@ def shown(html: str) -> list[int]:
 
 
 def bubble_of(html: str, message_id: int) -> str:
-    return next(one for one in html.split("tgme_widget_message_wrap") if f'data-post="{NAME}/{message_id}"' in one)
+    return next(
+        one for one in html.split("tgme_widget_message_wrap") if f'data-post="{NAME}/{message_id}"' in one
+    )
 
 
-async def test_a_page_shows_the_newest_posts_oldest_first_and_leads_on_to_the_others(browser: httpx.AsyncClient) -> None:
+async def test_a_page_shows_the_newest_posts_oldest_first_and_leads_on_to_the_others(
+    browser: httpx.AsyncClient,
+) -> None:
     newest = await page(browser)
     assert shown(newest) == [20, *range(23, 41)]  # the album is shown whole
     assert '<link rel="prev" href="/s/gorod_news?before=20">' in newest
@@ -56,7 +60,9 @@ async def test_a_page_shows_the_newest_posts_oldest_first_and_leads_on_to_the_ot
 
 async def test_the_channel_id_and_title_are_in_the_page(browser: httpx.AsyncClient) -> None:
     html = await page(browser)
-    assert '<div class="tgme_channel_info_header_title"><span dir="auto">Городские новости</span></div>' in html
+    assert (
+        '<div class="tgme_channel_info_header_title"><span dir="auto">Городские новости</span></div>' in html
+    )
     view = re.findall(r'data-view="([\w-]+)"', html)[0]
     seen: dict[str, Any] = json.loads(base64.urlsafe_b64decode(view + "=" * (-len(view) % 4)))
     assert seen["c"] == -CITY
@@ -66,10 +72,16 @@ async def test_an_album_is_one_bubble_that_names_its_items(browser: httpx.AsyncC
     html = await page(browser, before=24)
     assert 20 in shown(html)
     assert not {21, 22} & set(shown(html))
-    assert re.findall(r'href="https://t.me/gorod_news/(\d+)\?single"', bubble_of(html, 20)) == ["20", "21", "22"]
+    assert re.findall(r'href="https://t.me/gorod_news/(\d+)\?single"', bubble_of(html, 20)) == [
+        "20",
+        "21",
+        "22",
+    ]
 
 
-async def test_everything_that_a_post_shows_has_its_markup(browser: httpx.AsyncClient, control: Control) -> None:
+async def test_everything_that_a_post_shows_has_its_markup(
+    browser: httpx.AsyncClient, control: Control
+) -> None:
     control.edit(CITY, 25, "исправлено")
     older, newer = await page(browser, before=20), await page(browser)
     for number, words in {
@@ -114,7 +126,9 @@ async def test_who_has_no_preview_is_redirected(browser: httpx.AsyncClient, cont
     assert (await browser.get(f"/s/{NAME}")).status_code == 302
 
 
-async def test_a_protected_channel_shows_its_words_and_not_its_media(browser: httpx.AsyncClient, control: Control) -> None:
+async def test_a_protected_channel_shows_its_words_and_not_its_media(
+    browser: httpx.AsyncClient, control: Control
+) -> None:
     control.change_channel(CITY, protected=True)
     html = await page(browser, before=20)
     assert "message_media_not_supported_wrap" in bubble_of(html, 8)
@@ -133,12 +147,24 @@ async def test_trouble_on_purpose(browser: httpx.AsyncClient, sim: Simulator) ->
 
 
 def test_counts_are_rounded_as_people_see_them() -> None:
-    assert [counted(number) for number in (0, 999, 1000, 4849, 79_812, 123_456, 1_200_000)] == ["0", "999", "1K", "4.85K", "79.8K", "123K", "1.2M"]
+    assert [counted(number) for number in (0, 999, 1000, 4849, 79_812, 123_456, 1_200_000)] == [
+        "0",
+        "999",
+        "1K",
+        "4.85K",
+        "79.8K",
+        "123K",
+        "1.2M",
+    ]
 
 
 def test_marks_become_tags_and_text_stays_text() -> None:
     text = "Жирный <b> 👍 link\nкод"
-    entities = (Entity("bold", 0, 6), Entity("text_url", 14, 4, "https://e.example/?a=1&b=2"), Entity("code", 19, 3))
+    entities = (
+        Entity("bold", 0, 6),
+        Entity("text_url", 14, 4, "https://e.example/?a=1&b=2"),
+        Entity("code", 19, 3),
+    )
     html = as_html(text, entities)
     assert html.startswith('<b>Жирный</b> &lt;b&gt; <i class="emoji"')
     assert 'href="https://e.example/?a=1&amp;b=2"' in html
@@ -149,7 +175,9 @@ def test_marks_that_cross_are_closed_and_opened_again() -> None:
     assert as_html("abcdef", (Entity("bold", 0, 4), Entity("italic", 2, 4))) == "<b>ab<i>cd</i></b><i>ef</i>"
 
 
-async def test_albums_of_files_and_other_worlds_are_shown_too(browser: httpx.AsyncClient, control: Control) -> None:
+async def test_albums_of_files_and_other_worlds_are_shown_too(
+    browser: httpx.AsyncClient, control: Control
+) -> None:
     control.album(CITY, [FileKind.PDF, FileKind.PDF], "Бумаги")
     html = await page(browser)
     assert bubble_of(html, 41).count("tgme_widget_message_document_wrap") == 2

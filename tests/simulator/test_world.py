@@ -39,13 +39,20 @@ digest = hashlib.sha256()
 for number in range(pages):
     channel = FIRST_CHANNEL + number * 7919 % 100_000
     peer = types.InputPeerChannel(channel, world.access_hash(caller.account, channel))
-    digest.update(get_history(functions.messages.GetHistoryRequest(peer, number % 500, None, 0, 100, 0, 0, 0), caller))
+    digest.update(
+        get_history(functions.messages.GetHistoryRequest(peer, number % 500, None, 0, 100, 0, 0, 0), caller)
+    )
 print(digest.hexdigest())
 """
 
 
 def hash_of_pages(now: int, pages: int) -> str:
-    ran = subprocess.run([sys.executable, "-c", HASH_OF_PAGES, str(now), str(pages)], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", HASH_OF_PAGES, str(now), str(pages)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return ran.stdout.strip()
 
 
@@ -116,7 +123,9 @@ def test_albums_are_consecutive_with_one_date_and_one_caption() -> None:
             assert 2 <= len(numbers) <= 8
             assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
             assert len({past.date(number) for number in numbers}) == 1
-            assert [bool(past.post(number, 1).text) for number in numbers] == [True] + [False] * (len(numbers) - 1)
+            assert [bool(past.post(number, 1).text) for number in numbers] == [True] + [False] * (
+                len(numbers) - 1
+            )
     assert seen > 20
 
 
@@ -128,7 +137,11 @@ def test_a_channel_with_very_many_posts_is_not_older_than_ten_years() -> None:
 
 def test_the_tiny_world_is_always_the_same() -> None:
     def digest() -> str:
-        texts = [repr(channel.get(number)) for channel in tiny_channels(NOW) for number in range(1, channel.newest_id + 1)]
+        texts = [
+            repr(channel.get(number))
+            for channel in tiny_channels(NOW)
+            for number in range(1, channel.newest_id + 1)
+        ]
         return hashlib.sha256("".join(texts).encode()).hexdigest()
 
     assert digest() == digest()
@@ -156,7 +169,9 @@ def test_changes_spread_over_the_world_cost_little_and_are_told(rsa_key: RsaKey)
     assert len(told) == 5000
     edited = [one for one in told if len(one["versions"]) > 1]
     assert len(edited) > 200
-    assert all(one["versions"][0]["text"] != one["versions"][1]["text"] for one in edited if one["service"] is None)
+    assert all(
+        one["versions"][0]["text"] != one["versions"][1]["text"] for one in edited if one["service"] is None
+    )
     assert sum(one["deleted_at"] is not None for one in told) > 150
 
 

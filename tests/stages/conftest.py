@@ -1,4 +1,6 @@
-"""The program in front of a server that speaks the providers' protocols, and what several stages are tested with."""
+"""The program in front of a server that speaks the providers' protocols,
+and what several stages are tested with.
+"""
 
 from tests.ai.conftest import app, minilm, opened, prices, redis, server
 

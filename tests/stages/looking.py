@@ -57,21 +57,38 @@ class Looking:
     admin: Admin
     folder: Path
 
-    async def channel(self, policy: AiPolicy = AiPolicy.PROVIDER, *, micro: int = 1_000_000_000, **more: Any) -> ChannelId:
+    async def channel(
+        self, policy: AiPolicy = AiPolicy.PROVIDER, *, micro: int = 1_000_000_000, **more: Any
+    ) -> ChannelId:
         channel_id = await make_channel(self.app.system, **more)
         payer = await make_payer(self.app.system, micro=micro)
-        await self.app.system.channels.subscribe(payer, Subscription(channel_id=channel_id, ai_policy=policy, keeps_protected=True))
+        await self.app.system.channels.subscribe(
+            payer, Subscription(channel_id=channel_id, ai_policy=policy, keeps_protected=True)
+        )
         return channel_id
 
-    async def post(self, channel_id: ChannelId, *files: bytes | dict[str, Any], message_id: int = 1, **more: Any) -> PostId:
+    async def post(
+        self, channel_id: ChannelId, *files: bytes | dict[str, Any], message_id: int = 1, **more: Any
+    ) -> PostId:
         """With a photo for each file; what is no photo comes as its facts and `data`."""
         items = [_facts(one) for one in files]
         stored = [items[number].pop("data", None) for number in range(len(items))]
-        facts = {"media": {"kind": "paid", "items": items} if len(items) > 1 else items[0], **more.pop("facts", {})}
+        facts = {
+            "media": {"kind": "paid", "items": items} if len(items) > 1 else items[0],
+            **more.pop("facts", {}),
+        }
         now = datetime.now(UTC)
-        post = make_post(channel_id=channel_id, message_id=message_id, facts=facts, posted_at=more.pop("posted_at", now), **more)
+        post = make_post(
+            channel_id=channel_id,
+            message_id=message_id,
+            facts=facts,
+            posted_at=more.pop("posted_at", now),
+            **more,
+        )
         await self.app.system.landing.land(make_page(post), Claim(channel_id, 0))
-        await post_persistence([parsed(message_id, channel_id=channel_id)], **bind(post_persistence, self.app.collaborators))
+        await post_persistence(
+            [parsed(message_id, channel_id=channel_id)], **bind(post_persistence, self.app.collaborators)
+        )
         for ordinal, (item, data) in enumerate(zip(items, stored, strict=True)):
             if data is not None:
                 await self._store(PostId(channel_id, MessageId(message_id)), ordinal, item, data)
@@ -98,21 +115,31 @@ class Looking:
 
     async def uploaded(self, post: PostId) -> PostVisionUploaded:
         """As it was told when the last file was settled."""
-        payloads = await self.admin.fetch("SELECT payload FROM notices WHERE event = 'posts.vision.uploaded' AND channel_id = $1", post.channel_id)
+        payloads = await self.admin.fetch(
+            "SELECT payload FROM notices WHERE event = 'posts.vision.uploaded' AND channel_id = $1",
+            post.channel_id,
+        )
         events = [PostVisionUploaded.model_validate_json(row["payload"]) for row in payloads]
         return next(event for event in events if event.post == post)
 
     async def look(self, post: PostId, **instead: Any) -> PostVisionAnalyzed:
         """`instead`: collaborators that replace those of the program's picture analyzer."""
         picture_analyzer = replace(self.app.picture_analyzer, **instead)
-        told = await vision_analysis(await self.uploaded(post), posts=self.app.system.posts, picture_analyzer=picture_analyzer)
+        told = await vision_analysis(
+            await self.uploaded(post), posts=self.app.system.posts, picture_analyzer=picture_analyzer
+        )
         assert isinstance(told, PostVisionAnalyzed)
         return told
 
     async def rows(self, post: PostId, kind: str = "vision") -> dict[str, dict[str, Any]]:
         """What is kept about it, by tier."""
-        query = "SELECT tier, data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = $3"
-        return {row["tier"]: json.loads(row["data"]) for row in await self.admin.fetch(query, post.channel_id, post.message_id, kind)}
+        query = (
+            "SELECT tier, data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = $3"
+        )
+        return {
+            row["tier"]: json.loads(row["data"])
+            for row in await self.admin.fetch(query, post.channel_id, post.message_id, kind)
+        }
 
     async def whys(self, post: PostId) -> list[str]:
         return [file["why"] for file in (await self.rows(post))["local"]["files"]]
@@ -130,7 +157,13 @@ async def looking_at(database: dict[str, str], folder: Path, **variables: str) -
     prices.write_text(PRICES, encoding="utf-8")
     async with fake_server() as server, connected(database["DATABASE_ADMIN_URL"]) as admin:
         asked = variables or server.gigachat(GIGACHAT_STREAMS="10")
-        known = {**database, "S3_ENDPOINT": "", "FILES_DIR": str(folder / "files"), "AI_PRICES_FILE": str(prices), **asked}
+        known = {
+            **database,
+            "S3_ENDPOINT": "",
+            "FILES_DIR": str(folder / "files"),
+            "AI_PRICES_FILE": str(prices),
+            **asked,
+        }
         async with assemble(read_settings(known)) as app:
             yield Looking(app, server, admin, folder)
 

@@ -25,10 +25,14 @@ from tests.crawling.test_extraction import NEWS
 MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-async def post_with(system: SystemStores, *urls: str, channel_id: ChannelId | None = None, message_id: int = 1) -> PostId:
+async def post_with(
+    system: SystemStores, *urls: str, channel_id: ChannelId | None = None, message_id: int = 1
+) -> PostId:
     channel_id = channel_id or await make_channel(system)
     entities = tuple(TextEntity("text_url", number, 1, url) for number, url in enumerate(urls))
-    post = make_post(channel_id=channel_id, message_id=message_id, text="Подробности по ссылкам", entities=entities)
+    post = make_post(
+        channel_id=channel_id, message_id=message_id, text="Подробности по ссылкам", entities=entities
+    )
     await system.landing.land(make_page(post), Claim(channel_id, 0))
     return PostId(channel_id, MessageId(message_id))
 
@@ -61,11 +65,18 @@ class Reading:
 
 
 @asynccontextmanager
-async def reading_posts(system: SystemStores, database: dict[str, str], readers: Readers, **settings: str) -> AsyncIterator[Reading]:
+async def reading_posts(
+    system: SystemStores, database: dict[str, str], readers: Readers, **settings: str
+) -> AsyncIterator[Reading]:
     host = f"{fresh_number()}.example"
     redis = Redis.from_url(database["REDIS_URL"])
-    crawl = read_group(CrawlSettings, {"CRAWL_SITE_INTERVAL_SECONDS": "0", "CRAWL_TIMEOUT_SECONDS": "20", **settings})
-    async with small_web({host: [OUTSIDE]}) as web, open_page_reader(crawl, redis, guard=web.guard(), readers=readers) as reader:
+    crawl = read_group(
+        CrawlSettings, {"CRAWL_SITE_INTERVAL_SECONDS": "0", "CRAWL_TIMEOUT_SECONDS": "20", **settings}
+    )
+    async with (
+        small_web({host: [OUTSIDE]}) as web,
+        open_page_reader(crawl, redis, guard=web.guard(), readers=readers) as reader,
+    ):
         web.outside.pages["/a"] = answer(NEWS)
         yield Reading(system, web, reader, host)
     await redis.aclose()

@@ -1,4 +1,6 @@
-"""Posts on their way through the stages that tag: landed in followed channels, read back by those who follow them."""
+"""Posts on their way through the stages that tag: landed in followed channels,
+read back by those who follow them.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,7 +19,9 @@ from testkit.factories import make_channel, make_page, make_post, make_tenant
 from tests.ai.conftest import PLENTY
 
 
-async def follow(app: App, *policies: AiPolicy, consents: bool = True, money: int = PLENTY, **channel: Any) -> tuple[ChannelId, list[TenantId]]:
+async def follow(
+    app: App, *policies: AiPolicy, consents: bool = True, money: int = PLENTY, **channel: Any
+) -> tuple[ChannelId, list[TenantId]]:
     """A channel with a follower for each policy."""
     channel_id = await make_channel(app.system, **channel)
     tenants = []
@@ -33,13 +37,18 @@ async def follow(app: App, *policies: AiPolicy, consents: bool = True, money: in
 
 async def land(app: App, channel_id: ChannelId, *texts: str, first: int = 1, **more: Any) -> list[PostId]:
     now = datetime.now(UTC)
-    posts = [make_post(channel_id=channel_id, message_id=number, text=text, **{"posted_at": now, **more}) for number, text in enumerate(texts, first)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=number, text=text, **{"posted_at": now, **more})
+        for number, text in enumerate(texts, first)
+    ]
     await app.system.landing.land(make_page(*posts), Claim(channel_id, 0))
     return [post.id for post in posts]
 
 
 def about[E: Event](event: type[E], posts: Sequence[PostId], revision: int = 1, **facts: Any) -> list[E]:
-    return [event.about(post, revision, occurred_at=datetime(2026, 11, 1, tzinfo=UTC), **facts) for post in posts]
+    return [
+        event.about(post, revision, occurred_at=datetime(2026, 11, 1, tzinfo=UTC), **facts) for post in posts
+    ]
 
 
 async def tag(app: App, posts: Sequence[PostId], revision: int = 1) -> list[PostTagged]:
@@ -48,9 +57,14 @@ async def tag(app: App, posts: Sequence[PostId], revision: int = 1) -> list[Post
 
 
 async def rows(app: App, posts: Sequence[PostId]) -> list[Enrichment]:
-    return sorted(await app.system.enrichments.load(posts, Kind.TAGS), key=lambda one: (one.post_id, one.tier))
+    return sorted(
+        await app.system.enrichments.load(posts, Kind.TAGS), key=lambda one: (one.post_id, one.tier)
+    )
 
 
 async def seen_by(app: App, tenant_id: TenantId, posts: Sequence[PostId]) -> dict[PostId, str]:
     """By post, the tier of what the tenant sees."""
-    return {post: one.tier.value for post, one in (await app.tenant(tenant_id).enrichments.of(posts, Kind.TAGS)).items()}
+    return {
+        post: one.tier.value
+        for post, one in (await app.tenant(tenant_id).enrichments.of(posts, Kind.TAGS)).items()
+    }

@@ -1,4 +1,6 @@
-"""album_assembler: one summary for each album, whatever comes in which order and whatever is lost in between."""
+"""album_assembler: one summary for each album,
+whatever comes in which order and whatever is lost in between.
+"""
 
 import json
 import random
@@ -37,24 +39,40 @@ POSTED = datetime.now(UTC).replace(microsecond=0)
 class Album:
     """An album whose items are stored, looked at and closed by hand."""
 
-    def __init__(self, system: SystemStores, redis: Redis, admin: Admin, channel_id: ChannelId, *, grouped_id: int = 7) -> None:
+    def __init__(
+        self, system: SystemStores, redis: Redis, admin: Admin, channel_id: ChannelId, *, grouped_id: int = 7
+    ) -> None:
         self.system, self.redis, self.admin = system, redis, admin
         self.channel_id, self.grouped_id = channel_id, grouped_id
         self.states = AlbumStates(redis)
         self.told: list[AlbumAssembled] = []
 
     async def land(self, *items: int) -> None:
-        posts = [make_post(channel_id=self.channel_id, message_id=item, grouped_id=self.grouped_id, posted_at=POSTED) for item in items]
+        posts = [
+            make_post(
+                channel_id=self.channel_id, message_id=item, grouped_id=self.grouped_id, posted_at=POSTED
+            )
+            for item in items
+        ]
         await self.system.landing.land(make_page(*posts), Claim(self.channel_id, 0))
         await self.system.albums.gather(await self.system.posts.load([post.id for post in posts]))
 
-    async def look(self, item: int, *tiers: Tier, status: VisionStatus = VisionStatus.ANALYZED) -> PostVisionAnalyzed:
+    async def look(
+        self, item: int, *tiers: Tier, status: VisionStatus = VisionStatus.ANALYZED
+    ) -> PostVisionAnalyzed:
         """As vision_analysis does: save, then tell."""
         post = PostId(self.channel_id, MessageId(item))
         for tier in tiers or (Tier.LOCAL,):
-            data = {"status": status.value, "description": f"{tier.value} {item}", "text": f"words {item % 2}", "is_meme": item == 3}
+            data = {
+                "status": status.value,
+                "description": f"{tier.value} {item}",
+                "text": f"words {item % 2}",
+                "is_meme": item == 3,
+            }
             await self.system.enrichments.save([Enrichment(post, 1, Kind.VISION, tier, data)])
-        return PostVisionAnalyzed.about(post, 1, occurred_at=POSTED, status=status, grouped_id=self.grouped_id)
+        return PostVisionAnalyzed.about(
+            post, 1, occurred_at=POSTED, status=status, grouped_id=self.grouped_id
+        )
 
     async def close(self, *, later: timedelta = SETTLED) -> list[AlbumParsed]:
         """What is told after a while without news."""
@@ -62,12 +80,20 @@ class Album:
         return await self.notices()
 
     async def notices(self) -> list[AlbumParsed]:
-        query = "SELECT payload FROM notices WHERE channel_id = $1 AND event = 'albums.parsed' ORDER BY created_at"
-        return [AlbumParsed.model_validate_json(row["payload"]) for row in await self.admin.fetch(query, self.channel_id)]
+        query = (
+            "SELECT payload FROM notices WHERE channel_id = $1 AND event = 'albums.parsed' "
+            "ORDER BY created_at"
+        )
+        return [
+            AlbumParsed.model_validate_json(row["payload"])
+            for row in await self.admin.fetch(query, self.channel_id)
+        ]
 
     async def hear(self, *events: Heard) -> None:
         for event in events:
-            told = await album_assembler(event, album_states=self.states, album_summaries=self.system.album_summaries)
+            told = await album_assembler(
+                event, album_states=self.states, album_summaries=self.system.album_summaries
+            )
             if isinstance(told, AlbumAssembled):
                 self.told.append(told)
 
@@ -81,7 +107,10 @@ class Album:
 
     async def rows(self) -> dict[tuple[int, str], Any]:
         query = "SELECT message_id, tier, data FROM post_enrichment WHERE channel_id = $1 AND kind = 'album'"
-        return {(row["message_id"], row["tier"]): json.loads(row["data"]) for row in await self.admin.fetch(query, self.channel_id)}
+        return {
+            (row["message_id"], row["tier"]): json.loads(row["data"])
+            for row in await self.admin.fetch(query, self.channel_id)
+        }
 
 
 @pytest.fixture
@@ -103,23 +132,32 @@ async def test_an_album_is_summed_up_once_when_its_last_item_was_looked_at(album
     assert album.told == []
     await album.hear(await album.look(3, Tier.LOCAL, Tier.PROVIDER))
     (told,) = album.told
-    assert (told.post_id, told.message_ids, told.revision, told.grouped_id) == (f"{album.channel_id}/1", (1, 2, 3), 1, 7)
+    assert (told.post_id, told.message_ids, told.revision, told.grouped_id) == (
+        f"{album.channel_id}/1",
+        (1, 2, 3),
+        1,
+        7,
+    )
     rows = await album.rows()
     assert set(rows) == {(1, "local"), (1, "provider")}
     assert rows[1, "local"] == {
-        "status": "analyzed", "description": "local 1 local 2 local 3", "text": "words 1\nwords 0", "is_meme": True, "is_document": False,
-        "message_ids": [1, 2, 3], "looked_at": [1, 2, 3],
+        "status": "analyzed", "description": "local 1 local 2 local 3", "text": "words 1\nwords 0",
+        "is_meme": True, "is_document": False, "message_ids": [1, 2, 3], "looked_at": [1, 2, 3],
     }  # fmt: skip
     assert rows[1, "provider"]["description"] == "local 1 local 2 provider 3"
 
 
-async def test_a_summary_carries_the_trace_of_the_post_that_it_is_about_whoever_was_looked_at_last(album: Album) -> None:
+async def test_a_summary_carries_the_trace_of_the_post_that_it_is_about_whoever_was_looked_at_last(
+    album: Album,
+) -> None:
     await album.land(1, 2)
     await album.hear(*await album.close(), await album.look(1), await album.look(2))
     assert {one.trace_id for one in album.told} == {trace_of(PostId(album.channel_id, MessageId(1)), 1)}
 
 
-async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_summed_up_by_its_end(album: Album) -> None:
+async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_summed_up_by_its_end(
+    album: Album,
+) -> None:
     await album.land(1, 2)
     await album.hear(await album.look(2), await album.look(1))
     assert album.told == []
@@ -127,7 +165,9 @@ async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_s
     assert [one.message_ids for one in album.told] == [(1, 2)]
 
 
-async def test_a_late_item_opens_it_again_and_a_new_summary_takes_the_place_of_the_old_one(album: Album) -> None:
+async def test_a_late_item_opens_it_again_and_a_new_summary_takes_the_place_of_the_old_one(
+    album: Album,
+) -> None:
     await album.land(2, 3)
     await album.hear(*await album.close(), await album.look(2), await album.look(3))
     await album.land(1)
@@ -141,12 +181,16 @@ async def test_a_late_item_opens_it_again_and_a_new_summary_takes_the_place_of_t
 
 async def test_with_ai_off_albums_close_all_the_same(album: Album) -> None:
     await album.land(1, 2)
-    await album.hear(*await album.close(), *[await album.look(item, status=VisionStatus.SKIPPED) for item in (1, 2)])
+    await album.hear(
+        *await album.close(), *[await album.look(item, status=VisionStatus.SKIPPED) for item in (1, 2)]
+    )
     assert len(album.ends()) == 1
     assert (await album.rows())[1, "local"]["status"] == "skipped"
 
 
-async def test_an_item_that_nobody_looks_at_keeps_its_album_for_a_quarter_of_an_hour(album: Album, system: SystemStores) -> None:
+async def test_an_item_that_nobody_looks_at_keeps_its_album_for_a_quarter_of_an_hour(
+    album: Album, system: SystemStores
+) -> None:
     await album.land(1, 2)
     await album.hear(*await album.close(), await album.look(1))
     closed = datetime.now(UTC) + SETTLED
@@ -186,7 +230,9 @@ async def test_posts_that_are_no_album_are_passed_over(album: Album, redis: Redi
 async def test_while_redis_is_away_the_stage_waits(album: Album) -> None:
     away = AlbumStates(Redis.from_url("redis://127.0.0.1:9/0"))
     with pytest.raises(Busy):
-        await album_assembler(await album.look(1), album_states=away, album_summaries=album.system.album_summaries)
+        await album_assembler(
+            await album.look(1), album_states=away, album_summaries=album.system.album_summaries
+        )
 
 
 async def test_a_state_outlives_its_process_and_expires(album: Album, redis: Redis) -> None:
@@ -199,20 +245,26 @@ async def test_a_state_outlives_its_process_and_expires(album: Album, redis: Red
 
 
 async def one_life(album: Album, hand: random.Random) -> None:
-    """Items land, are looked at, are closed and told in any order, twice or late, while Redis forgets and processes end."""
+    """Items land, are looked at, are closed and told in any order, twice or late,
+    while Redis forgets and processes end.
+    """
     count = hand.randrange(2, 6)
     unlanded = hand.sample(range(1, count + 1), count)
     unlooked: list[int] = []
     waiting: list[Heard] = []
     heard: list[Heard] = []
     while unlanded or unlooked or waiting:
-        act = hand.choice(("land", "land", "look", "look", "close", "hear", "hear", "hear", "again", "forget", "restart"))
+        act = hand.choice(
+            ("land", "land", "look", "look", "close", "hear", "hear", "hear", "again", "forget", "restart")
+        )
         if act == "land" and unlanded:
             unlooked.append(unlanded.pop())
             await album.land(unlooked[-1])
         elif act == "look" and unlooked:
             item = unlooked.pop(hand.randrange(len(unlooked)))
-            waiting.append(await album.look(item, *((Tier.LOCAL, Tier.PROVIDER) if item % 2 else (Tier.LOCAL,))))
+            waiting.append(
+                await album.look(item, *((Tier.LOCAL, Tier.PROVIDER) if item % 2 else (Tier.LOCAL,)))
+            )
         elif act == "close":
             known = [*waiting, *heard]
             waiting += [event for event in await album.close() if event not in known]
@@ -230,31 +282,46 @@ async def one_life(album: Album, hand: random.Random) -> None:
     items = tuple(range(1, count + 1))
     rows = await album.rows()
     assert album.told[-1].message_ids == items
-    assert {key: row["looked_at"] for key, row in rows.items()} == {(1, "local"): list(items), (1, "provider"): list(items)}
+    assert {key: row["looked_at"] for key, row in rows.items()} == {
+        (1, "local"): list(items),
+        (1, "provider"): list(items),
+    }
     assert rows[1, "local"]["description"] == " ".join(f"local {item}" for item in items)
-    assert rows[1, "provider"]["description"] == " ".join(f"{'provider' if item % 2 else 'local'} {item}" for item in items)
+    assert rows[1, "provider"]["description"] == " ".join(
+        f"{'provider' if item % 2 else 'local'} {item}" for item in items
+    )
 
 
 @settings(max_examples=25)
 @given(hand=st.randoms(use_true_random=False))
-async def test_whatever_the_order_the_summary_is_the_same(system: SystemStores, redis: Redis, admin: Admin, hand: random.Random) -> None:
+async def test_whatever_the_order_the_summary_is_the_same(
+    system: SystemStores, redis: Redis, admin: Admin, hand: random.Random
+) -> None:
     await redis.flushdb()
     await one_life(Album(system, redis, admin, await make_channel(system)), hand)
 
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
-async def test_one_image_and_one_video_are_an_album_with_and_without_ai(database: dict[str, str], tmp_path: Path, redis: Redis) -> None:
+async def test_one_image_and_one_video_are_an_album_with_and_without_ai(
+    database: dict[str, str], tmp_path: Path, redis: Redis
+) -> None:
     await redis.flushdb()
     async with looking_at(database, tmp_path) as looking:
         looking.server.says = saying(description="Мост", text="", is_meme=False)
-        for policy, described in ((AiPolicy.PROVIDER, {"local": "", "provider": "Мост"}), (AiPolicy.OFF, {"local": ""})):
+        for policy, described in (
+            (AiPolicy.PROVIDER, {"local": "", "provider": "Мост"}),
+            (AiPolicy.OFF, {"local": ""}),
+        ):
             assert await _assembled(looking, policy) == described
 
 
 async def _assembled(looking: Looking, policy: AiPolicy) -> dict[str, str]:
     channel_id = await looking.channel(policy)
     film = {"kind": "video", "mime_type": "video/mp4", "data": b"film"}
-    posts = [await looking.post(channel_id, drawn(), message_id=1, grouped_id=9), await looking.post(channel_id, film, message_id=2, grouped_id=9)]
+    posts = [
+        await looking.post(channel_id, drawn(), message_id=1, grouped_id=9),
+        await looking.post(channel_id, film, message_id=2, grouped_id=9),
+    ]
     album = Album(looking.app.system, looking.app.redis, looking.admin, channel_id, grouped_id=9)
     await album.hear(*[await looking.look(post) for post in posts], *await album.close())
     assert album.ends() == [(f"{channel_id}/1", (1, 2), 1)]

@@ -1,4 +1,6 @@
-"""alerts: each watch tells once of each story, of what its tenant sees, and of nothing from before it began."""
+"""alerts: each watch tells once of each story, of what its tenant sees,
+and of nothing from before it began.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,33 +19,56 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 from telegram_assistant.understanding.stories import StoryBuilder
-from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription, make_tenant
+from testkit.factories import (
+    fresh_number,
+    make_channel,
+    make_deleted,
+    make_page,
+    make_post,
+    make_subscription,
+    make_tenant,
+)
 from testkit.stories import store_story
 
-LONG = "Ночью в городе прошёл сильный снегопад, на дорогах заторы, коммунальные службы работают, говорит мэрия"
+LONG = (
+    "Ночью в городе прошёл сильный снегопад, на дорогах заторы, коммунальные службы работают, говорит мэрия"
+)
 
 
 class Desk:
     """A tenant that follows channels and watches them."""
 
-    def __init__(self, system: SystemStores, pool: Pool, tenant_id: TenantId, channels: list[ChannelId]) -> None:
+    def __init__(
+        self, system: SystemStores, pool: Pool, tenant_id: TenantId, channels: list[ChannelId]
+    ) -> None:
         self.system, self.tenant_id, self.channels = system, tenant_id, channels
         self.stores: TenantStores = tenant_stores(pool, tenant_id)
 
     async def watch(self, query: str, kind: WatchKind = WatchKind.WORDS, **more: Any) -> Any:
         target = WatchTarget(kind=kind, query=query, **more)
         now = datetime.now(UTC)
-        return await create_watch(f"{query} {fresh_number()}", target, WatchOptions(), stores=self.stores, created_by="anna", now=now, zone=UTC)
+        return await create_watch(
+            f"{query} {fresh_number()}",
+            target,
+            WatchOptions(),
+            stores=self.stores,
+            created_by="anna",
+            now=now,
+            zone=UTC,
+        )
 
     async def preview(self, query: str, kind: WatchKind = WatchKind.WORDS, **more: Any) -> Any:
         target, now = WatchTarget(kind=kind, query=query, **more), datetime.now(UTC) + timedelta(minutes=1)
-        return await preview_watch(target, tenant_id=self.tenant_id, stores=self.stores, index=None, now=now, zone=UTC)
+        return await preview_watch(
+            target, tenant_id=self.tenant_id, stores=self.stores, index=None, now=now, zone=UTC
+        )
 
     async def post(self, *texts: str, channel: int = 0, first: int = 1, **more: Any) -> list[PostId]:
         channel_id = self.channels[channel]
         at = datetime.now(UTC) + timedelta(seconds=1)
         posts = [
-            make_post(channel_id=channel_id, message_id=number, text=text, **{"posted_at": at, **more}) for number, text in enumerate(texts, first)
+            make_post(channel_id=channel_id, message_id=number, text=text, **{"posted_at": at, **more})
+            for number, text in enumerate(texts, first)
         ]
         await self.system.landing.land(make_page(*posts), Claim(channel_id, 0))
         await self.arrive(*(post.id for post in posts))
@@ -51,7 +76,9 @@ class Desk:
 
     async def arrive(self, *posts: PostId) -> None:
         await self.system.posts.save_derived([derived_of(one) for one in await self.system.posts.load(posts)])
-        await StoryBuilder(self.system.story_sources, self.system.post_terms, self.system.story_groups).group(posts, now=datetime.now(UTC))
+        await StoryBuilder(self.system.story_sources, self.system.post_terms, self.system.story_groups).group(
+            posts, now=datetime.now(UTC)
+        )
         events = [PostGrouped.about(post, 1, occurred_at=datetime.now(UTC)) for post in posts]
         await alerts(events, posts=self.system.posts, watch_matching=self.system.watch_matching)
 
@@ -81,12 +108,16 @@ async def desk(system: SystemStores, pool: Pool) -> Desk:
         ("и or трамвай", {3}),
     ],
 )
-async def test_a_watch_finds_what_the_search_of_the_same_query_would(desk: Desk, query: str, found: set[int]) -> None:
+async def test_a_watch_finds_what_the_search_of_the_same_query_would(
+    desk: Desk, query: str, found: set[int]
+) -> None:
     username = (await desk.stores.followed.channels())[0].username
     here = next(one for one in await desk.stores.followed.channels() if one.channel_id == desk.channels[0])
     assert username
     await desk.watch(query.replace("HERE", here.username or ""))
-    posts = await desk.post("Снегопад в городе", "В городе сильный дождь", "Трамваи встали на всех линиях до вечера")
+    posts = await desk.post(
+        "Снегопад в городе", "В городе сильный дождь", "Трамваи встали на всех линиях до вечера"
+    )
     assert {post.message_id for _, post in await desk.raised() if post} == found
     preview = await desk.preview(query.replace("HERE", here.username or ""))
     assert {line.post_id for line in preview.lines} == {post for post in posts if post.message_id in found}
@@ -108,7 +139,9 @@ async def test_the_same_few_words_are_news_each_time(desk: Desk) -> None:
     assert len(await desk.raised()) == 2
 
 
-async def test_nothing_is_told_of_channels_not_followed_of_the_past_of_a_pause_or_by_a_deleted_watch(desk: Desk, system: SystemStores) -> None:
+async def test_nothing_is_told_of_channels_not_followed_of_the_past_of_a_pause_or_by_a_deleted_watch(
+    desk: Desk, system: SystemStores
+) -> None:
     watch = await desk.watch("снегопад")
     desk.channels.append(await make_channel(system))
     await desk.post("Снегопад", channel=2)
@@ -145,18 +178,27 @@ async def test_a_watch_that_makes_no_sense_is_refused_with_what_to_write(
     assert await desk.stores.watches.all() == ()
 
 
-async def test_edits_and_deletions_are_told_with_the_words_before_and_after(desk: Desk, system: SystemStores) -> None:
+async def test_edits_and_deletions_are_told_with_the_words_before_and_after(
+    desk: Desk, system: SystemStores
+) -> None:
     await desk.watch("мост", WatchKind.CHANGES)
     (post,) = await desk.post("Мост открыт ночью")
-    edited = make_post(channel_id=post.channel_id, message_id=1, text="Переправа закрыта", edited_at=datetime.now(UTC))
-    await system.landing.land(make_page(edited, read_at=datetime.now(UTC) + timedelta(seconds=2)), Claim(post.channel_id, 0))
+    edited = make_post(
+        channel_id=post.channel_id, message_id=1, text="Переправа закрыта", edited_at=datetime.now(UTC)
+    )
+    await system.landing.land(
+        make_page(edited, read_at=datetime.now(UTC) + timedelta(seconds=2)), Claim(post.channel_id, 0)
+    )
     await desk.arrive(post)
     assert await desk.raised() == [(AlertKind.EDITED, post)]
     (other,) = await desk.post("Мост через реку", channel=1)
     await make_deleted(system, other.channel_id, at=datetime.now(UTC) + timedelta(seconds=5))
     await desk.arrive(other)
     assert await desk.raised() == [(AlertKind.EDITED, post), (AlertKind.DELETED, other)]
-    assert {line.kind for line in (await desk.preview("мост", WatchKind.CHANGES)).lines} == {AlertKind.EDITED, AlertKind.DELETED}
+    assert {line.kind for line in (await desk.preview("мост", WatchKind.CHANGES)).lines} == {
+        AlertKind.EDITED,
+        AlertKind.DELETED,
+    }
 
 
 async def test_only_the_first_mention_in_a_channel_is_told(desk: Desk) -> None:
@@ -168,12 +210,16 @@ async def test_only_the_first_mention_in_a_channel_is_told(desk: Desk) -> None:
     assert await desk.raised() == [(AlertKind.MENTIONED, first)]
 
 
-async def test_a_silent_channel_is_told_once_and_only_if_it_was_read_since(desk: Desk, system: SystemStores, admin: Any) -> None:
+async def test_a_silent_channel_is_told_once_and_only_if_it_was_read_since(
+    desk: Desk, system: SystemStores, admin: Any
+) -> None:
     watch = await desk.watch("", WatchKind.SILENCE, hours=3)
     await desk.post("Последнее слово")
     now = datetime.now(UTC) + timedelta(hours=4)
     assert await system.watch_matching.raise_silences(now) == 0
-    await admin.execute("UPDATE poll_schedule SET last_polled_at = $1 WHERE channel_id = $2", now, desk.channels[0])
+    await admin.execute(
+        "UPDATE poll_schedule SET last_polled_at = $1 WHERE channel_id = $2", now, desk.channels[0]
+    )
     assert await system.watch_matching.raise_silences(now) == 1
     assert await system.watch_matching.raise_silences(now + timedelta(hours=5)) == 0
     assert await desk.raised() == [(AlertKind.SILENT, None)]
@@ -188,8 +234,13 @@ async def test_a_meaning_says_that_it_needs_vectors(desk: Desk) -> None:
 
 async def test_what_several_channels_tell_in_their_own_words_raises_one_alert(desk: Desk) -> None:
     await desk.watch("мост")
-    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
-    await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    first, *_ = await desk.post(
+        "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"
+    )
+    await desk.post(
+        "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд",
+        channel=1,
+    )
     assert await desk.raised() == [(AlertKind.POSTED, first)]
 
 
@@ -198,16 +249,25 @@ async def test_a_post_that_comes_late_and_told_it_first_raises_no_second_alert(d
     now = datetime.now(UTC)
     text = "Плотина в Краснолесье закрыта. Осмотр нашёл 7 промоин, грузовики пустили в объезд через Туманск"
     second, *_ = await desk.post(text, channel=1, posted_at=now + timedelta(seconds=9))
-    await desk.post("В Краснолесье закрыли плотину: осмотр нашёл 7 промоин, грузовики едут через Туманск", posted_at=now + timedelta(seconds=5))
+    await desk.post(
+        "В Краснолесье закрыли плотину: осмотр нашёл 7 промоин, грузовики едут через Туманск",
+        posted_at=now + timedelta(seconds=5),
+    )
     assert await desk.raised() == [(AlertKind.POSTED, second)]
 
 
 async def test_posts_that_were_told_apart_and_become_one_story_raise_no_more(desk: Desk, admin: Any) -> None:
     await desk.watch("паром")
     now = datetime.now(UTC)
-    first, *_ = await desk.post("Паром до Озёрска встал на ремонт, вахтёры ждут катера с утра", posted_at=now + timedelta(seconds=5))
-    other, *_ = await desk.post("Новый паром построят к весне на верфи в Туманске", channel=1, posted_at=now + timedelta(seconds=6))
-    again = make_post(channel_id=desk.channels[1], message_id=2, text="Паром: начало", posted_at=now + timedelta(seconds=3))
+    first, *_ = await desk.post(
+        "Паром до Озёрска встал на ремонт, вахтёры ждут катера с утра", posted_at=now + timedelta(seconds=5)
+    )
+    other, *_ = await desk.post(
+        "Новый паром построят к весне на верфи в Туманске", channel=1, posted_at=now + timedelta(seconds=6)
+    )
+    again = make_post(
+        channel_id=desk.channels[1], message_id=2, text="Паром: начало", posted_at=now + timedelta(seconds=3)
+    )
     await desk.system.landing.land(make_page(again), Claim(again.channel_id, 0))
     await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
     await store_story(admin, [first, other, again.id], [])
@@ -216,7 +276,9 @@ async def test_posts_that_were_told_apart_and_become_one_story_raise_no_more(des
     assert await desk.raised() == [(AlertKind.POSTED, first), (AlertKind.POSTED, other)]
 
 
-async def test_posts_that_were_matched_before_they_were_grouped_raise_nothing_more_when_they_are(desk: Desk) -> None:
+async def test_posts_that_were_matched_before_they_were_grouped_raise_nothing_more_when_they_are(
+    desk: Desk,
+) -> None:
     """The stage stories held them for too long, and comes to them later, with one that told it first."""
     await desk.watch("мост")
     now = datetime.now(UTC)
@@ -227,7 +289,9 @@ async def test_posts_that_were_matched_before_they_were_grouped_raise_nothing_mo
     )
     places = ((desk.channels[0], 1, 2), (desk.channels[1], 1, 3), (desk.channels[0], 2, 1))
     posts = [
-        make_post(channel_id=channel_id, message_id=number, text=text, posted_at=now + timedelta(seconds=seconds))
+        make_post(
+            channel_id=channel_id, message_id=number, text=text, posted_at=now + timedelta(seconds=seconds)
+        )
         for text, (channel_id, number, seconds) in zip(texts, places, strict=True)
     ]
     held = [post.id for post in posts[:2]]
@@ -245,8 +309,13 @@ async def test_posts_that_were_matched_before_they_were_grouped_raise_nothing_mo
 
 async def test_rebuilding_stories_raises_nothing_again(desk: Desk, admin: Any) -> None:
     await desk.watch("мост")
-    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
-    second, *_ = await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    first, *_ = await desk.post(
+        "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"
+    )
+    second, *_ = await desk.post(
+        "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд",
+        channel=1,
+    )
     await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
     builder = StoryBuilder(desk.system.story_sources, desk.system.post_terms, desk.system.story_groups)
     await builder.group([second, first], now=datetime.now(UTC), again=True)
@@ -259,30 +328,57 @@ async def test_rebuilding_stories_raises_nothing_again(desk: Desk, admin: Any) -
 async def test_a_post_that_is_edited_raises_no_second_alert_of_the_same_watch(desk: Desk) -> None:
     """In no story with others, a post counts by its words, and an edit changes them."""
     await desk.watch("маяк")
-    (post,) = await desk.post("На мысе Китовый погас маяк: смотритель третьи сутки чинит генератор, рыбаки ночуют в бухте")
-    text = "На мысе Китовый снова горит маяк: запчасти привёз вертолёт, сейнеры вышли в море до рассвета, улов обещают к субботе"
-    edited = make_post(channel_id=post.channel_id, message_id=1, text=text, edited_at=datetime.now(UTC), posted_at=datetime.now(UTC))
-    await desk.system.landing.land(make_page(edited, read_at=datetime.now(UTC) + timedelta(seconds=2)), Claim(post.channel_id, 0))
+    (post,) = await desk.post(
+        "На мысе Китовый погас маяк: смотритель третьи сутки чинит генератор, рыбаки ночуют в бухте"
+    )
+    text = (
+        "На мысе Китовый снова горит маяк: запчасти привёз вертолёт, сейнеры вышли в море до рассвета, "
+        "улов обещают к субботе"
+    )
+    edited = make_post(
+        channel_id=post.channel_id,
+        message_id=1,
+        text=text,
+        edited_at=datetime.now(UTC),
+        posted_at=datetime.now(UTC),
+    )
+    await desk.system.landing.land(
+        make_page(edited, read_at=datetime.now(UTC) + timedelta(seconds=2)), Claim(post.channel_id, 0)
+    )
     await desk.arrive(post)
     assert await desk.raised() == [(AlertKind.POSTED, post)]
 
 
-async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_preview_knew(desk: Desk) -> None:
+async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_preview_knew(
+    desk: Desk,
+) -> None:
     await desk.watch("", WatchKind.STORY, posts=2)
     await desk.watch("трамвай", WatchKind.STORY, posts=2)
-    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
+    first, *_ = await desk.post(
+        "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"
+    )
     assert await desk.system.watch_matching.raise_grown(datetime.now(UTC)) == 0
-    await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    await desk.post(
+        "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд",
+        channel=1,
+    )
     assert [await desk.system.watch_matching.raise_grown(datetime.now(UTC)) for _ in range(2)] == [1, 0]
     assert await desk.raised() == [(AlertKind.GROWN, first)]
-    assert [line.kind for line in (await desk.preview("мост", WatchKind.STORY, posts=2)).lines] == [AlertKind.GROWN]
+    assert [line.kind for line in (await desk.preview("мост", WatchKind.STORY, posts=2)).lines] == [
+        AlertKind.GROWN
+    ]
     assert (await desk.preview("", WatchKind.STORY, posts=3)).count == 0
 
 
 async def test_a_story_that_goes_on_under_another_id_is_not_told_again(desk: Desk, admin: Any) -> None:
     await desk.watch("", WatchKind.STORY, posts=2)
-    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
-    second, *_ = await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    first, *_ = await desk.post(
+        "В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд"
+    )
+    second, *_ = await desk.post(
+        "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд",
+        channel=1,
+    )
     assert await desk.system.watch_matching.raise_grown(datetime.now(UTC)) == 1
     await admin.execute("DELETE FROM story_posts WHERE channel_id = ANY($1::bigint[])", desk.channels)
     await store_story(admin, [first, second], [])

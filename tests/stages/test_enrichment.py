@@ -37,7 +37,10 @@ async def reading(system: SystemStores, database: dict[str, str], readers: Reade
 
 
 async def pages_of(admin: Admin, post: PostId) -> list[dict[str, Any]]:
-    data = await admin.fetchval("SELECT data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = 'crawl'", *post_key(post))
+    data = await admin.fetchval(
+        "SELECT data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = 'crawl'",
+        *post_key(post),
+    )
     return [] if data is None else list(json.loads(data).get("pages", []))
 
 
@@ -53,7 +56,12 @@ async def test_what_a_page_says_is_stored_beside_the_post(reading: Reading, admi
     post = await post_with(reading.system)
     await reading.enrich(post, reading.url())
     (page,) = await pages_of(admin, post)
-    assert (page["url"], page["status"], page["title"], page["author"]) == (reading.url(), "read", "Мост закрыт", "Анна Петрова")
+    assert (page["url"], page["status"], page["title"], page["author"]) == (
+        reading.url(),
+        "read",
+        "Мост закрыт",
+        "Анна Петрова",
+    )
     assert (page["published_at"], page["lang"]) == ("2026-10-30T00:00:00+00:00", "ru")
     assert page["image_url"] == reading.url("/most.jpg")
     assert "объезд организован" in page["excerpt"]
@@ -72,7 +80,9 @@ async def test_a_post_tagged_again_goes_on_without_a_second_visit(reading: Readi
     assert reading.web.outside.connections == 0
 
 
-async def test_a_page_is_read_once_however_many_posts_link_to_it_and_however_often_they_are_delivered(reading: Reading, admin: Admin) -> None:
+async def test_a_page_is_read_once_however_many_posts_link_to_it_and_however_often_they_are_delivered(
+    reading: Reading, admin: Admin
+) -> None:
     posts = [await post_with(reading.system) for _ in range(8)]
     await asyncio.gather(*(reading.enrich(post, reading.url()) for post in posts for _ in range(3)))
     assert reading.web.outside.count("/a") == 1
@@ -90,8 +100,12 @@ async def test_a_short_link_and_the_page_behind_it_are_one_visit(reading: Readin
 
 
 async def test_a_page_cannot_speak_for_another_address(reading: Reading, admin: Admin) -> None:
-    """What a page calls itself is kept as its own word: nobody who links to that other address is shown it."""
-    reading.web.outside.pages["/evil"] = answer(NEWS.replace("https://news.example/news/most", reading.url("/a")).replace("Мост", "Обман"))
+    """What a page calls itself is kept as its own word:
+    nobody who links to that other address is shown it.
+    """
+    reading.web.outside.pages["/evil"] = answer(
+        NEWS.replace("https://news.example/news/most", reading.url("/a")).replace("Мост", "Обман")
+    )
     await reading.enrich(await post_with(reading.system), reading.url("/evil"))
     post = await post_with(reading.system)
     await reading.enrich(post, reading.url())
@@ -100,9 +114,18 @@ async def test_a_page_cannot_speak_for_another_address(reading: Reading, admin: 
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/nothing", "gone"), ("/broken", "failed"), ("/empty", "empty"), ("/file", "not_a_page"), ("/inside", "blocked"), ("/private", "robots")],
+    [
+        ("/nothing", "gone"),
+        ("/broken", "failed"),
+        ("/empty", "empty"),
+        ("/file", "not_a_page"),
+        ("/inside", "blocked"),
+        ("/private", "robots"),
+    ],
 )
-async def test_a_page_that_cannot_be_had_does_not_hold_its_post(reading: Reading, admin: Admin, path: str, status: str) -> None:
+async def test_a_page_that_cannot_be_had_does_not_hold_its_post(
+    reading: Reading, admin: Admin, path: str, status: str
+) -> None:
     reading.web.outside.pages |= {
         "/robots.txt": answer("User-agent: *\nDisallow: /private", kind="text/plain"),
         "/broken": answer(status="500 Broken"),
@@ -128,13 +151,17 @@ async def test_a_post_waits_for_its_pages_so_long_and_no_longer(
         reading.web.outside.pages["/slow"] = hang
         first, second = await post_with(system), await post_with(system)
         async with asyncio.timeout(30):
-            await asyncio.gather(reading.enrich(first, reading.url("/slow")), reading.enrich(second, reading.url("/slow")))
+            await asyncio.gather(
+                reading.enrich(first, reading.url("/slow")), reading.enrich(second, reading.url("/slow"))
+            )
         assert reading.web.outside.count("/slow") == 1
         assert {*await statuses(admin, first), *await statuses(admin, second)} <= {"too_slow", "waiting"}
 
 
 @pytest.mark.turns("CRAWL_MAX_BYTES")
-async def test_a_page_that_is_larger_than_allowed_is_not_read(system: SystemStores, database: dict[str, str], readers: Readers, admin: Admin) -> None:
+async def test_a_page_that_is_larger_than_allowed_is_not_read(
+    system: SystemStores, database: dict[str, str], readers: Readers, admin: Admin
+) -> None:
     async with reading_posts(system, database, readers, CRAWL_MAX_BYTES="500") as reading:
         post = await post_with(system)
         await reading.enrich(post, reading.url())
@@ -169,10 +196,16 @@ async def test_a_mistake_of_ours_does_not_hold_a_post(reading: Reading) -> None:
     await broken.enrich(post, reading.url())
 
 
-async def test_a_store_that_is_away_is_waited_for_and_nothing_stays_claimed(reading: Reading, admin: Admin) -> None:
+async def test_a_store_that_is_away_is_waited_for_and_nothing_stays_claimed(
+    reading: Reading, admin: Admin
+) -> None:
     post = await post_with(reading.system)
     with pytest.raises(Busy):
-        await enrichment(wanted(post, reading.url()), pages=reading.system.pages, page_reader=Broken(Busy(quote("Redis is away"))))
+        await enrichment(
+            wanted(post, reading.url()),
+            pages=reading.system.pages,
+            page_reader=Broken(Busy(quote("Redis is away"))),
+        )
     await reading.enrich(post, reading.url())
     assert await statuses(admin, post) == ["read"]
 
@@ -193,7 +226,8 @@ async def test_who_is_interrupted_leaves_the_page_to_others(reading: Reading, ad
 
 async def test_what_a_dead_process_was_reading_is_read_by_another(reading: Reading, admin: Admin) -> None:
     await admin.execute(
-        "INSERT INTO pages (url_hash, url, leased_by, leased_until) VALUES (sha256($1::text::bytea), $1, 'dead', now() - interval '1 s')",
+        "INSERT INTO pages (url_hash, url, leased_by, leased_until) "
+        "VALUES (sha256($1::text::bytea), $1, 'dead', now() - interval '1 s')",
         reading.url(),
     )
     post = await post_with(reading.system)
@@ -209,11 +243,18 @@ async def test_tenants_see_pages_through_their_posts_only(reading: Reading, pool
     seen = []
     for tenant in (follower, stranger):
         async with TenantTransactions(pool, tenant).begin() as connection:
-            seen.append(await connection.fetchval("SELECT count(*) FROM post_enrichment WHERE channel_id = $1", post.channel_id))
+            seen.append(
+                await connection.fetchval(
+                    "SELECT count(*) FROM post_enrichment WHERE channel_id = $1", post.channel_id
+                )
+            )
     assert seen == [1, 0]
 
 
 async def test_pages_that_nobody_asks_for_are_forgotten(reading: Reading, admin: Admin) -> None:
     await reading.enrich(await post_with(reading.system), reading.url())
-    moment = await admin.fetchval("UPDATE pages SET expires_at = '2020-01-01' WHERE url = $1 RETURNING '2020-01-02'::timestamptz", reading.url())
+    moment = await admin.fetchval(
+        "UPDATE pages SET expires_at = '2020-01-01' WHERE url = $1 RETURNING '2020-01-02'::timestamptz",
+        reading.url(),
+    )
     assert await reading.system.pages.forget(moment) == 1

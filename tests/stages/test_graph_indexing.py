@@ -36,9 +36,13 @@ def indexed(*posts: PostId) -> list[PostIndexed]:
     return [PostIndexed.about(post, 1, occurred_at=NOW) for post in posts]
 
 
-async def test_posts_are_in_the_graph_and_nothing_is_told(graph_index: GraphIndex, system: SystemStores) -> None:
+async def test_posts_are_in_the_graph_and_nothing_is_told(
+    graph_index: GraphIndex, system: SystemStores
+) -> None:
     channel = await make_channel(system)
-    posts = await land(system, *(make_linked(channel, number, source=(3, number), posted_at=NOW) for number in (1, 2)))
+    posts = await land(
+        system, *(make_linked(channel, number, source=(3, number), posted_at=NOW) for number in (1, 2))
+    )
     await graph_indexing(indexed(*posts, *posts), graph_index=graph_index, rebuilds=system.rebuilds)
     counted = {key[1]: posts for key, posts in (await all_of(graph_index.graph, channel)).items()}
     assert counted["FORWARDS"] == [1, 2]
@@ -82,8 +86,14 @@ async def test_trimming_waits_for_the_graph_only_while_there_is_one(
 ) -> None:
     stages = stages_of(read_settings({**database, "NEO4J_URI": environ["NEO4J_URI"] if is_on else ""}))
     assert (graph_indexing in stages) is is_on
-    stages = tuple(one for one in stages if one is graph_indexing or one.name not in {"stories", "alerts"})  # they wait like the graph
-    await ensure_groups(redis, graph_indexing.name, [source for source in sources_of(graph_indexing, 1) if source.key == INDEXED])
+    stages = tuple(
+        one for one in stages if one is graph_indexing or one.name not in {"stories", "alerts"}
+    )  # they wait like the graph
+    await ensure_groups(
+        redis,
+        graph_indexing.name,
+        [source for source in sources_of(graph_indexing, 1) if source.key == INDEXED],
+    )
     async with redis.pipeline(transaction=False) as adding:
         for _ in range(MAX_UNREAD_ENTRIES + 2000):
             adding.execute_command("XADD", INDEXED, "*", "e", "x")
@@ -98,7 +108,9 @@ async def with_graph(database: dict[str, str], environ: dict[str, str]) -> Async
         yield app
 
 
-async def test_the_worker_has_the_stage_and_a_full_graph_stream_does_not_stop_the_relay(with_graph: App) -> None:
+async def test_the_worker_has_the_stage_and_a_full_graph_stream_does_not_stop_the_relay(
+    with_graph: App,
+) -> None:
     running = {loop.name for loop in loops(with_graph, Health(probes={}))}
     assert {"stage graph_indexing", "graph"} <= running
     assert graph_indexing not in ENDS

@@ -1,4 +1,6 @@
-"""improving: what a provider could not say at first it says later, news before history, and nothing is paid twice."""
+"""improving: what a provider could not say at first it says later, news before history,
+and nothing is paid twice.
+"""
 
 import asyncio
 import shutil
@@ -21,7 +23,12 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.retagging import retagging
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.understanding.improvements import Improvement, better_sights, better_tags, better_vectors
+from telegram_assistant.understanding.improvements import (
+    Improvement,
+    better_sights,
+    better_tags,
+    better_vectors,
+)
 from telegram_assistant.understanding.improving import improve
 from telegram_assistant.vectors.protocol import Reach, Space, VectorQuery
 from testkit.provider_server import Asked, FakeServer, saying
@@ -47,7 +54,9 @@ async def looking(database: dict[str, str], tmp_path: Path) -> AsyncIterator[Loo
         yield running
 
 
-async def improved(app: App, better: Callable[[App], Improvement] = lambda app: better_tags(app.tagger)) -> int:
+async def improved(
+    app: App, better: Callable[[App], Improvement] = lambda app: better_tags(app.tagger)
+) -> int:
     return await improve(better(app), wanted=app.system.provider_wanted, posts=app.system.posts)
 
 
@@ -64,11 +73,15 @@ async def its_time_comes(admin: Admin) -> None:
 
 
 async def told_about[E: Event](admin: Admin, event: type[E], channel_id: ChannelId) -> list[E]:
-    rows = await admin.fetch("SELECT payload FROM notices WHERE event = $1 AND channel_id = $2", event.NAME, channel_id)
+    rows = await admin.fetch(
+        "SELECT payload FROM notices WHERE event = $1 AND channel_id = $2", event.NAME, channel_id
+    )
     return [event.model_validate_json(row["payload"]) for row in rows]
 
 
-async def test_after_an_outage_every_post_gets_its_provider_tags_once(opened: Opened, server: FakeServer, admin: Admin) -> None:
+async def test_after_an_outage_every_post_gets_its_provider_tags_once(
+    opened: Opened, server: FakeServer, admin: Admin
+) -> None:
     server.status, server.says = 500, saying(tags=["инфляция"])
     async with opened(**server.gigachat(GIGACHAT_STREAMS="10")) as during:
         channel_id, (paid,) = await follow(during, PROVIDER)
@@ -90,17 +103,31 @@ async def test_after_an_outage_every_post_gets_its_provider_tags_once(opened: Op
     assert {event.trigger for event in told} == {"provider_retag"}
 
 
-async def test_after_an_outage_all_news_are_improved_before_the_first_of_history(opened: Opened, server: FakeServer, admin: Admin) -> None:
-    """Both lanes wait, history for longer; two workers work it off while the outage is still going on, and go on when it is over."""
+async def test_after_an_outage_all_news_are_improved_before_the_first_of_history(
+    opened: Opened, server: FakeServer, admin: Admin
+) -> None:
+    """Both lanes wait, history for longer; two workers work it off while the outage is still going on,
+    and go on when it is over.
+    """
     server.status, server.says = 500, saying(tags=["инфляция"])
     async with opened(**server.gigachat(GIGACHAT_STREAMS="10")) as during:
         channel_id, (paid,) = await follow(during, PROVIDER)
-        history = await land(during, channel_id, *[f"Давно: {uuid4()}" for _ in range(45)], posted_at=datetime.now(UTC) - AGES_AGO)
+        history = await land(
+            during,
+            channel_id,
+            *[f"Давно: {uuid4()}" for _ in range(45)],
+            posted_at=datetime.now(UTC) - AGES_AGO,
+        )
         await during.system.provider_wanted.add(*(PendingImprovement(post, TAGGING) for post in history))
         news = await land(during, channel_id, *[f"Сегодня: {uuid4()}" for _ in range(45)], first=100)
         await tag(during, news)
         assert [await improved(during) for _ in range(3)] == [0, 0, 0]
-        assert await admin.fetchval("SELECT count(*) FROM provider_wanted WHERE message_id < 100 AND attempts > 0") == 0
+        assert (
+            await admin.fetchval(
+                "SELECT count(*) FROM provider_wanted WHERE message_id < 100 AND attempts > 0"
+            )
+            == 0
+        )
     server.status, server.asked = 200, []
     await its_time_comes(admin)
 
@@ -109,7 +136,11 @@ async def test_after_an_outage_all_news_are_improved_before_the_first_of_history
             await improved(app)
             await asyncio.sleep(0.01)
 
-    async with opened(**server.gigachat(GIGACHAT_STREAMS="10")) as one, opened(**server.gigachat()) as other, asyncio.timeout(60):
+    async with (
+        opened(**server.gigachat(GIGACHAT_STREAMS="10")) as one,
+        opened(**server.gigachat()) as other,
+        asyncio.timeout(60),
+    ):
         await asyncio.gather(work_off(one), work_off(other))
         assert await seen_by(one, paid, [*news, *history]) == dict.fromkeys([*news, *history], "provider")
     assert ["Сегодня" in heard.user for heard in server.asked] == [True] * 45 + [False] * 45
@@ -128,7 +159,9 @@ async def test_news_that_nobody_pays_for_do_not_hold_up_history(opened: Opened, 
         assert await app.system.provider_wanted.waiting() == 1
 
 
-async def test_what_could_not_be_tried_uses_no_attempt(opened: Opened, server: FakeServer, admin: Admin) -> None:
+async def test_what_could_not_be_tried_uses_no_attempt(
+    opened: Opened, server: FakeServer, admin: Admin
+) -> None:
     async with opened(**server.gigachat()) as app:
         channel_id, _ = await follow(app, PROVIDER, money=0)
         await tag(app, await land(app, channel_id, f"Цены выросли на {uuid4()}"))
@@ -140,24 +173,30 @@ async def test_what_could_not_be_tried_uses_no_attempt(opened: Opened, server: F
 
 
 @needs_tesseract
-async def test_a_picture_that_was_only_read_here_is_shown_to_the_provider_when_it_is_back_and_the_post_tagged_again(
+async def test_a_picture_only_read_here_is_shown_to_the_provider_when_it_is_back_and_the_post_tagged_again(
     looking: Looking, admin: Admin
 ) -> None:
     server, app = looking.server, looking.app
     server.status = 500
-    post = await looking.post(await looking.channel(), drawn("Bridge closed"), text=fresh_text(), kind=PostKind.PHOTO)
+    post = await looking.post(
+        await looking.channel(), drawn("Bridge closed"), text=fresh_text(), kind=PostKind.PHOTO
+    )
     await looking.look(post)
     assert set(await looking.rows(post)) == {"local"}
     assert await looked_again(looking) == 0
     server.status, server.heard = 200, type(server.heard)()
-    server.says = lambda asked: described(asked) if "picture" in asked.user.lower() else saying(tags=["инфляция"])(asked)
+    server.says = lambda asked: (
+        described(asked) if "picture" in asked.user.lower() else saying(tags=["инфляция"])(asked)
+    )
     await its_time_comes(admin)
     assert [await looked_again(looking), await looked_again(looking)] == [1, 0]
     assert (await looking.rows(post))["provider"]["description"] == "Мост зимой"
     assert (server.calls, server.heard["upload"], server.files) == (1, 1, {})
     (told,) = await told_about(admin, PostVisionAnalyzed, post.channel_id)
     assert (told.post, told.status, told.trace_id is None) == (post, VisionStatus.ANALYZED, False)
-    (tagged,) = await listed(retagging([told], posts=app.system.posts, enrichments=app.system.enrichments, tagger=app.tagger))
+    (tagged,) = await listed(
+        retagging([told], posts=app.system.posts, enrichments=app.system.enrichments, tagger=app.tagger)
+    )
     assert tagged.trigger == "vision_retag"
     assert "Мост зимой" in server.asked[-1].user
     await looking.look(post)
@@ -165,7 +204,9 @@ async def test_a_picture_that_was_only_read_here_is_shown_to_the_provider_when_i
 
 
 @needs_tesseract
-async def test_a_picture_is_not_shown_to_a_provider_where_that_is_no_longer_wanted(looking: Looking, admin: Admin) -> None:
+async def test_a_picture_is_not_shown_to_a_provider_where_that_is_no_longer_wanted(
+    looking: Looking, admin: Admin
+) -> None:
     looking.server.status = 500
     post = await looking.post(await looking.channel(), drawn("Bridge closed"))
     await looking.look(post)

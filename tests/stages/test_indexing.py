@@ -36,7 +36,9 @@ def enriched(post: PostId, revision: int = 1) -> PostEnriched:
     return PostEnriched.about(post, revision, occurred_at=NOW)
 
 
-async def told_by(events: Sequence[PostEnriched | AlbumAssembled], system: SystemStores, index: VectorIndex | None) -> list[PostIndexed]:
+async def told_by(
+    events: Sequence[PostEnriched | AlbumAssembled], system: SystemStores, index: VectorIndex | None
+) -> list[PostIndexed]:
     told = await indexing(list(events), post_states=system.post_states, index=index)
     assert isinstance(told, list)
     return told
@@ -50,7 +52,9 @@ async def test_posts_are_found_by_meaning_and_told(app: App) -> None:
     channel_id, tenant_id = await make_followed_channel(app.system)
     posts = await land(app.system, channel_id, CATS, RATES)
     told = await index(app, *posts)
-    assert [(event.post, event.revision, event.state_version) for event in told] == [(post, 1, 1) for post in posts]
+    assert [(event.post, event.revision, event.state_version) for event in told] == [
+        (post, 1, 1) for post in posts
+    ]
     assert await found(app, "a sleeping kitten", channel_id, tenant_id) == [1, 2]
     assert await found(app, "monetary policy", channel_id, tenant_id) == [2, 1]
     [collection] = await index_of(app).vectors.collections()
@@ -73,42 +77,64 @@ async def test_an_edit_moves_the_post_and_a_deletion_removes_it(app: App, system
 
 async def test_what_was_understood_can_be_asked_for(app: App, system: SystemStores) -> None:
     channel_id, tenant_id = await make_followed_channel(system)
-    linked = make_post(channel_id=channel_id, message_id=2, text=RATES, entities=(TextEntity("text_url", 0, 3, "https://bank.example/rate"),))
+    linked = make_post(
+        channel_id=channel_id,
+        message_id=2,
+        text=RATES,
+        entities=(TextEntity("text_url", 0, 3, "https://bank.example/rate"),),
+    )
     await system.landing.land(make_page(linked), Claim(channel_id, 0))
     [cats] = await land(system, channel_id, CATS)
     rates = linked.id
     data: Mapping[str, Json] = {"tags": ["economy"], "topic": "money", "kind": "news", "is_ad": False}
-    await system.enrichments.save([Enrichment(rates, 1, Kind.TAGS, Tier.LOCAL, data), Enrichment(cats, 1, Kind.TAGS, Tier.LOCAL, {"is_ad": True})])
+    await system.enrichments.save(
+        [
+            Enrichment(rates, 1, Kind.TAGS, Tier.LOCAL, data),
+            Enrichment(cats, 1, Kind.TAGS, Tier.LOCAL, {"is_ad": True}),
+        ]
+    )
     await index(app, cats, rates)
     assert await found(app, "cat", channel_id, tenant_id, tags=("economy",)) == [2]
-    assert await found(app, "cat", channel_id, tenant_id, topics=("money",), kinds=("news",), has=(Has.LINK,)) == [2]
+    assert await found(
+        app, "cat", channel_id, tenant_id, topics=("money",), kinds=("news",), has=(Has.LINK,)
+    ) == [2]
     assert await found(app, "rate", channel_id, tenant_id, without_ads=True) == [2]
     assert await found(app, "cat", channel_id, tenant_id, has=(Has.IMAGE,)) == []
     edited = make_post(channel_id=channel_id, message_id=2, text=CATS, edited_at=NOW)
     await system.landing.land(make_page(edited, read_at=NOW), Claim(channel_id, 0))
     await index(app, rates)
-    assert await found(app, "cat", channel_id, tenant_id, tags=("economy",)) == []  # that was about an earlier text
+    assert (
+        await found(app, "cat", channel_id, tenant_id, tags=("economy",)) == []
+    )  # that was about an earlier text
 
 
 async def test_a_post_is_found_by_what_its_picture_and_its_page_say(app: App, system: SystemStores) -> None:
     channel_id, tenant_id = await make_followed_channel(system)
     [picture, page, plain] = await land(system, channel_id, "", "Look", "Look")
-    await system.enrichments.save([Enrichment(picture, 1, Kind.VISION, Tier.LOCAL, {"description": "", "text": CATS, "files": []})])
+    await system.enrichments.save(
+        [Enrichment(picture, 1, Kind.VISION, Tier.LOCAL, {"description": "", "text": CATS, "files": []})]
+    )
     await system.pages.note([(page, 1, {"pages": [{"title": RATES, "excerpt": "x"}, {"url": "no title"}]})])
     await index(app, picture, page, plain)
     assert (await found(app, "a sleeping kitten", channel_id, tenant_id))[0] == 1
     assert (await found(app, "monetary policy", channel_id, tenant_id))[0] == 2
 
 
-async def test_what_a_provider_saw_does_not_reach_those_who_may_not_see_it(app: App, system: SystemStores) -> None:
+async def test_what_a_provider_saw_does_not_reach_those_who_may_not_see_it(
+    app: App, system: SystemStores
+) -> None:
     channel_id, tenant_id = await make_followed_channel(system)
     [post] = await land(system, channel_id, "Look")
     before = (await index(app, post), await found(app, "a sleeping kitten", channel_id, tenant_id))
-    await system.enrichments.save([Enrichment(post, 1, Kind.VISION, Tier.PROVIDER, {"description": CATS, "text": ""})])
+    await system.enrichments.save(
+        [Enrichment(post, 1, Kind.VISION, Tier.PROVIDER, {"description": CATS, "text": ""})]
+    )
     assert (await index(app, post), await found(app, "a sleeping kitten", channel_id, tenant_id)) == before
 
 
-async def test_an_album_is_found_by_what_all_of_its_pictures_say(app: App, system: SystemStores, admin: Admin) -> None:
+async def test_an_album_is_found_by_what_all_of_its_pictures_say(
+    app: App, system: SystemStores, admin: Admin
+) -> None:
     channel_id, tenant_id = await make_followed_channel(system)
     [first, other] = await land(system, channel_id, "Today", "Today")
     await index(app, first, other)
@@ -124,14 +150,20 @@ async def test_an_album_is_found_by_what_all_of_its_pictures_say(app: App, syste
 
 
 @pytest.mark.parametrize("text", ["", "Snow"])
-async def test_a_post_that_may_not_be_understood_or_says_nothing_has_no_point(app: App, system: SystemStores, text: str) -> None:
-    channel_id, tenant_id = await make_followed_channel(system, ai_policy=AiPolicy.OFF if text else AiPolicy.LOCAL)
+async def test_a_post_that_may_not_be_understood_or_says_nothing_has_no_point(
+    app: App, system: SystemStores, text: str
+) -> None:
+    channel_id, tenant_id = await make_followed_channel(
+        system, ai_policy=AiPolicy.OFF if text else AiPolicy.LOCAL
+    )
     posts = await land(system, channel_id, text)
     assert len(await index(app, *posts)) == 1
     assert await found(app, "snow", channel_id, tenant_id) == []
 
 
-async def test_a_channel_that_is_turned_off_loses_its_points_when_they_are_indexed_next(app: App, system: SystemStores, admin: Admin) -> None:
+async def test_a_channel_that_is_turned_off_loses_its_points_when_they_are_indexed_next(
+    app: App, system: SystemStores, admin: Admin
+) -> None:
     channel_id, tenant_id = await make_followed_channel(system)
     posts = await land(system, channel_id, CATS)
     await index(app, *posts)
@@ -140,7 +172,9 @@ async def test_a_channel_that_is_turned_off_loses_its_points_when_they_are_index
     assert await found(app, "cat", channel_id, tenant_id) == []
 
 
-async def test_without_vectors_or_without_a_model_posts_pass(system: SystemStores, database: dict[str, str], tmp_path: Path) -> None:
+async def test_without_vectors_or_without_a_model_posts_pass(
+    system: SystemStores, database: dict[str, str], tmp_path: Path
+) -> None:
     channel_id, _ = await make_followed_channel(system)
     posts = await land(system, channel_id, CATS)
     gone = PostId(ChannelId(987654321), MessageId(1))
@@ -152,15 +186,27 @@ async def test_without_vectors_or_without_a_model_posts_pass(system: SystemStore
 
 
 async def test_who_writes_last_leaves_the_newest_state(app: App, system: SystemStores) -> None:
-    """Two that index the same posts, while they are edited and understood: whoever ends last has seen everything."""
+    """Two that index the same posts, while they are edited and understood:
+    whoever ends last has seen everything.
+    """
     channel_id, tenant_id = await make_followed_channel(system)
     posts = await land(system, channel_id, *["Snow"] * 8)
 
     async def change() -> None:
         for number in range(12):
-            texts = [make_post(channel_id=channel_id, message_id=post.message_id, text=f"{CATS} {number}", edited_at=NOW) for post in posts]
-            await system.landing.land(make_page(*texts, read_at=NOW.replace(minute=number)), Claim(channel_id, 0))
-            rows = [Enrichment(post, number + 2, Kind.TAGS, Tier.LOCAL, {"tags": [f"round {number}"]}) for post in posts]
+            texts = [
+                make_post(
+                    channel_id=channel_id, message_id=post.message_id, text=f"{CATS} {number}", edited_at=NOW
+                )
+                for post in posts
+            ]
+            await system.landing.land(
+                make_page(*texts, read_at=NOW.replace(minute=number)), Claim(channel_id, 0)
+            )
+            rows = [
+                Enrichment(post, number + 2, Kind.TAGS, Tier.LOCAL, {"tags": [f"round {number}"]})
+                for post in posts
+            ]
             await system.enrichments.save(rows)
 
     changing = asyncio.create_task(change())
@@ -169,4 +215,6 @@ async def test_who_writes_last_leaves_the_newest_state(app: App, system: SystemS
     await changing
     await index(app, posts[0])
     await asyncio.gather(*(index(app, post) for post in posts))
-    assert sorted(await found(app, "cat", channel_id, tenant_id, tags=("round 11",))) == [post.message_id for post in posts]
+    assert sorted(await found(app, "cat", channel_id, tenant_id, tags=("round 11",))) == [
+        post.message_id for post in posts
+    ]

@@ -23,20 +23,35 @@ from tests.streams.conftest import parsed
 
 
 def photo(media_id: int | None = None, size_bytes: int = 1000) -> dict[str, Any]:
-    return {"media": {"kind": "photo", "id": media_id or fresh_number(), "size_bytes": size_bytes, "dc_id": 2}}
+    return {
+        "media": {"kind": "photo", "id": media_id or fresh_number(), "size_bytes": size_bytes, "dc_id": 2}
+    }
 
 
-async def followed(system: SystemStores, *, tenant_id: TenantId | None = None, protected: bool = False, **wish: Any) -> ChannelId:
+async def followed(
+    system: SystemStores, *, tenant_id: TenantId | None = None, protected: bool = False, **wish: Any
+) -> ChannelId:
     channel_id = await make_channel(system, protected=protected)
-    await system.channels.subscribe(tenant_id or await make_tenant(system), Subscription(channel_id=channel_id, **wish))
+    await system.channels.subscribe(
+        tenant_id or await make_tenant(system), Subscription(channel_id=channel_id, **wish)
+    )
     return channel_id
 
 
-async def persist(system: SystemStores, channel_id: ChannelId, rules: dict[str, Any] | None = None, *, lane: Lane = Lane.LIVE, **post: Any) -> None:
+async def persist(
+    system: SystemStores,
+    channel_id: ChannelId,
+    rules: dict[str, Any] | None = None,
+    *,
+    lane: Lane = Lane.LIVE,
+    **post: Any,
+) -> None:
     content_hash = fingerprint(str(post.get("facts")) + post.get("text", ""))
     landed = make_post(channel_id=channel_id, content_hash=content_hash, **post)
     await system.landing.land(make_page(landed, lane=lane), Claim(channel_id, 0))
-    await post_persistence([parsed(landed.message_id, channel_id=channel_id)], **collaborators(system, **(rules or {})))
+    await post_persistence(
+        [parsed(landed.message_id, channel_id=channel_id)], **collaborators(system, **(rules or {}))
+    )
 
 
 async def file_of(admin: Admin, channel_id: ChannelId) -> tuple[str, str | None]:
@@ -51,11 +66,15 @@ async def jobs(admin: Admin, channel_id: ChannelId) -> int:
 
 
 async def told(admin: Admin, channel_id: ChannelId) -> list[tuple[PostVisionUploaded, str]]:
-    rows = await admin.fetch("SELECT payload, lane FROM notices WHERE channel_id = $1 ORDER BY created_at", channel_id)
+    rows = await admin.fetch(
+        "SELECT payload, lane FROM notices WHERE channel_id = $1 ORDER BY created_at", channel_id
+    )
     return [(PostVisionUploaded.model_validate_json(row["payload"]), row["lane"]) for row in rows]
 
 
-async def test_a_wanted_file_is_queued_in_the_lane_of_its_post_and_nothing_is_told_yet(system: SystemStores, admin: Admin) -> None:
+async def test_a_wanted_file_is_queued_in_the_lane_of_its_post_and_nothing_is_told_yet(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id = await followed(system)
     await persist(system, channel_id, facts=photo(), lane=Lane.BULK)
     assert await file_of(admin, channel_id) == ("wanted", None)
@@ -63,7 +82,9 @@ async def test_a_wanted_file_is_queued_in_the_lane_of_its_post_and_nothing_is_to
     assert await told(admin, channel_id) == []
 
 
-async def test_a_post_whose_files_are_all_skipped_is_told_at_once_in_its_lane(system: SystemStores, admin: Admin) -> None:
+async def test_a_post_whose_files_are_all_skipped_is_told_at_once_in_its_lane(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id = await followed(system, wants_media=False)
     await persist(system, channel_id, facts=photo(), lane=Lane.BULK)
     assert await file_of(admin, channel_id) == ("skipped", "not_wanted")
@@ -77,13 +98,19 @@ async def test_a_post_without_files_is_not_told(system: SystemStores, admin: Adm
     assert await told(admin, channel_id) == []
 
 
-async def test_an_edit_that_shows_another_file_replaces_it_and_one_that_shows_none_forgets_it(system: SystemStores, admin: Admin) -> None:
+async def test_an_edit_that_shows_another_file_replaces_it_and_one_that_shows_none_forgets_it(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id, edited_at = await followed(system), make_post().posted_at
     first, second = fresh_number(), fresh_number()
     await persist(system, channel_id, facts=photo(first))
     await persist(system, channel_id, facts=photo(second), edited_at=edited_at)
-    assert await admin.fetchval("SELECT array_agg(media_id) FROM media_jobs WHERE channel_id = $1", channel_id) == [second]
-    assert await admin.fetchval("SELECT array_agg(media_id) FROM post_media WHERE channel_id = $1", channel_id) == [second]
+    assert await admin.fetchval(
+        "SELECT array_agg(media_id) FROM media_jobs WHERE channel_id = $1", channel_id
+    ) == [second]
+    assert await admin.fetchval(
+        "SELECT array_agg(media_id) FROM post_media WHERE channel_id = $1", channel_id
+    ) == [second]
     await persist(system, channel_id, text="без картинки", edited_at=edited_at)
     assert await jobs(admin, channel_id) == 0
     assert await admin.fetchval("SELECT count(*) FROM post_media WHERE channel_id = $1", channel_id) == 0
@@ -101,11 +128,20 @@ async def test_a_file_above_the_limit_is_skipped_and_comes_back_when_the_limit_r
     system: SystemStores, admin: Admin, database: dict[str, str], tmp_path: Any
 ) -> None:
     channel_id = await followed(system)
-    async with assemble(read_settings({**database, "S3_ENDPOINT": "", "FILES_DIR": str(tmp_path), "MEDIA_MAX_BYTES": "999"})) as app:
-        await persist(system, channel_id, {"max_bytes": app.media_rules.max_bytes}, facts=photo(size_bytes=1000))
+    async with assemble(
+        read_settings({**database, "S3_ENDPOINT": "", "FILES_DIR": str(tmp_path), "MEDIA_MAX_BYTES": "999"})
+    ) as app:
+        await persist(
+            system, channel_id, {"max_bytes": app.media_rules.max_bytes}, facts=photo(size_bytes=1000)
+        )
     assert await file_of(admin, channel_id) == ("skipped", "size")
-    async with assemble(read_settings({**database, "S3_ENDPOINT": "", "FILES_DIR": str(tmp_path), "MEDIA_MAX_BYTES": "1000"})) as app:
-        assert await reconsider(media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules) > 0
+    async with assemble(
+        read_settings({**database, "S3_ENDPOINT": "", "FILES_DIR": str(tmp_path), "MEDIA_MAX_BYTES": "1000"})
+    ) as app:
+        assert (
+            await reconsider(media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules)
+            > 0
+        )
     assert await file_of(admin, channel_id) == ("wanted", None)
     assert await jobs(admin, channel_id) == 1
 
@@ -116,7 +152,9 @@ async def test_without_a_place_for_files_they_are_skipped(system: SystemStores, 
     assert await file_of(admin, channel_id) == ("skipped", "no_place")
 
 
-async def test_protected_channels_and_messages_keep_none_unless_a_subscription_says_so(system: SystemStores, admin: Admin) -> None:
+async def test_protected_channels_and_messages_keep_none_unless_a_subscription_says_so(
+    system: SystemStores, admin: Admin
+) -> None:
     for protected, facts, keeps, expected in (
         (True, photo(), False, ("skipped", "protected")),
         (False, photo() | {"noforwards": True}, False, ("skipped", "protected")),
@@ -138,7 +176,11 @@ async def test_over_the_quota_files_are_skipped_until_there_is_room(
         rules = app.media_rules
     for channel_id in channels:
         await persist(system, channel_id, {"quota_bytes": rules.quota_bytes}, facts=photo(size_bytes=1000))
-    assert [await file_of(admin, one) for one in channels] == [("wanted", None), ("wanted", None), ("skipped", "quota")]
+    assert [await file_of(admin, one) for one in channels] == [
+        ("wanted", None),
+        ("wanted", None),
+        ("skipped", "quota"),
+    ]
     used = "SELECT media_bytes FROM quotas WHERE tenant_id = $1"
     assert await admin.fetchval(used, tenant_id) == 2000
     await tenant_stores(pool, tenant_id).followed.leave(channels[0])
@@ -149,7 +191,9 @@ async def test_over_the_quota_files_are_skipped_until_there_is_room(
     assert await admin.fetchval(used, tenant_id) == 2000
 
 
-async def test_files_count_in_full_for_each_tenant_that_wants_them(system: SystemStores, admin: Admin) -> None:
+async def test_files_count_in_full_for_each_tenant_that_wants_them(
+    system: SystemStores, admin: Admin
+) -> None:
     one, other, unwilling = [await make_tenant(system) for _ in range(3)]
     channel_id = await followed(system, tenant_id=one)
     await system.channels.subscribe(other, Subscription(channel_id=channel_id))
@@ -161,20 +205,34 @@ async def test_files_count_in_full_for_each_tenant_that_wants_them(system: Syste
     assert {row["tenant_id"]: row["media_bytes"] for row in rows} == {one: 1000, other: 1000}
 
 
-async def test_private_media_are_fetched_by_an_account_of_a_tenant_that_keeps_them(system: SystemStores, admin: Admin) -> None:
+async def test_private_media_are_fetched_by_an_account_of_a_tenant_that_keeps_them(
+    system: SystemStores, admin: Admin
+) -> None:
     stranger, keeper = await make_tenant(system), await make_tenant(system)
     channel_id = await make_channel(system, is_private=True)
     accounts = {}
     for tenant_id in (stranger, keeper):
         accounts[tenant_id] = await system.accounts.add(tenant_id)
-        await admin.execute("UPDATE telegram_accounts SET state = 'active' WHERE account_id = $1", accounts[tenant_id])
         await admin.execute(
-            "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) VALUES ($1, $2, 1, now())", accounts[tenant_id], channel_id
+            "UPDATE telegram_accounts SET state = 'active' WHERE account_id = $1", accounts[tenant_id]
         )
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, keeps_protected=tenant_id == keeper))
-    await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = $2", accounts[stranger], channel_id)
+        await admin.execute(
+            "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) "
+            "VALUES ($1, $2, 1, now())",
+            accounts[tenant_id],
+            channel_id,
+        )
+        await system.channels.subscribe(
+            tenant_id, Subscription(channel_id=channel_id, keeps_protected=tenant_id == keeper)
+        )
+    await admin.execute(
+        "UPDATE poll_schedule SET account_id = $1 WHERE channel_id = $2", accounts[stranger], channel_id
+    )
     await persist(system, channel_id, facts=photo())
-    assert await admin.fetchval("SELECT account_id FROM media_jobs WHERE channel_id = $1", channel_id) == accounts[keeper]
+    assert (
+        await admin.fetchval("SELECT account_id FROM media_jobs WHERE channel_id = $1", channel_id)
+        == accounts[keeper]
+    )
     await admin.execute("DELETE FROM telegram_accounts WHERE account_id = ANY($1)", list(accounts.values()))
 
 
@@ -185,7 +243,14 @@ async def test_jobs_follow_the_reader_of_their_channel(system: SystemStores, adm
     assert await admin.fetchval("SELECT account_id FROM media_jobs WHERE channel_id = $1", channel_id) is None
     account_id = await system.accounts.add(tenant_id)
     await admin.execute("UPDATE telegram_accounts SET state = 'active' WHERE account_id = $1", account_id)
-    await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, $2, 1)", account_id, channel_id)
+    await admin.execute(
+        "INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, $2, 1)",
+        account_id,
+        channel_id,
+    )
     await system.planning.give_accounts()
-    assert await admin.fetchval("SELECT account_id FROM media_jobs WHERE channel_id = $1", channel_id) == account_id
+    assert (
+        await admin.fetchval("SELECT account_id FROM media_jobs WHERE channel_id = $1", channel_id)
+        == account_id
+    )
     await admin.execute("DELETE FROM telegram_accounts WHERE account_id = $1", account_id)

@@ -18,14 +18,22 @@ from tests.stages.tagged import about, follow, land, rows, tag
 LOCAL, PROVIDER = AiPolicy.LOCAL, AiPolicy.PROVIDER
 
 
-async def retag(app: App, posts: Sequence[PostId], status: VisionStatus = VisionStatus.ANALYZED) -> list[PostTagged]:
-    needs: dict[str, Any] = {"posts": app.system.posts, "enrichments": app.system.enrichments, "tagger": app.collaborators["tagger"]}
+async def retag(
+    app: App, posts: Sequence[PostId], status: VisionStatus = VisionStatus.ANALYZED
+) -> list[PostTagged]:
+    needs: dict[str, Any] = {
+        "posts": app.system.posts,
+        "enrichments": app.system.enrichments,
+        "tagger": app.collaborators["tagger"],
+    }
     told: Any = await retagging(list(about(PostVisionAnalyzed, posts, status=status)), **needs)
     return list(told)
 
 
 async def see(app: App, post: PostId, description: str, text: str = "", *, tier: Tier = Tier.LOCAL) -> None:
-    await app.system.enrichments.save([Enrichment(post, 1, Kind.VISION, tier, {"description": description, "text": text})])
+    await app.system.enrichments.save(
+        [Enrichment(post, 1, Kind.VISION, tier, {"description": description, "text": text})]
+    )
 
 
 async def test_a_post_is_tagged_again_when_its_picture_says_something(app: App) -> None:
@@ -65,7 +73,10 @@ async def test_local_tags_know_nothing_of_what_a_provider_saw(app: App, server: 
     (told,) = await retag(app, posts)
     assert told.tags == ()
     assert "шайба" in server.asked[-1].user
-    assert {one.tier: one.data["tags"] for one in await rows(app, posts)} == {"local": [], "provider": ["хоккей"]}
+    assert {one.tier: one.data["tags"] for one in await rows(app, posts)} == {
+        "local": [],
+        "provider": ["хоккей"],
+    }
 
 
 async def test_pictures_of_history_are_not_paid_for(app: App, server: FakeServer) -> None:

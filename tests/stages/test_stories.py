@@ -1,4 +1,6 @@
-"""The stage stories: posts that tell the same are one story, whoever tells it, in whichever order they come."""
+"""The stage stories: posts that tell the same are one story, whoever tells it,
+in whichever order they come.
+"""
 
 import random
 from collections.abc import Sequence
@@ -28,9 +30,17 @@ from testkit.harness import own_cpu_seconds
 
 INDEXED = datetime(2026, 11, 16, 8, 0, tzinfo=UTC)
 _days = count(10, 10)
-FIRE = "В Нортвике на Заводской улице горит склад компании «Стройгрань», тушат 16 расчётов, пострадали 4 человека."
-FIRE_AGAIN = "Склад «Стройграни» на Заводской улице в Нортвике тушат 16 пожарных расчётов. Известно о 4 пострадавших."
-MATCH = "Матч в Краснолесье закончился со счётом 2:0, команда «Волнорез» обыграла «Ладью» при 18 тысячах зрителей."
+FIRE = (
+    "В Нортвике на Заводской улице горит склад компании «Стройгрань», тушат 16 расчётов, "
+    "пострадали 4 человека."
+)
+FIRE_AGAIN = (
+    "Склад «Стройграни» на Заводской улице в Нортвике тушат 16 пожарных расчётов. Известно о 4 пострадавших."
+)
+MATCH = (
+    "Матч в Краснолесье закончился со счётом 2:0, команда «Волнорез» обыграла «Ладью» при 18 тысячах "
+    "зрителей."
+)
 
 
 @pytest.fixture
@@ -47,13 +57,17 @@ def morning() -> datetime:
 async def tell(system: SystemStores, *posts: Post, is_private: bool = False) -> None:
     for post in posts:
         if is_private:
-            await system.channels.register(Channel(channel_id=post.channel_id, title="private", is_private=True))
+            await system.channels.register(
+                Channel(channel_id=post.channel_id, title="private", is_private=True)
+            )
         await system.landing.land(make_page(post), Claim(post.channel_id, 0))
 
 
 async def group(builder: StoryBuilder, *posts: Post) -> list[StoryChanged]:
     """How stories have changed."""
-    emitted = await stories([PostIndexed.about(post.id, 1, occurred_at=INDEXED) for post in posts], story_builder=builder)
+    emitted = await stories(
+        [PostIndexed.about(post.id, 1, occurred_at=INDEXED) for post in posts], story_builder=builder
+    )
     return [event for event in emitted if isinstance(event, StoryChanged)]
 
 
@@ -61,16 +75,28 @@ async def told_by(system: SystemStores, morning: datetime, *texts: str) -> list[
     made = []
     for place, text in enumerate(texts):
         channel_id = await make_channel(system)
-        made.append(make_post(channel_id=channel_id, message_id=1, text=text, posted_at=morning + timedelta(minutes=place)))
+        made.append(
+            make_post(
+                channel_id=channel_id, message_id=1, text=text, posted_at=morning + timedelta(minutes=place)
+            )
+        )
     await tell(system, *made)
     return made
 
 
 def edited_to(text: str, post: Post) -> Post:
-    return make_post(channel_id=post.channel_id, message_id=1, text=text, posted_at=post.posted_at, edited_at=post.posted_at + timedelta(minutes=9))
+    return make_post(
+        channel_id=post.channel_id,
+        message_id=1,
+        text=text,
+        posted_at=post.posted_at,
+        edited_at=post.posted_at + timedelta(minutes=9),
+    )
 
 
-async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     fire, match, again = await told_by(system, morning, FIRE, MATCH, FIRE_AGAIN)
     changed = await group(builder, fire, match, again)
     found = await system.stories.of_posts([fire.id, match.id, again.id])
@@ -101,7 +127,10 @@ async def test_a_post_with_two_revisions_in_one_batch_is_announced_with_the_newe
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
     (fire,) = await told_by(system, morning, FIRE)
-    emitted = await stories([PostIndexed.about(fire.id, revision, occurred_at=INDEXED) for revision in (2, 1)], story_builder=builder)
+    emitted = await stories(
+        [PostIndexed.about(fire.id, revision, occurred_at=INDEXED) for revision in (2, 1)],
+        story_builder=builder,
+    )
     assert [event.revision for event in emitted if isinstance(event, PostGrouped)] == [2]
 
 
@@ -129,7 +158,9 @@ async def follows(system: SystemStores, posts: Sequence[Post]) -> TenantId:
     return tenant_id
 
 
-async def test_running_twice_changes_nothing_and_tells_the_same(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_running_twice_changes_nothing_and_tells_the_same(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     posts = await told_by(system, morning, FIRE, FIRE_AGAIN)
     first = await group(builder, *posts)
     story = next(iter(set((await system.stories.of_posts([one.id for one in posts])).values())))
@@ -138,7 +169,9 @@ async def test_running_twice_changes_nothing_and_tells_the_same(system: SystemSt
     assert await system.stories.whole(story) == before
 
 
-async def test_stories_do_not_depend_on_the_order_in_which_posts_come(system: SystemStores, builder: StoryBuilder) -> None:
+async def test_stories_do_not_depend_on_the_order_in_which_posts_come(
+    system: SystemStores, builder: StoryBuilder
+) -> None:
     seen = set()
     for order in permutations(range(3)):
         posts = await told_by(system, INDEXED - timedelta(days=next(_days)), FIRE, MATCH, FIRE_AGAIN)
@@ -149,10 +182,15 @@ async def test_stories_do_not_depend_on_the_order_in_which_posts_come(system: Sy
     assert {(same, other) for _, same, other in seen} == {(True, False)}
 
 
-async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(system: SystemStores, builder: StoryBuilder) -> None:
+async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(
+    system: SystemStores, builder: StoryBuilder
+) -> None:
     """More posts share terms than each is compared with, so a late one takes another's place."""
     texts = [
-        f"В Нортвике на Заводской улице {'горит склад' if number % 3 else 'тушат гараж'}, ранены {number % 7 + 2}, выехали {number % 5 + 3} расчётов"
+        (
+            f"В Нортвике на Заводской улице {'горит склад' if number % 3 else 'тушат гараж'}, "
+            f"ранены {number % 7 + 2}, выехали {number % 5 + 3} расчётов"
+        )
         for number in range(MAX_FOUND + 8)
     ]
     seen = set()
@@ -169,17 +207,30 @@ async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(syst
     assert len(seen) == 1
 
 
-async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     """Only new posts are grouped where too many are connected; private ones still lead nowhere."""
     channel_id = await make_channel(system)
     posts = [
-        make_post(channel_id=channel_id, message_id=n, text=f"{FIRE} Выпуск {n}.", posted_at=morning + timedelta(minutes=n)) for n in range(1, 605)
+        make_post(
+            channel_id=channel_id,
+            message_id=n,
+            text=f"{FIRE} Выпуск {n}.",
+            posted_at=morning + timedelta(minutes=n),
+        )
+        for n in range(1, 605)
     ]
     for some in batched(posts, 200):
         await system.landing.land(make_page(*some), Claim(channel_id, 0))
         await group(builder, *some)
     before = await system.stories.of_posts([one.id for one in posts])
-    hidden = make_post(channel_id=await make_channel(system), message_id=1, text=f"{FIRE} {MATCH}", posted_at=morning + timedelta(minutes=700))
+    hidden = make_post(
+        channel_id=await make_channel(system),
+        message_id=1,
+        text=f"{FIRE} {MATCH}",
+        posted_at=morning + timedelta(minutes=700),
+    )
     await tell(system, hidden, is_private=True)
     last, other = await told_by(system, morning + timedelta(minutes=701), FIRE, MATCH)
     used = own_cpu_seconds()
@@ -192,7 +243,9 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(syst
     assert after[other.id] not in before.values()
 
 
-async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     one, two, three = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
     await group(builder, one, two, three)
     story = (await system.stories.of_posts([one.id]))[one.id]
@@ -204,7 +257,9 @@ async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(system: SystemSto
     assert StoryChange.CREATED in {one.change for one in changed}
 
 
-async def test_an_edit_leaves_a_post_alone_that_nothing_links_any_more(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_an_edit_leaves_a_post_alone_that_nothing_links_any_more(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     one, other = await told_by(system, morning, FIRE, FIRE_AGAIN)
     await group(builder, one, other)
     edited = edited_to(MATCH, other)
@@ -214,11 +269,18 @@ async def test_an_edit_leaves_a_post_alone_that_nothing_links_any_more(system: S
     assert found[one.id] != found[other.id]
 
 
-async def test_forwards_join_by_their_header_even_when_the_source_comes_later(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_forwards_join_by_their_header_even_when_the_source_comes_later(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     source = make_post(channel_id=await make_channel(system), message_id=7, text="Да", posted_at=morning)
     made = [
         replace(
-            make_post(channel_id=await make_channel(system), message_id=1, text="Да", posted_at=morning + timedelta(minutes=place)),
+            make_post(
+                channel_id=await make_channel(system),
+                message_id=1,
+                text="Да",
+                posted_at=morning + timedelta(minutes=place),
+            ),
             forwarded_from=Origin(source.channel_id, MessageId(7)),
         )
         for place in (1, 2)
@@ -234,9 +296,16 @@ async def test_forwards_join_by_their_header_even_when_the_source_comes_later(sy
     assert len(set(found.values())) == 1
 
 
-async def test_a_private_post_joins_and_holds_nothing_together(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_a_private_post_joins_and_holds_nothing_together(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     fire, match = await told_by(system, morning, FIRE, MATCH)
-    private = make_post(channel_id=await make_channel(system), message_id=1, text=f"{FIRE} {MATCH}", posted_at=morning + timedelta(minutes=5))
+    private = make_post(
+        channel_id=await make_channel(system),
+        message_id=1,
+        text=f"{FIRE} {MATCH}",
+        posted_at=morning + timedelta(minutes=5),
+    )
     await tell(system, private, is_private=True)
     await group(builder, fire, match, private)
     found = await system.stories.of_posts([fire.id, match.id, private.id])
@@ -247,11 +316,18 @@ async def test_a_private_post_joins_and_holds_nothing_together(system: SystemSto
     assert all(link.is_leaf for link in links)
 
 
-async def test_a_private_post_takes_no_story_apart(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_a_private_post_takes_no_story_apart(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     posts = await told_by(system, morning, *(f"{FIRE} Выпуск {number}." for number in range(5)))
     await group(builder, *posts)
     before = await system.stories.of_posts([one.id for one in posts])
-    hidden = make_post(channel_id=await make_channel(system), message_id=1, text=FIRE, posted_at=morning + timedelta(minutes=9))
+    hidden = make_post(
+        channel_id=await make_channel(system),
+        message_id=1,
+        text=FIRE,
+        posted_at=morning + timedelta(minutes=9),
+    )
     await tell(system, hidden, is_private=True)
     await group(builder, hidden)
     after = await system.stories.of_posts([*before, hidden.id])
@@ -259,30 +335,43 @@ async def test_a_private_post_takes_no_story_apart(system: SystemStores, builder
     assert after[hidden.id] in before.values()
 
 
-async def test_a_post_without_anything_to_compare_passes_without_a_story(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_a_post_without_anything_to_compare_passes_without_a_story(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     (silent,) = await told_by(system, morning, "")
     assert await group(builder, silent) == []
     assert await group(builder, make_post(channel_id=ChannelId(5), message_id=9)) == []
     assert await system.stories.of_posts([silent.id, PostId(ChannelId(5), MessageId(9))]) == {}
 
 
-async def test_what_a_story_says_of_its_links_is_true(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+async def test_what_a_story_says_of_its_links_is_true(
+    system: SystemStores, builder: StoryBuilder, morning: datetime
+) -> None:
     posts = await told_by(system, morning, FIRE, f"{FIRE} Подробности уточняем.")
     await group(builder, *posts)
     story = await system.stories.whole((await system.stories.of_posts([posts[0].id]))[posts[0].id])
-    assert [(link.post, link.other, link.kind) for link in story.links] == [(posts[1].id, posts[0].id, LinkKind.COPY)]
+    assert [(link.post, link.other, link.kind) for link in story.links] == [
+        (posts[1].id, posts[0].id, LinkKind.COPY)
+    ]
     assert {one.link for one in story.members} == {LinkKind.COPY}
 
 
 async def test_words_are_counted_as_soon_as_posts_have_doubled_however_fast_they_come(
-    system: SystemStores, system_pool: Pool, builder: StoryBuilder, morning: datetime, admin: asyncpg.Connection
+    system: SystemStores,
+    system_pool: Pool,
+    builder: StoryBuilder,
+    morning: datetime,
+    admin: asyncpg.Connection,
 ) -> None:
     for table in ("post_terms", "term_postings", "term_counts"):
         await admin.execute(f"DELETE FROM {table}")
     terms = PostTerms(SystemTransactions(system_pool))
     assert (await terms.weights(INDEXED, posts=1)).known == {}
     channel_id = await make_channel(system)
-    posts = [make_post(channel_id=channel_id, message_id=n, text=f"Снова снег, выпуск {n}", posted_at=morning) for n in range(1, MIN_TEXTS + 1)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=n, text=f"Снова снег, выпуск {n}", posted_at=morning)
+        for n in range(1, MIN_TEXTS + 1)
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     await group(builder, *posts)
     assert (await terms.weights(INDEXED, posts=1)).known == {}

@@ -68,7 +68,9 @@ async def test_off_for_all_sends_nothing_anywhere_and_saves_nothing(app: App, se
     assert await rows(app, [event.post for event in told]) == []
 
 
-async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(app: App, server: FakeServer) -> None:
+async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(
+    app: App, server: FakeServer
+) -> None:
     channel_id, _ = await follow(app, PROVIDER)
     server.says = saying(tags=["инфляция", "банки"], topic="economy", kind="opinion")
     posts = await land(app, channel_id, *[fresh(f"Новость {number}: {NEWS}") for number in range(5)])
@@ -76,7 +78,10 @@ async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(app
     assert told[0] == told[1] == told[2]
     assert server.calls == 5
     saved = await rows(app, posts)
-    assert [(one.tier, one.model) for one in saved[:2]] == [("local", LOCAL_MODEL), ("provider", "GigaChat-2")]
+    assert [(one.tier, one.model) for one in saved[:2]] == [
+        ("local", LOCAL_MODEL),
+        ("provider", "GigaChat-2"),
+    ]
     assert saved[1].data["tags"] == ["инфляция", "банки"]
     assert saved[1].data["kind"] == "opinion"
     assert len(saved) == 10
@@ -85,24 +90,39 @@ async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(app
 async def test_a_hundred_copies_in_other_channels_cost_one_call(app: App, server: FakeServer) -> None:
     server.says = saying(tags=["банки"])
     number = str(uuid4().int)[:8]
-    original = f"Центробанк оштрафовал Альфу на {number} рублей. Об этом сообщил Иван Петров на встрече с вкладчиками, которые пришли в отделение."
-    signatures = ("", "\n\nПодписаться на канал", "\n@some_channel", "\nhttps://t.me/other/15", "\n\n👉 Наш чат")
+    original = (
+        f"Центробанк оштрафовал Альфу на {number} рублей. Об этом сообщил Иван Петров на встрече с "
+        "вкладчиками, которые пришли в отделение."
+    )
+    signatures = (
+        "",
+        "\n\nПодписаться на канал",
+        "\n@some_channel",
+        "\nhttps://t.me/other/15",
+        "\n\n👉 Наш чат",
+    )
     posts = []
     for copy in range(COPIES):
         channel_id, _ = await follow(app, PROVIDER)
         text = f"{'⚡️ Срочно! ' if copy % 3 else ''}{original}{signatures[copy % len(signatures)]}"
-        posts += await land(app, channel_id, text.replace("которые пришли", "что пришли") if copy % 7 == 6 else text)
+        posts += await land(
+            app, channel_id, text.replace("которые пришли", "что пришли") if copy % 7 == 6 else text
+        )
     for start in range(0, COPIES, 25):
         await tag(app, posts[start : start + 25])
     assert server.calls == 1
     assert sum(one.tier == "provider" for one in await rows(app, posts)) == COPIES
 
 
-async def test_the_same_words_with_another_number_or_name_are_another_post(app: App, server: FakeServer) -> None:
+async def test_the_same_words_with_another_number_or_name_are_another_post(
+    app: App, server: FakeServer
+) -> None:
     channel_id, _ = await follow(app, PROVIDER)
     numbers = [str(uuid4().int)[:8] for _ in range(2)]
     texts = [
-        f"Пожар на складе: площадь {number} метров, в тушении участвуют {who}, пострадавших нет." for number in numbers for who in ("МЧС", "ВДПО")
+        f"Пожар на складе: площадь {number} метров, в тушении участвуют {who}, пострадавших нет."
+        for number in numbers
+        for who in ("МЧС", "ВДПО")
     ]
     await tag(app, await land(app, channel_id, *texts))
     assert server.calls == 4
@@ -130,12 +150,17 @@ async def test_a_tenant_sees_tags_as_it_has_chosen(app: App) -> None:
     (told,) = await tag(app, posts)
     await app.tenant(one).tags.choose(TagChoice("ru", "центробанк", shown_as="цб"))
     await app.tenant(one).tags.choose(TagChoice("ru", "банки", hidden=True))
-    shown, others = [(await app.tenant(tenant).enrichments.all_of(posts[0]))[Kind.TAGS].data["tags"] for tenant in (one, other)]
+    shown, others = [
+        (await app.tenant(tenant).enrichments.all_of(posts[0]))[Kind.TAGS].data["tags"]
+        for tenant in (one, other)
+    ]
     assert others == list(told.tags)
     assert shown == ["цб" if tag == "центробанк" else tag for tag in told.tags if tag != "банки"]
 
 
-async def test_hashtags_of_several_channels_become_tags_and_those_of_private_ones_do_not(app: App, admin: Admin) -> None:
+async def test_hashtags_of_several_channels_become_tags_and_those_of_private_ones_do_not(
+    app: App, admin: Admin
+) -> None:
     number = uuid4().hex[:6]
     public, private = f"слово{number}", f"тайна{number}"
     for place in range(6):
@@ -151,7 +176,9 @@ async def test_hashtags_of_several_channels_become_tags_and_those_of_private_one
     assert (await tag(app, posts))[0].tags[0] == public
 
 
-async def test_a_provider_without_an_answer_leaves_the_local_one_and_a_wish(app: App, server: FakeServer) -> None:
+async def test_a_provider_without_an_answer_leaves_the_local_one_and_a_wish(
+    app: App, server: FakeServer
+) -> None:
     server.status = 500
     channel_id, (paid,) = await follow(app, PROVIDER)
     posts = await land(app, channel_id, *[fresh() for _ in range(10)])
@@ -190,7 +217,9 @@ async def test_an_edited_post_shows_what_is_known_of_the_edit(app: App, server: 
     posts = await land(app, channel_id, fresh())
     await tag(app, posts)
     server.status = 500
-    edit = make_post(channel_id=channel_id, message_id=1, text=fresh("Зенит выиграл матч"), posted_at=datetime.now(UTC))
+    edit = make_post(
+        channel_id=channel_id, message_id=1, text=fresh("Зенит выиграл матч"), posted_at=datetime.now(UTC)
+    )
     await app.system.landing.land(make_page(edit), Claim(channel_id, 0))
     await tag(app, posts, revision=2)
     assert await seen_by(app, paid, posts) == {posts[0]: "local"}
@@ -200,16 +229,24 @@ async def test_an_edited_post_shows_what_is_known_of_the_edit(app: App, server: 
     assert {one.revision for one in await rows(app, posts) if one.tier == "local"} == {2}
 
 
-async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(app: App, server: FakeServer) -> None:
+async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(
+    app: App, server: FakeServer
+) -> None:
     def obey(asked: Asked) -> str:
         return json.dumps(
-            {"tags": [*STRANGE, "спорт", "sport"], "entities": [{"text": asked.system[:90], "kind": "person"}], "topic": asked.system[:90]}
+            {
+                "tags": [*STRANGE, "спорт", "sport"],
+                "entities": [{"text": asked.system[:90], "kind": "person"}],
+                "topic": asked.system[:90],
+            }
         )
 
     server.says = obey
     channel_id, _ = await follow(app, PROVIDER)
     posts = await land(app, channel_id, *[fresh(text) for text in HOSTILE])
-    told = [event for start in range(0, len(posts), 50) for event in await tag(app, posts[start : start + 50])]
+    told = [
+        event for start in range(0, len(posts), 50) for event in await tag(app, posts[start : start + 50])
+    ]
     assert len(told) == len(posts)
     vocabulary = await app.system.vocabularies.current()
     known = {*vocabulary.of("ru"), *vocabulary.of("en")}
@@ -227,7 +264,9 @@ async def test_service_messages_are_known_as_such(app: App, kind: PostKind) -> N
     channel_id, _ = await follow(app, LOCAL)
     posts = await land(app, channel_id, "Channel photo updated", kind=kind)
     await tag(app, posts)
-    assert [one.data["kind"] for one in await rows(app, posts)] == ["service" if kind is PostKind.SERVICE else "news"]
+    assert [one.data["kind"] for one in await rows(app, posts)] == [
+        "service" if kind is PostKind.SERVICE else "news"
+    ]
 
 
 async def test_it_works_without_any_key(opened: Opened, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Pictures that others have taken over: found again by their looks and their words, so that nothing is paid for twice."""
+"""Pictures that others have taken over: found again by their looks and their words,
+so that nothing is paid for twice.
+"""
 
 import itertools
 import random
@@ -33,11 +35,19 @@ def picture(scene: str, lines: tuple[str, ...], number: int, change: str = "orig
 
 def lines(number: int) -> tuple[str, ...]:
     hand = random.Random(number)
-    return f"{hand.choice(('Билет', 'Мост', 'Рейс', 'Концерт'))}: {hand.randrange(10, 99)} вместо {hand.randrange(10, 99)}", "Подробности на сайте"
+    return (
+        (
+            f"{hand.choice(('Билет', 'Мост', 'Рейс', 'Концерт'))}: {hand.randrange(10, 99)} вместо "
+            f"{hand.randrange(10, 99)}"
+        ),
+        "Подробности на сайте",
+    )
 
 
 @pytest.fixture(scope="module")
-async def running(database: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Looking]:
+async def running(
+    database: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Looking]:
     async with looking_at(database, tmp_path_factory.mktemp("looking")) as looking:
         looking.server.says = saying(description="Объявление", text="", is_meme=False)
         yield looking
@@ -61,7 +71,10 @@ async def test_a_picture_saved_again_and_one_with_a_mark_cost_nothing(looking: L
 async def test_the_same_notice_with_another_date_is_another_picture(looking: Looking) -> None:
     number = fresh_number()
     for day in (12, 13):
-        post = await looking.post(await looking.channel(), picture("notice", (f"Концерт отменён: {day} мая", "Деньги возвращают в кассе"), number))
+        post = await looking.post(
+            await looking.channel(),
+            picture("notice", (f"Концерт отменён: {day} мая", "Деньги возвращают в кассе"), number),
+        )
         await looking.look(post)
     assert looking.server.calls == 2
 
@@ -71,7 +84,9 @@ async def test_what_closed_channels_show_is_not_told_elsewhere(looking: Looking)
     closed = await looking.channel()
     await looking.admin.execute("UPDATE channels SET is_private = true WHERE channel_id = $1", closed)
     await looking.look(await looking.post(closed, picture("notice", lines(number), number)))
-    await looking.look(await looking.post(await looking.channel(), picture("notice", lines(number), number, "recompressed")))
+    await looking.look(
+        await looking.post(await looking.channel(), picture("notice", lines(number), number, "recompressed"))
+    )
     assert looking.server.calls == 2
     again = await looking.post(closed, picture("notice", lines(number), number, "watermarked"), message_id=2)
     await looking.look(again)
@@ -82,7 +97,9 @@ async def test_who_may_not_ask_gets_no_copy_of_an_answer(looking: Looking) -> No
     number = fresh_number()
     await looking.look(await looking.post(await looking.channel(), picture("notice", lines(number), number)))
     local = await looking.channel(AiPolicy.LOCAL)
-    await looking.app.system.channels.subscribe(await make_payer(looking.app.system), Subscription(channel_id=local))
+    await looking.app.system.channels.subscribe(
+        await make_payer(looking.app.system), Subscription(channel_id=local)
+    )
     post = await looking.post(local, picture("notice", lines(number), number, "recompressed"))
     await looking.look(post)
     assert set(await looking.rows(post)) == {"local"}
@@ -99,8 +116,13 @@ def test_near_hashes_share_a_piece_that_is_nearly_the_same() -> None:
         assert any(piece in wanted for piece, wanted in zip(pieces, probes(one), strict=True))
 
 
-async def test_how_many_of_the_demo_worlds_pictures_are_found_again(capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
-    """Two stories of each scene, as they were and changed: never is one story taken for another. At full size all scenes, cropped too."""
+async def test_how_many_of_the_demo_worlds_pictures_are_found_again(
+    capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    """Two stories of each scene, as they were and changed: never is one story taken for another.
+
+    At full size all scenes, cropped too.
+    """
     scenes, changes = (SCENES, CHANGES) if request.config.getoption("full") else (SCENES[::2], CHANGES[:3])
     readers, command = PictureReaders(at_once=1), shutil.which("tesseract") or ""
     seen: list[tuple[int, str, Look, str]] = []

@@ -21,7 +21,9 @@ def found_in(folder: Path) -> list[Path]:
 async def heard_of(environ: dict[str, str], **changed: str) -> Heard:
     """What an S3 server hears when a file is written with these settings."""
     async with listener() as server:
-        settings = read_settings({**environ, "S3_ENDPOINT": f"http://127.0.0.1:{server.port}", **changed}).files
+        settings = read_settings(
+            {**environ, "S3_ENDPOINT": f"http://127.0.0.1:{server.port}", **changed}
+        ).files
         files = open_files(settings)
         assert files is not None
         await files.put(bytes(32), Path(__file__))
@@ -58,7 +60,9 @@ async def test_without_path_style_the_bucket_is_part_of_the_host(environ: dict[s
     by_host = await examine(read_settings({**settings, "S3_FORCE_PATH_STYLE": "false"}).files)
     assert "http://localhost:1/pictures/doctor" in str(by_path[0].what)
     assert "http://pictures.localhost:1/doctor" in str(by_host[0].what)
-    by_address = read_settings({**settings, "S3_ENDPOINT": "http://127.0.0.1:1", "S3_FORCE_PATH_STYLE": "false"}).files
+    by_address = read_settings(
+        {**settings, "S3_ENDPOINT": "http://127.0.0.1:1", "S3_FORCE_PATH_STYLE": "false"}
+    ).files
     assert "needs a host name" in str((await examine(by_address))[0].what)
 
 
@@ -68,8 +72,12 @@ async def test_without_a_server_files_go_to_the_folder(tmp_path: Path) -> None:
     assert files is not None
     await files.put(bytes(32), Path(__file__))
     assert b"".join([piece async for piece in files.read(bytes(32))]).startswith(b"import")
-    assert f"media/00/00/{'00' * 32}" in {str(path.relative_to(tmp_path / "media")) for path in found_in(tmp_path)}
-    assert [finding.verdict for finding in await examine(FilesSettings(folder=tmp_path / "media"))] == [Severity.OK]
+    assert f"media/00/00/{'00' * 32}" in {
+        str(path.relative_to(tmp_path / "media")) for path in found_in(tmp_path)
+    }
+    assert [finding.verdict for finding in await examine(FilesSettings(folder=tmp_path / "media"))] == [
+        Severity.OK
+    ]
 
 
 async def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
@@ -98,7 +106,9 @@ async def test_a_process_that_only_shows_files_needs_to_keep_thumbnails_alone(tm
 @pytest.fixture(params=["s3", "folder"])
 def files(request: pytest.FixtureRequest, environ: dict[str, str], tmp_path: Path) -> Files:
     """Both places, one suite."""
-    settings = read_settings(environ).files if request.param == "s3" else FilesSettings(folder=tmp_path / "files")
+    settings = (
+        read_settings(environ).files if request.param == "s3" else FilesSettings(folder=tmp_path / "files")
+    )
     opened = open_files(settings)
     assert opened is not None
     return opened
@@ -139,7 +149,14 @@ async def test_a_part_of_a_file_is_read_in_pieces(files: Files, tmp_path: Path) 
     whole = path.read_bytes()
     assert await files.first_bytes(name, 300) == (whole[:300], len(whole))
     assert await files.first_bytes(name, len(whole) + 1) == (whole, len(whole))
-    for first, last in ((0, 0), (5, 9), (len(whole) - 1, len(whole) - 1), (7, len(whole) - 1), (PIECE_BYTES - 1, PIECE_BYTES), (0, PIECE_BYTES - 1)):
+    for first, last in (
+        (0, 0),
+        (5, 9),
+        (len(whole) - 1, len(whole) - 1),
+        (7, len(whole) - 1),
+        (PIECE_BYTES - 1, PIECE_BYTES),
+        (0, PIECE_BYTES - 1),
+    ):
         pieces = [piece async for piece in files.read_range(name, first, last)]
         assert b"".join(pieces) == whole[first : last + 1]
         assert max(map(len, pieces)) <= PIECE_BYTES

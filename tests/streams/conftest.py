@@ -1,4 +1,7 @@
-"""Stages on real servers. Effects are counted in the same Redis, so that a killed process cannot lose its own count."""
+"""Stages on real servers.
+
+Effects are counted in the same Redis, so that a killed process cannot lose its own count.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -29,7 +32,9 @@ KEY = stream_key(PostParsed, Lane.LIVE)
 
 def parsed(number: int, *, channel_id: int = 1, revision: int = 1, **facts: Any) -> PostParsed:
     moment = datetime(2026, 11, 1, tzinfo=UTC)
-    return PostParsed.about(PostId(ChannelId(channel_id), MessageId(number)), revision, occurred_at=moment, **facts)
+    return PostParsed.about(
+        PostId(ChannelId(channel_id), MessageId(number)), revision, occurred_at=moment, **facts
+    )
 
 
 @pytest.fixture(scope="session", params=["redis", pytest.param("valkey", marks=pytest.mark.valkey)])
@@ -67,17 +72,40 @@ class Bench:
     system: SystemStores
     health: Health
 
-    def runner(self, stage: AnyStage, *, instance: str = "here#0001", options: Options = FAST, **collaborators: object) -> Runner:
+    def runner(
+        self,
+        stage: AnyStage,
+        *,
+        instance: str = "here#0001",
+        options: Options = FAST,
+        **collaborators: object,
+    ) -> Runner:
         return Runner(
-            stage, collaborators, redis=self.redis, dead_letters=self.system.dead_letters, instance=instance, health=self.health, options=options
+            stage,
+            collaborators,
+            redis=self.redis,
+            dead_letters=self.system.dead_letters,
+            instance=instance,
+            health=self.health,
+            options=options,
         )
 
     @asynccontextmanager
     async def working(
-        self, stage: AnyStage, *, instance: str = "here#0001", options: Options = FAST, **collaborators: object
+        self,
+        stage: AnyStage,
+        *,
+        instance: str = "here#0001",
+        options: Options = FAST,
+        **collaborators: object,
     ) -> AsyncIterator[Runner]:
-        runner, stopping = self.runner(stage, instance=instance, options=options, **collaborators), asyncio.Event()
-        task = asyncio.create_task(keep_running(runner.loop(), stopping=stopping, health=self.health, first_pause_seconds=0.05))
+        runner, stopping = (
+            self.runner(stage, instance=instance, options=options, **collaborators),
+            asyncio.Event(),
+        )
+        task = asyncio.create_task(
+            keep_running(runner.loop(), stopping=stopping, health=self.health, first_pause_seconds=0.05)
+        )
         try:
             yield runner
         finally:

@@ -1,4 +1,6 @@
-"""A worker in a process of its own, for tests that kill it: `python -m tests.streams.program REDIS_URL HANDLER OPTIONS`."""
+"""A worker in a process of its own, for tests that kill it:
+`python -m tests.streams.program REDIS_URL HANDLER OPTIONS`.
+"""
 
 import asyncio
 import json
@@ -50,7 +52,9 @@ async def main(url: str, seconds: str, how: str, options: str) -> None:
             health=health,
             options=Options(**json.loads(options)),
         )
-        task = asyncio.create_task(keep_running(runner.loop(), stopping=stopping, health=health, first_pause_seconds=0.1))
+        task = asyncio.create_task(
+            keep_running(runner.loop(), stopping=stopping, health=health, first_pause_seconds=0.1)
+        )
         print("working", flush=True)
         await stopping.wait()
         try:

@@ -19,11 +19,17 @@ from testkit.factories import make_channel, make_page, make_post
 async def nothing(_event: PostParsed) -> None: ...
 
 
-def relay_of(redis: Redis, system: SystemStores, *, stages: Sequence[AnyStage] = (nothing,), max_entries: int = 200_000) -> Relay:
-    return Relay(system.outbox, stages, redis=redis, health=Health(probes={}), partitions=1, max_entries=max_entries)
+def relay_of(
+    redis: Redis, system: SystemStores, *, stages: Sequence[AnyStage] = (nothing,), max_entries: int = 200_000
+) -> Relay:
+    return Relay(
+        system.outbox, stages, redis=redis, health=Health(probes={}), partitions=1, max_entries=max_entries
+    )
 
 
-async def land(system: SystemStores, count: int, *, lane: Lane = Lane.LIVE, requested_by: int | None = None) -> ChannelId:
+async def land(
+    system: SystemStores, count: int, *, lane: Lane = Lane.LIVE, requested_by: int | None = None
+) -> ChannelId:
     channel_id = await make_channel(system)
     posts = [make_post(channel_id=channel_id, message_id=number) for number in range(1, count + 1)]
     by = None if requested_by is None else TenantId(requested_by)

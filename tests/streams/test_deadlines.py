@@ -58,7 +58,9 @@ async def test_a_call_that_answers_although_its_time_is_over_has_answered(deadli
     watching.cancel()
 
 
-async def test_a_cancellation_from_inside_is_a_failure_of_the_call_and_not_the_end_of_its_task(deadlines: Deadlines) -> None:
+async def test_a_cancellation_from_inside_is_a_failure_of_the_call_and_not_the_end_of_its_task(
+    deadlines: Deadlines,
+) -> None:
     shared = asyncio.create_task(asyncio.sleep(5))
 
     async def waiting() -> None:

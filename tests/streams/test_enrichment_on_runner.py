@@ -26,10 +26,17 @@ async def arrived(redis: Redis) -> list[tuple[str, str]]:
     return [(event.post_id, event.trigger.value) for event in told]
 
 
-async def test_every_post_is_enriched_when_nothing_can_be_read(bench: Bench, redis: Redis, system: SystemStores, database: dict[str, str]) -> None:
+async def test_every_post_is_enriched_when_nothing_can_be_read(
+    bench: Bench, redis: Redis, system: SystemStores, database: dict[str, str]
+) -> None:
     readers = Readers(at_once=1)
-    async with reading_posts(system, database, readers, CRAWL_TIMEOUT_SECONDS="1.5", CRAWLER_ADDRESS="127.0.0.1:1") as reading:
-        reading.web.outside.pages |= {"/slow": hang, "/inside": redirect(f"http://127.0.0.1:{reading.web.port}/")}
+    async with reading_posts(
+        system, database, readers, CRAWL_TIMEOUT_SECONDS="1.5", CRAWLER_ADDRESS="127.0.0.1:1"
+    ) as reading:
+        reading.web.outside.pages |= {
+            "/slow": hang,
+            "/inside": redirect(f"http://127.0.0.1:{reading.web.port}/"),
+        }
         links = (
             (),
             (reading.url("/slow"),),
@@ -39,7 +46,9 @@ async def test_every_post_is_enriched_when_nothing_can_be_read(bench: Bench, red
         )
         posts = [await post_with(system, *urls) for urls in links * 3]
         events = [*(tagged(post) for post in posts), *(tagged(post, Trigger.VISION_RETAG) for post in posts)]
-        judging = bench.working(crawl_trigger, posts=system.posts, pages=system.pages, crawl_rules=CrawlRules())
+        judging = bench.working(
+            crawl_trigger, posts=system.posts, pages=system.pages, crawl_rules=CrawlRules()
+        )
         async with judging, bench.working(enrichment, pages=system.pages, page_reader=reading.reader):
             await publish(redis, events)
 
@@ -47,7 +56,9 @@ async def test_every_post_is_enriched_when_nothing_can_be_read(bench: Bench, red
                 return len(await arrived(redis)) == len(events)
 
             await until(all_arrived, seconds=60)
-        assert sorted(await arrived(redis)) == sorted((str(event.post), event.trigger.value) for event in events)
+        assert sorted(await arrived(redis)) == sorted(
+            (str(event.post), event.trigger.value) for event in events
+        )
         assert await bench.letters("crawl_trigger") == await bench.letters("enrichment") == []
         assert reading.web.inside.connections == 0
     await readers.close()

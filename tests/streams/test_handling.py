@@ -35,10 +35,14 @@ from tests.streams.conftest import (
 )
 
 
-async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continues_the_trace(bench: Bench) -> None:
+async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continues_the_trace(
+    bench: Bench,
+) -> None:
     @stage(consumes=PostParsed, emits=PostTagged)
     async def telling(event: PostParsed) -> PostTagged:
-        return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial", tags=("снег",))
+        return PostTagged.about(
+            event.post, event.revision, occurred_at=event.occurred_at, trigger="initial", tags=("снег",)
+        )
 
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     await publish(bench.redis, [parsed(1, trace_id=trace)])
@@ -55,7 +59,10 @@ async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continue
 async def test_in_a_batch_every_post_continues_its_own_trace(bench: Bench) -> None:
     @stage(consumes=PostParsed, emits=PostTagged, batch=10, concurrency=1)
     async def together(events: list[PostParsed]) -> list[PostTagged]:
-        return [PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial") for event in events]
+        return [
+            PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
+            for event in events
+        ]
 
     traces = {number: f"00-{number:032x}-{number:016x}-01" for number in range(1, 6)}
     await publish(bench.redis, [parsed(number, trace_id=trace) for number, trace in traces.items()])
@@ -169,7 +176,9 @@ async def test_cancellation_acknowledges_nothing(bench: Bench) -> None:
     assert await bench.pending("cut") == 1
 
 
-async def test_while_redis_is_away_the_work_in_hand_goes_on_and_is_settled_afterwards(bench: Bench, engine: Engine) -> None:
+async def test_while_redis_is_away_the_work_in_hand_goes_on_and_is_settled_afterwards(
+    bench: Bench, engine: Engine
+) -> None:
     runs: list[int] = []
 
     @stage(consumes=PostParsed, emits=PostTagged)
@@ -234,7 +243,9 @@ async def test_what_rests_is_tried_again_although_new_entries_never_end(bench: B
         assert await bench.redis.xlen(KEY) > 50
 
 
-async def test_a_group_that_is_lost_while_a_failure_waits_to_be_settled_is_made_again_and_nothing_is_told_twice(bench: Bench) -> None:
+async def test_a_group_lost_while_a_failure_waits_to_be_settled_is_made_again_and_nothing_is_told_twice(
+    bench: Bench,
+) -> None:
     both = asyncio.Event()
 
     @stage(consumes=PostParsed, emits=PostTagged, concurrency=2)
@@ -307,7 +318,9 @@ async def test_what_was_left_behind_is_found_behind_thousands_that_rest(bench: B
         ids = [entry_id for entry_id, _ in entries[place : min(place + 100, 1300)]]
         await bench.redis.xclaim(KEY, "patient", RESTING, 0, ids, idle=2000, retrycount=10, justid=True)
     await bench.redis.xreadgroup("patient", "dead#0001", streams, count=1)
-    await bench.redis.xclaim(KEY, "patient", "dead#0001", 0, [entries[1300][0]], idle=60_000, retrycount=1, justid=True)
+    await bench.redis.xclaim(
+        KEY, "patient", "dead#0001", 0, [entries[1300][0]], idle=60_000, retrycount=1, justid=True
+    )
     async with bench.working(patient):
         await until(lambda: has(done, 1))
     assert done == [1301]

@@ -66,7 +66,12 @@ class Newsroom:
         for text in texts:
             channel_id = await make_channel(self.app.system, username=f"news_{fresh_number()}")
             await self.app.system.channels.subscribe(self.tenant_id, make_subscription(channel_id))
-            post = make_post(channel_id=channel_id, message_id=1, text=text, posted_at=datetime.now(UTC) + timedelta(seconds=1))
+            post = make_post(
+                channel_id=channel_id,
+                message_id=1,
+                text=text,
+                posted_at=datetime.now(UTC) + timedelta(seconds=1),
+            )
             await self.app.system.landing.land(make_page(post), Claim(channel_id, 0))
             posts.append(post.id)
         return posts
@@ -75,11 +80,20 @@ class Newsroom:
         return {alert.post_id for alert in await self.app.tenant(self.tenant_id).alerts.newest(limit=100)}
 
     @asynccontextmanager
-    async def working(self, *stages: AnyStage, held_seconds: float = HELD_SECONDS, health: Health | None = None) -> AsyncIterator[None]:
+    async def working(
+        self, *stages: AnyStage, held_seconds: float = HELD_SECONDS, health: Health | None = None
+    ) -> AsyncIterator[None]:
         watched, stopping = health or Health(probes={}), asyncio.Event()
-        held_posts = held_posts_loop(self.app, watched, stages, stages, held_seconds=held_seconds, look_seconds=0.05)
+        held_posts = held_posts_loop(
+            self.app, watched, stages, stages, held_seconds=held_seconds, look_seconds=0.05
+        )
         loops = (*loops_of(stages, stages, self.app, watched, FAST), held_posts)
-        tasks = [asyncio.create_task(keep_running(loop, stopping=stopping, health=watched, first_pause_seconds=0.05)) for loop in loops]
+        tasks = [
+            asyncio.create_task(
+                keep_running(loop, stopping=stopping, health=watched, first_pause_seconds=0.05)
+            )
+            for loop in loops
+        ]
         try:
             yield
         finally:
@@ -92,7 +106,15 @@ async def newsroom(database: dict[str, str], engine: Engine, redis: Redis) -> As
     async with assemble(read_settings({**database, "REDIS_URL": engine.url})) as app:
         room = Newsroom(app, redis, await make_tenant(app.system))
         target, now = WatchTarget(kind=WatchKind.WORDS, query="мост"), datetime.now(UTC)
-        await create_watch("Bridges", target, WatchOptions(), stores=app.tenant(room.tenant_id), created_by="anna", now=now, zone=UTC)
+        await create_watch(
+            "Bridges",
+            target,
+            WatchOptions(),
+            stores=app.tenant(room.tenant_id),
+            created_by="anna",
+            now=now,
+            zone=UTC,
+        )
         yield room
 
 
@@ -112,7 +134,9 @@ async def test_where_stories_work_alerts_follow_them_and_nothing_is_held(newsroo
     assert raised in posts  # one alert: both tell the same
 
 
-async def test_when_stories_are_stopped_alerts_still_come_and_later_none_comes_twice(newsroom: Newsroom) -> None:
+async def test_when_stories_are_stopped_alerts_still_come_and_later_none_comes_twice(
+    newsroom: Newsroom,
+) -> None:
     await newsroom.redis.set(stopped_key("stories"), "10 dead letters in a row")
     posts = await newsroom.publish(*TEXTS)
     async with newsroom.working(indexing, grouping, alerts):
@@ -120,7 +144,9 @@ async def test_when_stories_are_stopped_alerts_still_come_and_later_none_comes_t
         assert not await is_done(newsroom)
         await resume(newsroom.redis, "stories")
         await until(lambda: is_done(newsroom))
-        later = await newsroom.publish("Мост через Ладогу: движение открыли в обе стороны, пробок уже нет совсем")
+        later = await newsroom.publish(
+            "Мост через Ладогу: движение открыли в обе стороны, пробок уже нет совсем"
+        )
         await until(lambda: are_raised(newsroom, [*posts, *later]))
     assert len(set((await newsroom.app.system.stories.of_posts(posts)).values())) == 1
 
@@ -129,7 +155,9 @@ async def test_a_post_that_stories_made_a_dead_letter_is_matched_without_a_story
     posts = await newsroom.publish("Мост закрыт")
     async with newsroom.working(indexing, stories, alerts):
         await until(lambda: are_raised(newsroom, posts))
-    assert [letter.reason for letter in await newsroom.app.system.dead_letters.newest("stories")] == ["it cannot be grouped"]
+    assert [letter.reason for letter in await newsroom.app.system.dead_letters.newest("stories")] == [
+        "it cannot be grouped"
+    ]
 
 
 async def test_the_time_that_a_server_was_away_does_not_count(newsroom: Newsroom) -> None:

@@ -15,7 +15,10 @@ async def some_stage(_events: list[PostParsed]) -> None: ...
 
 
 def entries(count: int, lane: Lane = Lane.LIVE) -> list[Entry]:
-    return [Entry(StreamSource("key", lane, 0, PostParsed), b"%d-0" % number, b"", None, 1) for number in range(count)]
+    return [
+        Entry(StreamSource("key", lane, 0, PostParsed), b"%d-0" % number, b"", None, 1)
+        for number in range(count)
+    ]
 
 
 async def one_at_work() -> LocalQueue:

@@ -37,11 +37,20 @@ async def no_notices(admin: Admin) -> AsyncIterator[None]:
 
 
 def relay_of(redis: Redis, system: SystemStores, *, max_entries: int = 1000) -> NoticeRelay:
-    return NoticeRelay(system.notices, (nothing,), redis=redis, health=Health(probes={}), partitions=1, max_entries=max_entries)
+    return NoticeRelay(
+        system.notices,
+        (nothing,),
+        redis=redis,
+        health=Health(probes={}),
+        partitions=1,
+        max_entries=max_entries,
+    )
 
 
 def event(number: int, *media: str) -> PostVisionUploaded:
-    return PostVisionUploaded.about(PostId(ChannelId(fresh_number()), MessageId(number)), 1, occurred_at=datetime.now(UTC), media=media)
+    return PostVisionUploaded.about(
+        PostId(ChannelId(fresh_number()), MessageId(number)), 1, occurred_at=datetime.now(UTC), media=media
+    )
 
 
 async def write(system_pool: Pool, *events: PostVisionUploaded, lane: Lane = Lane.LIVE) -> None:
@@ -54,7 +63,9 @@ async def announced(redis: Redis, lane: Lane = Lane.LIVE) -> list[PostVisionUplo
     return [PostVisionUploaded.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
 
 
-async def test_notices_are_announced_once_each_in_its_lane(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
+async def test_notices_are_announced_once_each_in_its_lane(
+    redis: Redis, system: SystemStores, system_pool: Pool
+) -> None:
     live, bulk = event(1), event(2)
     await write(system_pool, live)
     await write(system_pool, bulk, lane=Lane.BULK)
@@ -64,7 +75,9 @@ async def test_notices_are_announced_once_each_in_its_lane(redis: Redis, system:
     assert await relays[0].step() == 0
 
 
-async def test_what_was_rolled_back_is_never_told(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
+async def test_what_was_rolled_back_is_never_told(
+    redis: Redis, system: SystemStores, system_pool: Pool
+) -> None:
     async def fail() -> None:
         async with SystemTransactions(system_pool).begin() as connection:
             await write_notices(connection, [QueuedNotice(event(1), Lane.LIVE)])
@@ -75,7 +88,9 @@ async def test_what_was_rolled_back_is_never_told(redis: Redis, system: SystemSt
     assert await relay_of(redis, system).step() == 0
 
 
-async def test_the_same_event_is_told_again_only_when_it_says_something_else(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
+async def test_the_same_event_is_told_again_only_when_it_says_something_else(
+    redis: Redis, system: SystemStores, system_pool: Pool
+) -> None:
     relay, told = relay_of(redis, system), event(1)
     for one in (told, told, told.model_copy(update={"media": ("ab",)})):
         await write(system_pool, one)
@@ -83,7 +98,9 @@ async def test_the_same_event_is_told_again_only_when_it_says_something_else(red
     assert [one.media for one in await announced(redis)] == [(), ("ab",)]
 
 
-async def test_what_redis_has_lost_is_told_again_with_the_outbox(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
+async def test_what_redis_has_lost_is_told_again_with_the_outbox(
+    redis: Redis, system: SystemStores, system_pool: Pool
+) -> None:
     relay = relay_of(redis, system)
     await write(system_pool, event(1))
     await relay.step()
@@ -100,8 +117,12 @@ async def test_a_full_stream_is_waited_for(redis: Redis, system: SystemStores, s
     assert await relay_of(redis, system).step() == 1
 
 
-async def test_notices_are_forgotten_after_a_day(system: SystemStores, system_pool: Pool, admin: Admin) -> None:
+async def test_notices_are_forgotten_after_a_day(
+    system: SystemStores, system_pool: Pool, admin: Admin
+) -> None:
     await write(system_pool, event(1), event(2), event(3))
-    await admin.execute("UPDATE notices SET announced_at = now() - interval '25 hours' WHERE payload LIKE '%/1\"%'")
+    await admin.execute(
+        "UPDATE notices SET announced_at = now() - interval '25 hours' WHERE payload LIKE '%/1\"%'"
+    )
     await admin.execute("UPDATE notices SET announced_at = now() WHERE payload LIKE '%/2\"%'")
     assert await system.notices.forget_old() == 1

@@ -28,7 +28,9 @@ BRANCHES = branches_of(PIPELINE, ENDS)
 pytestmark = pytest.mark.usefixtures("empty_outbox")
 
 
-async def test_a_post_stays_in_the_outbox_until_every_branch_has_ended(redis: Redis, system: SystemStores) -> None:
+async def test_a_post_stays_in_the_outbox_until_every_branch_has_ended(
+    redis: Redis, system: SystemStores
+) -> None:
     """Indexed, while its words were lost with Redis: it is announced once more."""
     post_id = PostId(await land(system, 1), MessageId(1))
     relay = relay_of(redis, system)
@@ -55,16 +57,22 @@ async def test_branches_that_end_at_the_same_moment_leave_nothing_behind(system:
 
 async def release_held(system: SystemStores, *, held_seconds: float = 0.0) -> int:
     ended, held_by, waiting = (BRANCHES[stage.name] for stage in (indexing, stories, alerts))
-    return await system.outbox.release_held(ended=ended, held_by=held_by, waiting=waiting, held_seconds=held_seconds, limit=100)
+    return await system.outbox.release_held(
+        ended=ended, held_by=held_by, waiting=waiting, held_seconds=held_seconds, limit=100
+    )
 
 
 async def grouped_notices(admin: Admin, channel_id: ChannelId) -> list[tuple[int, str]]:
-    rows = await admin.fetch("SELECT lane, payload FROM notices WHERE event = 'posts.grouped' AND channel_id = $1", channel_id)
+    rows = await admin.fetch(
+        "SELECT lane, payload FROM notices WHERE event = 'posts.grouped' AND channel_id = $1", channel_id
+    )
     return [(PostGrouped.model_validate_json(row["payload"]).post.message_id, row["lane"]) for row in rows]
 
 
 @pytest.mark.parametrize("lane", Lane)
-async def test_a_post_that_stories_hold_is_announced_as_grouped_once(redis: Redis, system: SystemStores, admin: Admin, lane: Lane) -> None:
+async def test_a_post_that_stories_hold_is_announced_as_grouped_once(
+    redis: Redis, system: SystemStores, admin: Admin, lane: Lane
+) -> None:
     channel_id = await land(system, 1, lane=lane, requested_by=1 if lane is Lane.BULK else None)
     relay, finished = relay_of(redis, system), [(PostId(channel_id, MessageId(1)), 1)]
     await relay.check()
@@ -91,7 +99,9 @@ async def test_a_post_that_is_grouped_or_matched_is_not_released(redis: Redis, s
     assert await release_held(system) == 0
 
 
-async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_released(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_released(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     """There the stage alerts read posts.indexed, and stories announced nothing to it."""
     channel_id = await land(system, 1)
     relay, finished = relay_of(redis, system), [(PostId(channel_id, MessageId(1)), 1)]
@@ -104,7 +114,9 @@ async def test_a_post_that_the_release_before_has_grouped_and_not_matched_is_rel
     assert await release_held(system) == 1
 
 
-async def test_a_post_that_was_announced_again_is_held_from_then_on(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_a_post_that_was_announced_again_is_held_from_then_on(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     """Redis has lost it, and it goes through the stages once more."""
     channel_id = await land(system, 1)
     relay = relay_of(redis, system)
@@ -128,7 +140,11 @@ async def test_a_pipeline_may_have_any_number_of_ends(system: SystemStores) -> N
     assert await system.outbox.waiting() == 0
 
 
-@pytest.mark.parametrize("ends", [(), (indexing, indexing), (indexing, graph_indexing)], ids=["none", "one twice", "one that does not run"])
+@pytest.mark.parametrize(
+    "ends",
+    [(), (indexing, indexing), (indexing, graph_indexing)],
+    ids=["none", "one twice", "one that does not run"],
+)
 def test_a_pipeline_that_no_post_can_pass_refuses_to_start(ends: tuple[AnyStage, ...]) -> None:
     with pytest.raises(CannotStart, match="ENDS"):
         branches_of(PIPELINE, ends)

@@ -9,7 +9,9 @@ from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import stage
 from tests.streams.conftest import FAST, KEY, Bench, none_pending, parsed, publish, until
 
-SLOW_READS = Options(lease_seconds=FAST.lease_seconds, reclaim_every_seconds=FAST.reclaim_every_seconds, block_seconds=2.0)
+SLOW_READS = Options(
+    lease_seconds=FAST.lease_seconds, reclaim_every_seconds=FAST.reclaim_every_seconds, block_seconds=2.0
+)
 
 
 async def test_nobody_waits_at_an_empty_stream_while_another_has_entries(bench: Bench) -> None:
@@ -47,7 +49,10 @@ async def test_several_streams_share_the_room_and_no_more_is_read(bench: Bench) 
     sources = [source for source in sources_of(sharing, 1) if source.lane.value == "live"]
     await ensure_groups(bench.redis, "sharing", sources)
     await publish(bench.redis, [parsed(number) for number in range(1, 4)])
-    told = [PostTagged.about(parsed(number).post, 1, occurred_at=parsed(1).occurred_at, trigger="initial") for number in range(1, 4)]
+    told = [
+        PostTagged.about(parsed(number).post, 1, occurred_at=parsed(1).occurred_at, trigger="initial")
+        for number in range(1, 4)
+    ]
     await publish(bench.redis, told)
     reader = StreamReader(bench.redis, sharing, "here#0001", block_seconds=0.1)
     assert [len(await reader.read(sources, room)) for room in (4, 4, 4)] == [4, 2, 0]
@@ -61,7 +66,9 @@ async def test_what_was_acknowledged_meanwhile_is_not_lost_to_others(bench: Benc
     await ensure_groups(bench.redis, "holding", sources)
     await publish(bench.redis, [parsed(number) for number in range(1, 4)])
     reader = StreamReader(bench.redis, holding, "here#0001", block_seconds=0.1)
-    ids = [entry.entry_id for entry in await reader.read([source for source in sources if source.key == KEY], 3)]
+    ids = [
+        entry.entry_id for entry in await reader.read([source for source in sources if source.key == KEY], 3)
+    ]
     await bench.redis.xack(KEY, "holding", ids[0])
     await bench.redis.xclaim(KEY, "holding", "there#0002", 0, [ids[1]])
     assert await renew_leases(bench.redis, "holding", "here#0001", [(KEY, entry_id) for entry_id in ids]) == 1

@@ -35,7 +35,9 @@ async def announced(redis: Redis, key: str = KEY) -> list[PostParsed]:
     return [PostParsed.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
 
 
-async def test_what_was_landed_is_announced_once_with_a_trace_of_its_own(redis: Redis, system: SystemStores) -> None:
+async def test_what_was_landed_is_announced_once_with_a_trace_of_its_own(
+    redis: Redis, system: SystemStores
+) -> None:
     channel_id = await land(system, 3)
     relay = relay_of(redis, system)
     assert [await relay.step(), await relay.step()] == [3, 0]
@@ -59,7 +61,9 @@ async def test_many_relays_together_announce_each_row_once(redis: Redis, system:
     assert len(events) == len({event.event_id for event in events}) == 2000
 
 
-async def test_a_row_is_announced_again_when_redis_failed_before_the_commit(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_a_row_is_announced_again_when_redis_failed_before_the_commit(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     await land(system, 2)
 
     async def failing(announcements: Sequence[Announcement]) -> None:
@@ -71,7 +75,9 @@ async def test_a_row_is_announced_again_when_redis_failed_before_the_commit(redi
     assert await relay_of(redis, system).step() == 2
 
 
-async def test_a_restarted_redis_gets_the_last_ten_minutes_again(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_a_restarted_redis_gets_the_last_ten_minutes_again(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     await land(system, 3)
     relay = relay_of(redis, system)
     await relay.step()
@@ -83,8 +89,12 @@ async def test_a_restarted_redis_gets_the_last_ten_minutes_again(redis: Redis, s
     assert await relay.step() == 0
 
 
-async def test_a_restarted_postgresql_may_have_forgotten_that_posts_were_done(redis: Redis, system: SystemStores, admin: Admin) -> None:
-    """Its commits need not have waited for the disk; then the rows are back, and Redis has nothing of them any more."""
+async def test_a_restarted_postgresql_may_have_forgotten_that_posts_were_done(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
+    """Its commits need not have waited for the disk; then the rows are back,
+    and Redis has nothing of them any more.
+    """
     relay = relay_of(redis, system)
     await relay.check()
     await land(system, 3)
@@ -96,7 +106,9 @@ async def test_a_restarted_postgresql_may_have_forgotten_that_posts_were_done(re
     assert await relay.step() == 3
 
 
-async def test_what_is_published_while_redis_loses_everything_is_announced_again(redis: Redis, system: SystemStores) -> None:
+async def test_what_is_published_while_redis_loses_everything_is_announced_again(
+    redis: Redis, system: SystemStores
+) -> None:
     relay = relay_of(redis, system)
     await relay.check()
     await land(system, 1)
@@ -118,11 +130,15 @@ async def test_what_is_published_while_redis_loses_everything_is_announced_again
     assert await relay.step() == 1
 
 
-async def test_how_long_redis_was_away_does_not_matter(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_how_long_redis_was_away_does_not_matter(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     await land(system, 3)
     relay = relay_of(redis, system)
     await relay.step()
-    await admin.execute("UPDATE outbox SET announced_at = now() - interval '3 hours', created_at = now() - interval '3 hours'")
+    await admin.execute(
+        "UPDATE outbox SET announced_at = now() - interval '3 hours', created_at = now() - interval '3 hours'"
+    )
     await admin.execute("UPDATE stream_epoch SET run_id = 'an earlier one'")
     await relay.check()
     assert await relay.step() == 3
@@ -150,30 +166,41 @@ async def test_a_redis_with_an_older_epoch_gets_everything_again(redis: Redis, s
     assert await relay.step() == 3
 
 
-async def test_a_late_post_is_announced_again_at_most_three_times(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_a_late_post_is_announced_again_at_most_three_times(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     await land(system, 1)
     relay = relay_of(redis, system)
     await relay.step()
     times = 0
     for _ in range(6):
-        await admin.execute("UPDATE outbox SET announced_at = now() - interval '61 minutes', created_at = now() - interval '2 hours'")
+        await admin.execute(
+            "UPDATE outbox SET announced_at = now() - interval '61 minutes', created_at = now() - interval "
+            "'2 hours'"
+        )
         await redis.delete(KEY)
         await relay.check()
         times += await relay.step()
     assert times == 3
 
 
-async def test_a_late_post_is_left_alone_while_something_explains_it(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_a_late_post_is_left_alone_while_something_explains_it(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     await land(system, 1)
     relay = relay_of(redis, system)
     await relay.step()
-    await admin.execute("UPDATE outbox SET announced_at = now() - interval '61 minutes', created_at = now() - interval '2 hours'")
+    await admin.execute(
+        "UPDATE outbox SET announced_at = now() - interval '61 minutes', created_at = now() - interval '2 "
+        "hours'"
+    )
     await redis.set("stage:stopped:nothing", "a bad release")
     await relay.check()
     assert await relay.step() == 0
     await redis.delete("stage:stopped:nothing")
     await admin.execute(
-        "INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, attempts)"
+        "INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, "
+        "attempts)"
         " SELECT 'nothing', 's', '1-1', channel_id, message_id, '', 'bad', 5 FROM outbox"
     )
     await relay.check()
@@ -183,7 +210,9 @@ async def test_a_late_post_is_left_alone_while_something_explains_it(redis: Redi
     assert await relay.step() == 1
 
 
-async def test_bulk_posts_wait_in_postgresql_and_whoever_asked_gets_an_equal_share(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_bulk_posts_wait_in_postgresql_and_whoever_asked_gets_an_equal_share(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     for _ in range(6):
         await land(system, 500, lane=Lane.BULK, requested_by=1)
     await land(system, 300, lane=Lane.BULK, requested_by=2)
@@ -191,16 +220,24 @@ async def test_bulk_posts_wait_in_postgresql_and_whoever_asked_gets_an_equal_sha
     await relay.check()
     while await relay.step_bulk():
         pass
-    rows = await admin.fetch("SELECT requested_by, count(*) FROM outbox WHERE announced_at IS NOT NULL GROUP BY 1")
+    rows = await admin.fetch(
+        "SELECT requested_by, count(*) FROM outbox WHERE announced_at IS NOT NULL GROUP BY 1"
+    )
     asked = {row["requested_by"]: row["count"] for row in rows}
     assert asked == {1: 1700, 2: 300}
-    some = await admin.fetch("SELECT channel_id, message_id, revision FROM outbox WHERE announced_at IS NOT NULL LIMIT 100")
-    await system.outbox.done([(PostId(row["channel_id"], row["message_id"]), row["revision"]) for row in some])
+    some = await admin.fetch(
+        "SELECT channel_id, message_id, revision FROM outbox WHERE announced_at IS NOT NULL LIMIT 100"
+    )
+    await system.outbox.done(
+        [(PostId(row["channel_id"], row["message_id"]), row["revision"]) for row in some]
+    )
     assert [await relay.step_bulk(), await relay.step_bulk(), await relay.step_bulk()] == [50, 50, 0]
     assert await redis.xlen(KEY) == 0
 
 
-async def test_bulk_posts_in_a_dead_letter_do_not_hold_the_others(redis: Redis, system: SystemStores, admin: Admin) -> None:
+async def test_bulk_posts_in_a_dead_letter_do_not_hold_the_others(
+    redis: Redis, system: SystemStores, admin: Admin
+) -> None:
     for _ in range(5):
         await land(system, 500, lane=Lane.BULK, requested_by=1)
     relay = relay_of(redis, system)
@@ -208,14 +245,18 @@ async def test_bulk_posts_in_a_dead_letter_do_not_hold_the_others(redis: Redis, 
     while await relay.step_bulk():
         pass
     await admin.execute(
-        "INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, attempts)"
-        " SELECT 'nothing', 's', channel_id || '-' || message_id, channel_id, message_id, '', 'bad', 5 FROM outbox"
+        "INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, "
+        "attempts)"
+        " SELECT 'nothing', 's', channel_id || '-' || message_id, channel_id, message_id, '', 'bad', 5 "
+        "FROM outbox"
         " WHERE announced_at IS NOT NULL LIMIT 50"
     )
     assert await relay.step_bulk() == 50
 
 
-async def test_a_finished_revision_leaves_the_outbox_and_takes_older_ones_with_it(system: SystemStores, admin: Admin) -> None:
+async def test_a_finished_revision_leaves_the_outbox_and_takes_older_ones_with_it(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id = await make_channel(system)
     for text in ("Снег", "Снег и дождь", "Солнце"):
         post = make_post(channel_id=channel_id, text=text, edited_at=datetime.now(UTC))
@@ -231,10 +272,17 @@ async def test_a_stopped_stage_makes_the_relay_pause_at_the_bound_and_nothing_is
     await redis.set("stage:stopped:post_persistence", "10 dead letters in a row")
     for _ in range(4):
         await land(system, 400)
-    environ = {**database, "REDIS_URL": f"redis://127.0.0.1:{redis.connection_pool.connection_kwargs['port']}/0", "STREAM_MAX_ENTRIES": "1000"}
+    environ = {
+        **database,
+        "REDIS_URL": f"redis://127.0.0.1:{redis.connection_pool.connection_kwargs['port']}/0",
+        "STREAM_MAX_ENTRIES": "1000",
+    }
     stopping = asyncio.Event()
     async with assemble(read_settings(environ)) as app:
-        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health)) for loop in worker_role.loops(app, bench.health)]
+        loops = [
+            asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health))
+            for loop in worker_role.loops(app, bench.health)
+        ]
         await until(lambda: _says(bench.health, "outbox relay", "post_persistence"))
         detail = str(bench.health.parts()["outbox relay"]["detail"])
         assert "holds 1000 entries" in detail
@@ -251,10 +299,17 @@ async def test_with_partitions_a_channel_has_its_own_streams_and_everything_stil
     bench: Bench, redis: Redis, system: SystemStores, database: dict[str, str]
 ) -> None:
     channels = [await land(system, 5) for _ in range(6)]
-    environ = {**database, "REDIS_URL": f"redis://127.0.0.1:{redis.connection_pool.connection_kwargs['port']}/0", "STREAM_PARTITIONS": "4"}
+    environ = {
+        **database,
+        "REDIS_URL": f"redis://127.0.0.1:{redis.connection_pool.connection_kwargs['port']}/0",
+        "STREAM_PARTITIONS": "4",
+    }
     stopping = asyncio.Event()
     async with assemble(read_settings(environ)) as app:
-        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health)) for loop in worker_role.loops(app, bench.health)]
+        loops = [
+            asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health))
+            for loop in worker_role.loops(app, bench.health)
+        ]
         await until(lambda: _no_rows(system), seconds=60)
         stopping.set()
         await asyncio.wait(loops)

@@ -1,4 +1,6 @@
-"""Redis without memory: announcing pauses before it is full, nothing is lost, and everything goes on by itself."""
+"""Redis without memory: announcing pauses before it is full, nothing is lost,
+and everything goes on by itself.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +22,17 @@ from telegram_assistant.streams.stopping import StopMark
 from telegram_assistant.telemetry.health import Health
 from testkit.engines import Engine
 from testkit.shortages import MB, without_memory
-from tests.streams.conftest import KEY, Bench, has, length_is, none_pending, parsed, pending_are, publish, until
+from tests.streams.conftest import (
+    KEY,
+    Bench,
+    has,
+    length_is,
+    none_pending,
+    parsed,
+    pending_are,
+    publish,
+    until,
+)
 from tests.streams.relaying import land, nothing
 
 TAGGED = stream_key(PostTagged, Lane.LIVE)
@@ -59,13 +71,17 @@ async def test_posts_wait_in_postgresql_before_redis_is_full_and_are_announced_w
     assert await announced_of(redis, channel_id) == 5
 
 
-async def test_a_stage_loses_nothing_while_redis_takes_no_more(bench: Bench, redis: Redis, engine: Engine) -> None:
+async def test_a_stage_loses_nothing_while_redis_takes_no_more(
+    bench: Bench, redis: Redis, engine: Engine
+) -> None:
     may_work = asyncio.Event()
 
     @stage(consumes=PostParsed, emits=PostTagged, batch=5)
     async def tag(events: Sequence[PostParsed]) -> list[PostTagged]:
         await may_work.wait()
-        return [PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at) for event in events]
+        return [
+            PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at) for event in events
+        ]
 
     await publish(redis, [parsed(number) for number in range(20)])
     async with bench.working(tag):
@@ -79,7 +95,9 @@ async def test_a_stage_loses_nothing_while_redis_takes_no_more(bench: Bench, red
     assert await bench.letters("tag") == []
 
 
-async def test_a_stage_that_starts_while_redis_takes_no_more_begins_when_it_does(bench: Bench, redis: Redis, engine: Engine) -> None:
+async def test_a_stage_that_starts_while_redis_takes_no_more_begins_when_it_does(
+    bench: Bench, redis: Redis, engine: Engine
+) -> None:
     done: list[int] = []
 
     @stage(consumes=PostParsed)
@@ -99,7 +117,9 @@ async def waits_for_memory(bench: Bench, part: str) -> bool:
     return report.get("status") == "failing" and "OutOfMemoryError" in str(report.get("detail"))
 
 
-async def test_a_stage_that_must_stop_while_redis_takes_no_more_stops_when_it_does(redis: Redis, engine: Engine) -> None:
+async def test_a_stage_that_must_stop_while_redis_takes_no_more_stops_when_it_does(
+    redis: Redis, engine: Engine
+) -> None:
     mark = StopMark(redis, "tag")
     async with without_memory(engine.url):
         await mark.write("10 dead letters in a row")

@@ -28,12 +28,32 @@ from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import configure_logging
 from testkit.engines import Engine
-from tests.streams.conftest import FAST, KEY, Bench, begun_are, counts, done_are, has, letters_are, none_pending, parsed, pending_are, publish, until
+from tests.streams.conftest import (
+    FAST,
+    KEY,
+    Bench,
+    begun_are,
+    counts,
+    done_are,
+    has,
+    letters_are,
+    none_pending,
+    parsed,
+    pending_are,
+    publish,
+    until,
+)
 
 
 @asynccontextmanager
 async def process(
-    engine: Engine, database: dict[str, str], *, seconds: float = 0.0, grace: float = 10.0, options: Options = FAST, **how: Any
+    engine: Engine,
+    database: dict[str, str],
+    *,
+    seconds: float = 0.0,
+    grace: float = 10.0,
+    options: Options = FAST,
+    **how: Any,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     program = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -57,8 +77,12 @@ async def process(
         await program.communicate()
 
 
-async def work_until_buried(engine: Engine, bench: Bench, database: dict[str, str], *, others: int, **how: Any) -> None:
-    """A supervisor: whoever is killed by the deadly entry is started again, until it is buried and the others are done."""
+async def work_until_buried(
+    engine: Engine, bench: Bench, database: dict[str, str], *, others: int, **how: Any
+) -> None:
+    """A supervisor: whoever is killed by the deadly entry is started again,
+    until it is buried and the others are done.
+    """
     for _ in range(8):
         async with process(engine, database, **how) as worker:
             ended = asyncio.create_task(worker.wait())
@@ -85,7 +109,9 @@ async def test_what_was_published_before_the_first_start_is_processed(bench: Ben
     assert sorted(seen) == list(range(1, 11))
 
 
-async def test_a_poison_entry_comes_back_with_growing_pauses_and_is_buried_after_its_attempts(bench: Bench) -> None:
+async def test_a_poison_entry_comes_back_with_growing_pauses_and_is_buried_after_its_attempts(
+    bench: Bench,
+) -> None:
     moments: list[float] = []
 
     @stage(consumes=PostParsed, attempts=4, backoff_seconds=0.2)
@@ -129,7 +155,9 @@ async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> 
         await until(lambda: has(seen["two"], 2))
         broken = False
         newest, older = await bench.system.dead_letters.newest("one")
-        await replay(newest.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis, partitions=1)
+        await replay(
+            newest.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis, partitions=1
+        )
         await discard(older.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis)
         await until(lambda: has(seen["one"], 1))
         await until(lambda: none_pending(bench, "two"))
@@ -162,7 +190,9 @@ async def test_an_entry_that_kills_its_process_is_buried_and_the_others_are_done
     assert await counts(redis, "done") == {1: 1, 2: 1, 3: 1, 4: 1}
 
 
-async def test_sigterm_finishes_what_is_in_hand_and_leaves_no_trace(engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]) -> None:
+async def test_sigterm_finishes_what_is_in_hand_and_leaves_no_trace(
+    engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
+) -> None:
     await publish(redis, [parsed(number) for number in range(1, 21)])
     async with process(engine, database, seconds=0.5, concurrency=4) as worker:
         await until(lambda: begun_are(redis, 4))
@@ -175,7 +205,9 @@ async def test_sigterm_finishes_what_is_in_hand_and_leaves_no_trace(engine: Engi
     assert await redis.xinfo_consumers(KEY, "counting") == []
 
 
-async def test_work_longer_than_the_grace_is_handed_back_at_once(engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]) -> None:
+async def test_work_longer_than_the_grace_is_handed_back_at_once(
+    engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
+) -> None:
     await publish(redis, [parsed(1)])
     patient = replace(FAST, lease_seconds=600.0)
     async with process(engine, database, seconds=30, grace=0.2, options=patient, concurrency=1) as worker:
@@ -205,7 +237,10 @@ async def test_one_bad_entry_and_one_that_does_not_parse_do_not_fail_their_batch
         await until(lambda: none_pending(bench, "batched"))
     assert sorted(done) == [number for number in range(1, 20) if number != 7]
     assert sizes[0] == 19
-    assert sorted(reason.partition(":")[0] for reason in await bench.letters("batched")) == ["RuntimeError", "it is not a valid posts.parsed"]
+    assert sorted(reason.partition(":")[0] for reason in await bench.letters("batched")) == [
+        "RuntimeError",
+        "it is not a valid posts.parsed",
+    ]
 
 
 async def test_work_longer_than_the_lease_is_done_once_because_it_is_renewed(bench: Bench) -> None:
@@ -265,8 +300,13 @@ async def test_trimming_stops_at_the_oldest_that_is_needed_and_waits_for_missing
         await until(lambda: none_pending(bench, "quick"))
 
 
-async def test_the_group_of_a_stage_that_now_reads_elsewhere_is_removed_when_no_process_reads_with_it(bench: Bench) -> None:
-    """In an earlier release `moved` read this stream. While a process of that release runs, trimming waits for it."""
+async def test_the_group_of_a_stage_that_now_reads_elsewhere_is_removed_when_no_process_reads_with_it(
+    bench: Bench,
+) -> None:
+    """In an earlier release `moved` read this stream.
+
+    While a process of that release runs, trimming waits for it.
+    """
 
     @stage(consumes=PostParsed)
     async def staying(_event: PostParsed) -> None: ...

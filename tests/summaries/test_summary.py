@@ -14,7 +14,9 @@ from telegram_assistant.summaries.values import ChangeSort, StoryPost
 NOON = datetime(2026, 11, 3, 12, tzinfo=UTC)
 
 
-def post(channel: int, text: str, *, minutes: int = 0, is_deleted: bool = False, is_ad: bool = False) -> StoryPost:
+def post(
+    channel: int, text: str, *, minutes: int = 0, is_deleted: bool = False, is_ad: bool = False
+) -> StoryPost:
     moment = NOON + timedelta(minutes=minutes or channel)
     return StoryPost(
         post_id=PostId(ChannelId(channel), MessageId(100 + minutes)),
@@ -26,10 +28,17 @@ def post(channel: int, text: str, *, minutes: int = 0, is_deleted: bool = False,
     )
 
 
-FIRST = "😱 Шепчут, но уверенно. Трасса перекрыта на 149-м километре. Столкнулись 11 машин, 7 человек ранены.\n\nБудем обновлять.\n\n#авария @slukhi"
-SECOND = "Трасса у Кроссхейвена стоит\n\nНа 149-м километре столкнулись 11 машин. Ранены 7 человек. Объезд идёт через просёлочную дорогу."
+FIRST = (
+    "😱 Шепчут, но уверенно. Трасса перекрыта на 149-м километре. Столкнулись 11 машин, 7 человек ранены.\n\n"
+    "Будем обновлять.\n\n#авария @slukhi"
+)
+SECOND = (
+    "Трасса у Кроссхейвена стоит\n\nНа 149-м километре столкнулись 11 машин. Ранены 7 человек. "
+    "Объезд идёт через просёлочную дорогу."
+)
 THIRD = (
-    "Трасса у Кроссхейвена стоит\n\nНа 149-м километре столкнулись 11 машин. Ранены 8 человек. Двух водителей достали спасатели Петрова."
+    "Трасса у Кроссхейвена стоит\n\nНа 149-м километре столкнулись 11 машин. Ранены 8 человек. "
+    "Двух водителей достали спасатели Петрова."
     "\n\nПодпишитесь!"
 )
 ENGLISH = "Highway near Crosshaven blocked\n\n11 cars collided at kilometre 149. More to come."
@@ -52,9 +61,15 @@ def test_every_sentence_is_supported_by_the_posts_it_cites_and_signatures_are_go
     summary = summarise(STORY)
     assert summary is not None
     posts = {one.post_id: CitedPost(one.text, one.posted_at.date(), one.channel) for one in STORY}
-    shown = [*summary.known, *(one.sentence for one in summary.disputed), *(one.sentence for one in summary.added)]
+    shown = [
+        *summary.known,
+        *(one.sentence for one in summary.disputed),
+        *(one.sentence for one in summary.added),
+    ]
     for sentence in shown:
-        assert check_sentence(sentence.text, [posts[one] for one in sentence.posts]).verdict is Verdict.SUPPORTED
+        assert (
+            check_sentence(sentence.text, [posts[one] for one in sentence.posts]).verdict is Verdict.SUPPORTED
+        )
         assert not any(word in sentence.text for word in ("Шепчут", "обновлять", "#авария", "Подпишитесь"))
 
 
@@ -70,17 +85,25 @@ def test_the_number_of_most_channels_stands_and_the_others_are_named() -> None:
 
 def test_a_correction_of_the_source_outweighs_copies_of_its_old_text() -> None:
     corrected = "В порту сгорели 8 складов.\n\nИсправление: В порту сгорели 8 складов."
-    summary = summarise([post(1, corrected), post(2, "В порту сгорели 5 складов."), post(3, "В порту сгорели 5 складов.")])
+    summary = summarise(
+        [post(1, corrected), post(2, "В порту сгорели 5 складов."), post(3, "В порту сгорели 5 складов.")]
+    )
     assert summary is not None
     assert summary.disputed[0].stands.number == "8 складов"
-    assert [(one.kind, one.text) for one in summary.changes] == [(ChangeSort.CORRECTION, "В порту сгорели 8 складов.")]
+    assert [(one.kind, one.text) for one in summary.changes] == [
+        (ChangeSort.CORRECTION, "В порту сгорели 8 складов.")
+    ]
 
 
 def test_what_one_channel_adds_has_its_name_and_deleted_posts_support_nothing() -> None:
-    gone = post(5, "На 149-м километре столкнулись 11 машин. Виноват водитель автобуса Сидоров.", is_deleted=True)
+    gone = post(
+        5, "На 149-м километре столкнулись 11 машин. Виноват водитель автобуса Сидоров.", is_deleted=True
+    )
     summary = summarise([*STORY, gone])
     assert summary is not None
-    assert "Двух водителей достали спасатели Петрова." in [one.sentence.text for one in summary.added if one.channel == "Канал 3"]
+    assert "Двух водителей достали спасатели Петрова." in [
+        one.sentence.text for one in summary.added if one.channel == "Канал 3"
+    ]
     assert not any(gone.post_id in one.posts for one in summary.known)
     assert [(one.kind, one.channel) for one in summary.changes] == [(ChangeSort.DELETED, "Канал 5")]
 
@@ -115,17 +138,28 @@ def test_a_first_sentence_that_the_rest_goes_on_about_is_told() -> None:
 
 
 def test_openings_and_closings_are_learnt_from_a_channels_posts() -> None:
-    texts = [(ChannelId(1), f"Доброе утро, Нагорный район и все соседи. Новость номер {number} пришла. Ваш Пётр.") for number in range(10)]
+    texts = [
+        (ChannelId(1), f"Доброе утро, Нагорный район и все соседи. Новость номер {number} пришла. Ваш Пётр.")
+        for number in range(10)
+    ]
     habits = learn_habits(texts)
-    summary = summarise([post(1, "Доброе утро, Нагорный район и все соседи. Мост в Элмстеде закрыли. Ваш Пётр.")], habits=habits)
+    summary = summarise(
+        [post(1, "Доброе утро, Нагорный район и все соседи. Мост в Элмстеде закрыли. Ваш Пётр.")],
+        habits=habits,
+    )
     assert summary is not None
     assert summary.headline.text == "Мост в Элмстеде закрыли."
     assert not summary.added
 
 
-@pytest.mark.parametrize("dangling", ["В ней находят переписку с поддержкой за год.", "Они просят сменить пароли в других местах."])
+@pytest.mark.parametrize(
+    "dangling", ["В ней находят переписку с поддержкой за год.", "Они просят сменить пароли в других местах."]
+)
 def test_a_sentence_that_speaks_of_something_named_before_it_is_not_quoted_alone(dangling: str) -> None:
-    text = f"Утечка у сервиса «Ольха»\n\nВ открытом доступе нашли базу сервиса «Ольха». {dangling} В этом году регулятор оштрафовал 12 компаний."
+    text = (
+        "Утечка у сервиса «Ольха»\n\nВ открытом доступе нашли базу сервиса «Ольха». "
+        f"{dangling} В этом году регулятор оштрафовал 12 компаний."
+    )
     summary = summarise([post(1, text), post(2, text)])
     assert summary is not None
     quoted = [one.text for one in summary.known]
@@ -135,15 +169,21 @@ def test_a_sentence_that_speaks_of_something_named_before_it_is_not_quoted_alone
 
 def test_a_preposition_is_not_what_a_disputed_number_counts() -> None:
     posts = [
-        post(number, f"Цены в Туманске\n\nБилет в Туманске будет стоить {price} вместо 47.") for number, price in enumerate((78, 78, 73), start=1)
+        post(number, f"Цены в Туманске\n\nБилет в Туманске будет стоить {price} вместо 47.")
+        for number, price in enumerate((78, 78, 73), start=1)
     ]
     summary = summarise(posts)
     assert summary is not None
-    assert not any("вместо" in claim.number for one in summary.disputed for claim in (one.stands, *one.others))
+    assert not any(
+        "вместо" in claim.number for one in summary.disputed for claim in (one.stands, *one.others)
+    )
 
 
 def test_a_number_without_a_noun_is_disputed_where_everything_around_it_is_the_same() -> None:
-    fares = "Fares in Halbrook go up\n\nFrom Monday a ticket in Halbrook costs {} instead of 49. Cards of pensioners stay free."
+    fares = (
+        "Fares in Halbrook go up\n\nFrom Monday a ticket in Halbrook costs {} instead of 49. "
+        "Cards of pensioners stay free."
+    )
     summary = summarise([post(1, fares.format(63)), post(2, fares.format(77)), post(3, fares.format(63))])
     assert summary is not None
     (dispute,) = summary.disputed
@@ -160,7 +200,10 @@ def test_two_sums_of_a_story_are_no_dispute() -> None:
 
 
 def test_the_number_of_a_minority_is_no_headline() -> None:
-    texts = [f"Прибыль компании «Агроволна» достигла {sum_} млрд\n\nОтчёт вышел утром." for sum_ in ("9,4", "12,1", "12,1")]
+    texts = [
+        f"Прибыль компании «Агроволна» достигла {sum_} млрд\n\nОтчёт вышел утром."
+        for sum_ in ("9,4", "12,1", "12,1")
+    ]
     summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
     assert summary is not None
     assert summary.headline.text == "Прибыль компании «Агроволна» достигла 12,1 млрд"
@@ -170,24 +213,46 @@ STAYED_GREEN = "Страница состояния при этом горела
 OUTAGE = (
     f"Сервис «Ольха» лёг\n\nБольше 24 тысяч жалоб за 2 часа: упал сервис «Ольха». {STAYED_GREEN}",
     f"Сервис «Ольха» лёг\n\nУ сервиса «Ольха» сбой: за 2 часа больше 24 тысяч жалоб. {STAYED_GREEN}",
-    f"Пользователи жалуются на сервис «Ольха»\n\n«У нас касса встала», — жалуется владелец кофейни. {STAYED_GREEN}",
+    (
+        "Пользователи жалуются на сервис «Ольха»\n\n"
+        f"«У нас касса встала», — жалуется владелец кофейни. {STAYED_GREEN}"
+    ),
 )
 ENTER_FREE = "Children under fourteen enter free. Tickets cost 7 dollars."
 EXHIBITION = (
-    f"Museum of Old Film opens a large exhibition\n\nAn exhibition about lost trades opens at the Museum of Old Film. {ENTER_FREE}",
-    f"Museum of Old Film opens a large exhibition\n\nLost trades: the Museum of Old Film shows 310 works. {ENTER_FREE}",
-    f"What to see: lost trades\n\nThe Museum of Old Film has gathered 310 works about lost trades. {ENTER_FREE}",
+    (
+        "Museum of Old Film opens a large exhibition\n\n"
+        f"An exhibition about lost trades opens at the Museum of Old Film. {ENTER_FREE}"
+    ),
+    (
+        "Museum of Old Film opens a large exhibition\n\n"
+        f"Lost trades: the Museum of Old Film shows 310 works. {ENTER_FREE}"
+    ),
+    (
+        "What to see: lost trades\n\nThe Museum of Old Film has gathered 310 works about lost trades. "
+        f"{ENTER_FREE}"
+    ),
 )
 
 
 @pytest.mark.parametrize(
     ("texts", "lead", "remark"),
     [
-        (OUTAGE, "Больше 24 тысяч жалоб за 2 часа: упал сервис «Ольха».", "Страница состояния при этом горела зелёным."),
-        (EXHIBITION, "An exhibition about lost trades opens at the Museum of Old Film.", "Children under fourteen enter free."),
+        (
+            OUTAGE,
+            "Больше 24 тысяч жалоб за 2 часа: упал сервис «Ольха».",
+            "Страница состояния при этом горела зелёным.",
+        ),
+        (
+            EXHIBITION,
+            "An exhibition about lost trades opens at the Museum of Old Film.",
+            "Children under fourteen enter free.",
+        ),
     ],
 )
-def test_what_happened_comes_before_a_side_remark_that_more_channels_repeat(texts: tuple[str, ...], lead: str, remark: str) -> None:
+def test_what_happened_comes_before_a_side_remark_that_more_channels_repeat(
+    texts: tuple[str, ...], lead: str, remark: str
+) -> None:
     summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
     assert summary is not None
     assert summary.lead is not None
@@ -204,7 +269,13 @@ def test_a_sentence_with_the_words_of_the_headline_and_new_facts_is_told() -> No
     assert summary.lead.text == lead
 
 
-@pytest.mark.parametrize("news", ["Клуб «Гранит» подписал вратаря Сидорова на 3 года.", "Cargo Meridian has agreed to buy Khlebodar for 42 billion."])
+@pytest.mark.parametrize(
+    "news",
+    [
+        "Клуб «Гранит» подписал вратаря Сидорова на 3 года.",
+        "Cargo Meridian has agreed to buy Khlebodar for 42 billion.",
+    ],
+)
 def test_words_that_only_look_like_advertising_are_told(news: str) -> None:
     summary = summarise([post(1, f"{news} Подпишитесь на канал!")])
     assert summary is not None
@@ -220,7 +291,10 @@ def test_a_score_is_a_headline() -> None:
 
 def test_a_disputed_number_that_the_lead_has_is_told_once_with_what_others_say() -> None:
     texts = [
-        f"Эвакуация в Северограде\n\n{people} человек ждут у здания на Северном проспекте. В Северограде эвакуировали {people} человек."
+        (
+            f"Эвакуация в Северограде\n\n{people} человек ждут у здания на Северном проспекте. "
+            f"В Северограде эвакуировали {people} человек."
+        )
         for people in (520, 520, 610)
     ]
     summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
@@ -240,7 +314,16 @@ def test_a_sentence_that_goes_on_from_the_headline_may_follow_it() -> None:
 
 def test_a_lead_does_not_give_another_sum_than_the_headline() -> None:
     headline = "Прибыль компании «Агроволна» — 13,5 млрд"
-    right, wrong = "Чистая прибыль компании «Агроволна» выросла на 14 %.", "Компания «Агроволна» получила 6,2 млрд за квартал."
-    summary = summarise([post(1, f"{headline}\n\n{right}"), post(2, f"{headline}\n\n{right}"), post(3, f"Отчёт: сюрприз\n\n{wrong}")])
+    right, wrong = (
+        "Чистая прибыль компании «Агроволна» выросла на 14 %.",
+        "Компания «Агроволна» получила 6,2 млрд за квартал.",
+    )
+    summary = summarise(
+        [
+            post(1, f"{headline}\n\n{right}"),
+            post(2, f"{headline}\n\n{right}"),
+            post(3, f"Отчёт: сюрприз\n\n{wrong}"),
+        ]
+    )
     assert summary is not None
     assert [one.text for one in summary.known[:2]] == [headline, right]

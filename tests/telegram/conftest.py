@@ -43,7 +43,9 @@ def account(sim: Simulator, control: Control) -> TelegramSettings:
     """An account that has joined two channels."""
     assert sim.ports
     control.account(PHONE, joined=[CITY, TECH])
-    return TelegramSettings(api_id=1, api_hash=SecretStr("any"), session_string=SecretStr(control.session_string(PHONE)))
+    return TelegramSettings(
+        api_id=1, api_hash=SecretStr("any"), session_string=SecretStr(control.session_string(PHONE))
+    )
 
 
 @pytest.fixture
@@ -57,8 +59,12 @@ def skipping() -> Skipping:
 
 
 @pytest.fixture
-def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores, skipping: Skipping) -> Lines:
-    """Opens lines of that account: with a fresh lease and waits that are over at once, unless told otherwise."""
+def lines(
+    account: TelegramSettings, account_id: AccountId, system: SystemStores, skipping: Skipping
+) -> Lines:
+    """Opens lines of that account: with a fresh lease and waits that are over at once,
+    unless told otherwise.
+    """
 
     def line(
         *,

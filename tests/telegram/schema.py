@@ -1,4 +1,6 @@
-"""Messages as Telegram's schema has them: by hand, and with any content, made from the signatures of their classes."""
+"""Messages as Telegram's schema has them: by hand, and with any content,
+made from the signatures of their classes.
+"""
 
 import inspect
 import typing
@@ -22,12 +24,18 @@ def make_message(**more: Any) -> Any:
 
 
 def make_service(action: Any, **more: Any) -> Any:
-    return types.MessageService(**{"id": 5, "peer_id": types.PeerChannel(7), "date": MOMENT, "action": action, **more})
+    return types.MessageService(
+        **{"id": 5, "peer_id": types.PeerChannel(7), "date": MOMENT, "action": action, **more}
+    )
 
 
 def kinds_of(prefix: str) -> list[type]:
     """Every class of the layer whose name begins so, except those that only a client sends."""
-    return [kind for name, kind in sorted(vars(types).items()) if name.startswith(prefix) and inspect.isclass(kind)]
+    return [
+        kind
+        for name, kind in sorted(vars(types).items())
+        if name.startswith(prefix) and inspect.isclass(kind)
+    ]
 
 
 @dataclass(frozen=True)
@@ -43,13 +51,19 @@ class Field:
 @cache
 def fields_of(kind: Any) -> tuple[Field, ...]:
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
-    return tuple(_field(one.name, one.annotation, one.default) for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD)
+    return tuple(
+        _field(one.name, one.annotation, one.default)
+        for one in parameters
+        if one.kind is one.POSITIONAL_OR_KEYWORD
+    )
 
 
 def _field(name: str, annotation: Any, default: Any) -> Field:
     wanted = _resolved(annotation)
     if type(None) in typing.get_args(wanted):
-        wanted = _resolved(typing.Union[tuple(one for one in typing.get_args(wanted) if one is not type(None))])  # noqa: UP007 -- made while running
+        wanted = _resolved(
+            typing.Union[tuple(one for one in typing.get_args(wanted) if one is not type(None))]  # noqa: UP007 -- made while running
+        )
     is_list = typing.get_origin(wanted) is list
     if is_list:
         wanted = _resolved(typing.get_args(wanted)[0])
@@ -60,12 +74,20 @@ def _field(name: str, annotation: Any, default: Any) -> Field:
 
 def _resolved(annotation: Any) -> Any:
     name = annotation if isinstance(annotation, str) else getattr(annotation, "__forward_arg__", None)
-    return annotation if name is None else getattr(types, name, None) or getattr(types.messages, name.removeprefix("Type"))
+    return (
+        annotation
+        if name is None
+        else getattr(types, name, None) or getattr(types.messages, name.removeprefix("Type"))
+    )
 
 
 def _shallow(kinds: list[type]) -> list[type]:
     """Those that need no other object, so that making ends."""
-    return [one for one in kinds if all(field.optional or field.is_list or field.kinds[0] in PLAIN for field in fields_of(one))] or kinds
+    return [
+        one
+        for one in kinds
+        if all(field.optional or field.is_list or field.kinds[0] in PLAIN for field in fields_of(one))
+    ] or kinds
 
 
 @dataclass(frozen=True)
@@ -84,7 +106,9 @@ class Maker:
         return self.make(types.Message, **{**usual, **fixed})
 
     def make(self, kind: type, depth: int = 0, **fixed: Any) -> Any:
-        given = {field.name: self._field(field, depth + 1) for field in fields_of(kind) if field.name not in fixed}
+        given = {
+            field.name: self._field(field, depth + 1) for field in fields_of(kind) if field.name not in fixed
+        }
         return kind(**given, **fixed)
 
     def _field(self, field: Field, depth: int) -> Any:

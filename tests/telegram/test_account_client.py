@@ -73,7 +73,9 @@ async def test_a_short_wait_is_kept_inside_the_request(
         assert waits.seconds in skipping.waits
 
 
-async def test_a_server_that_says_wait_again_and_again_is_left_alone(lines: Lines, control: Control, sim: Simulator, history: Any) -> None:
+async def test_a_server_that_says_wait_again_and_again_is_left_alone(
+    lines: Lines, control: Control, sim: Simulator, history: Any
+) -> None:
     async with lines() as line:
         control.fail(HISTORY, times=100, code=420, message="FLOOD_WAIT_0")
         with pytest.raises(Flooded):
@@ -81,9 +83,19 @@ async def test_a_server_that_says_wait_again_and_again_is_left_alone(lines: Line
     assert calls(sim, HISTORY) == line.floods == 5
 
 
-@pytest.mark.parametrize(("told", "least", "most"), [("FLOOD_WAIT_17", 17, 20), ("FLOOD_PREMIUM_WAIT_60", 60, 63), ("FLOOD_WAIT_100", 120, 123)])
+@pytest.mark.parametrize(
+    ("told", "least", "most"),
+    [("FLOOD_WAIT_17", 17, 20), ("FLOOD_PREMIUM_WAIT_60", 60, 63), ("FLOOD_WAIT_100", 120, 123)],
+)
 async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_over(
-    lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping, told: str, least: int, most: int
+    lines: Lines,
+    control: Control,
+    sim: Simulator,
+    history: Any,
+    skipping: Skipping,
+    told: str,
+    least: int,
+    most: int,
 ) -> None:
     async with lines() as line:
         control.fail(HISTORY, code=420, message=told)
@@ -91,7 +103,9 @@ async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_ove
             await line.ask(history)
         with pytest.raises(Flooded, match=r"leave messages\.getHistory alone") as second:
             await line.ask(history)
-        assert least - 1 <= second.value.retry_after_seconds <= first.value.retry_after_seconds <= most  # time goes on between the two
+        assert (
+            least - 1 <= second.value.retry_after_seconds <= first.value.retry_after_seconds <= most
+        )  # time goes on between the two
         assert calls(sim, HISTORY) == 1
         skipping.waits.append(most - PATIENCE_SECONDS)
         assert await line.ask(history)  # what is left is waited for
@@ -105,15 +119,21 @@ async def test_a_wait_of_more_than_five_minutes_is_an_alert(
         control.fail(HISTORY, code=420, message="FLOOD_WAIT_12167")
         with pytest.raises(Flooded):
             await line.ask(history)
-        assert REGISTRY.get_sample_value("account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY}) == pytest.approx(
-            time.time() + 12167 * 1.2, abs=4
-        )
+        assert REGISTRY.get_sample_value(
+            "account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY}
+        ) == pytest.approx(time.time() + 12167 * 1.2, abs=4)
     alert = next(one for one in logged if one["event"] == "account_flooded")
     assert (alert["log_level"], alert["method"], alert["asked_seconds"]) == ("warning", HISTORY, 12167)
 
 
 async def test_a_flood_is_remembered_across_a_restart_and_nothing_is_sent_during_the_wait(
-    lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping, admin: Admin, account_id: AccountId
+    lines: Lines,
+    control: Control,
+    sim: Simulator,
+    history: Any,
+    skipping: Skipping,
+    admin: Admin,
+    account_id: AccountId,
 ) -> None:
     control.set_limit(HISTORY, [(1, 60, 30)])
     async with lines() as line:
@@ -124,7 +144,9 @@ async def test_a_flood_is_remembered_across_a_restart_and_nothing_is_sent_during
     ACCOUNT_BLOCKED.labels(account_id, HISTORY).set(0)  # another process has shown nothing yet
     for _ in range(3):
         async with lines() as line:
-            shown = REGISTRY.get_sample_value("account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY})
+            shown = REGISTRY.get_sample_value(
+                "account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY}
+            )
             assert shown == pytest.approx(time.time() + 30, abs=5)
             with pytest.raises(Flooded) as told:
                 await line.ask(history)
@@ -141,7 +163,10 @@ async def test_a_flood_is_of_one_method_and_one_account_and_is_not_moved_to_anot
 ) -> None:
     other_phone = "79990000002"
     control.account(other_phone, joined=[CITY])
-    other = {"number": await system.accounts.add(await make_tenant(system)), "session_string": SecretStr(control.session_string(other_phone))}
+    other = {
+        "number": await system.accounts.add(await make_tenant(system)),
+        "session_string": SecretStr(control.session_string(other_phone)),
+    }
     control.fail(HISTORY, code=420, message="FLOOD_WAIT_500", phone=PHONE)
     async with lines() as line, lines(**other) as other_line:
         with pytest.raises(Flooded):
@@ -165,7 +190,9 @@ async def test_history_goes_slower_after_a_flood_also_in_the_next_process(
     assert sum(skipping.waits) == pytest.approx(1 / (0.8 * 0.7), abs=0.1)
 
 
-async def test_what_a_budget_does_not_allow_is_told_to_come_back_also_in_the_next_process(lines: Lines, sim: Simulator, city: Any) -> None:
+async def test_what_a_budget_does_not_allow_is_told_to_come_back_also_in_the_next_process(
+    lines: Lines, sim: Simulator, city: Any
+) -> None:
     join = functions.channels.JoinChannelRequest(types.InputChannel(city.channel_id, city.access_hash))
     async with lines() as line:
         for _ in range(2):
@@ -180,7 +207,9 @@ async def test_what_a_budget_does_not_allow_is_told_to_come_back_also_in_the_nex
     assert calls(sim, JOIN) == 2
 
 
-async def test_a_request_that_is_not_written_down_is_not_sent(lines: Lines, sim: Simulator, admin: Admin) -> None:
+async def test_a_request_that_is_not_written_down_is_not_sent(
+    lines: Lines, sim: Simulator, admin: Admin
+) -> None:
     async with lines() as line:
         await line.ask(NEAREST)
         async with admin.transaction():
@@ -190,16 +219,24 @@ async def test_a_request_that_is_not_written_down_is_not_sent(lines: Lines, sim:
     assert calls(sim, "contacts.resolveUsername") == 0
 
 
-async def test_who_waits_for_a_budget_is_served_in_turn_or_told_at_once_how_long_it_would_be(lines: Lines, sim: Simulator, history: Any) -> None:
+async def test_who_waits_for_a_budget_is_served_in_turn_or_told_at_once_how_long_it_would_be(
+    lines: Lines, sim: Simulator, history: Any
+) -> None:
     async with lines() as line:
         answers = await asyncio.gather(*(line.ask(history) for _ in range(12)), return_exceptions=True)
     late = [answer.retry_after_seconds for answer in answers if isinstance(answer, Busy)]
-    assert calls(sim, HISTORY) == 12 - len(late) == 9  # one at once, as no wait takes time here, and eight within ten seconds
+    assert (
+        calls(sim, HISTORY) == 12 - len(late) == 9
+    )  # one at once, as no wait takes time here, and eight within ten seconds
     assert late == pytest.approx([11.25] * 3, abs=0.2)
 
 
 async def test_one_request_is_under_way_at_a_time(lines: Lines, sim: Simulator) -> None:
-    requests = (NEAREST, functions.help.GetConfigRequest(), functions.users.GetUsersRequest([types.InputUserSelf()]))
+    requests = (
+        NEAREST,
+        functions.help.GetConfigRequest(),
+        functions.users.GetUsersRequest([types.InputUserSelf()]),
+    )
     async with lines() as line:
         await line.ask(functions.updates.GetStateRequest())
         sim.faults.latency_seconds = 0.1
@@ -222,7 +259,9 @@ async def test_nothing_is_asked_once_the_lease_is_over(lines: Lines, sim: Simula
         assert await line.ask(history)
 
 
-async def test_a_lease_that_ends_during_a_wait_is_noticed(lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping) -> None:
+async def test_a_lease_that_ends_during_a_wait_is_noticed(
+    lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping
+) -> None:
     async with lines(lease=Lease(begun=skipping.now() - 5, now=skipping.now)) as line:
         await line.ask(history)
         control.fail(HISTORY, times=4, code=420, message="FLOOD_WAIT_10")

@@ -23,7 +23,10 @@ from tests.streams.conftest import until
 from tests.telegram.conftest import Lines
 
 NEAREST, STATE = functions.help.GetNearestDcRequest(), functions.updates.GetStateRequest()
-STATUS, RESOLVE = functions.account.UpdateStatusRequest(offline=True), functions.contacts.ResolveUsernameRequest("gorod_news")
+STATUS, RESOLVE = (
+    functions.account.UpdateStatusRequest(offline=True),
+    functions.contacts.ResolveUsernameRequest("gorod_news"),
+)
 
 
 def calls(sim: Simulator, method: str) -> int:
@@ -38,7 +41,9 @@ async def called(sim: Simulator, method: str) -> bool:
     return calls(sim, method) > 0
 
 
-async def test_a_dropped_connection_is_made_anew_with_another_session_and_never_twice(lines: Lines, sim: Simulator) -> None:
+async def test_a_dropped_connection_is_made_anew_with_another_session_and_never_twice(
+    lines: Lines, sim: Simulator
+) -> None:
     async with lines() as line:
         for _ in range(4):
             await line.ask(NEAREST)
@@ -53,7 +58,9 @@ async def test_a_dropped_connection_is_made_anew_with_another_session_and_never_
     assert calls(sim, "help.getNearestDc") == 5
 
 
-async def test_a_connection_that_is_lost_under_a_request_is_busy_and_the_request_is_not_sent_again(lines: Lines, sim: Simulator) -> None:
+async def test_a_connection_that_is_lost_under_a_request_is_busy_and_the_request_is_not_sent_again(
+    lines: Lines, sim: Simulator
+) -> None:
     async with lines() as line:
         await line.ask(NEAREST)
         sim.faults.latency_seconds = 5
@@ -95,7 +102,9 @@ async def test_connections_have_a_budget_too(lines: Lines, sim: Simulator) -> No
     assert told == [False] * 6 + [True] * 2
 
 
-async def test_a_hung_answer_is_a_timeout_and_leaves_no_request_behind(lines: Lines, sim: Simulator, skipping: Skipping) -> None:
+async def test_a_hung_answer_is_a_timeout_and_leaves_no_request_behind(
+    lines: Lines, sim: Simulator, skipping: Skipping
+) -> None:
     async with lines(clock=Clock(now=skipping.now, sleep=skipping.sleep, answer_seconds=0.3)) as line:
         await line.ask(NEAREST)
         sim.faults.latency_seconds = 30
@@ -116,7 +125,9 @@ async def test_cancellation_leaves_no_request_behind(lines: Lines, sim: Simulato
         sim.faults.latency_seconds = 30
         first = asyncio.create_task(line.ask(RESOLVE))
         second = asyncio.create_task(line.ask(STATUS))
-        await until(lambda: called(sim, "help.getConfig" if when == "connecting" else "contacts.resolveUsername"))
+        await until(
+            lambda: called(sim, "help.getConfig" if when == "connecting" else "contacts.resolveUsername")
+        )
         for task in [first, second] if when != "waiting for its turn" else [second]:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -131,7 +142,9 @@ async def test_cancellation_leaves_no_request_behind(lines: Lines, sim: Simulato
     assert calls(sim, "account.updateStatus") == 0
 
 
-async def test_a_line_hangs_up_before_the_lease_is_over_although_nobody_asks(lines: Lines, sim: Simulator) -> None:
+async def test_a_line_hangs_up_before_the_lease_is_over_although_nobody_asks(
+    lines: Lines, sim: Simulator
+) -> None:
     lease = Lease(begun=time.monotonic() - MARGIN_SECONDS * 3 + 2)
     async with lines(lease=lease) as line:
         await line.ask(NEAREST)
@@ -154,9 +167,14 @@ async def test_a_lease_that_ends_under_a_request_ends_the_request(lines: Lines, 
     assert lease.seconds_left > -1
 
 
-async def test_a_connection_that_comes_after_the_lease_has_ended_is_not_kept(lines: Lines, sim: Simulator) -> None:
+async def test_a_connection_that_comes_after_the_lease_has_ended_is_not_kept(
+    lines: Lines, sim: Simulator
+) -> None:
     lease = Lease(begun=time.monotonic() - MARGIN_SECONDS * 3 + 0.2)
-    async with proxy_server(slow_seconds=0.5) as slow, lines(lease=lease, proxy_addr="127.0.0.1", proxy_port=slow.port) as line:
+    async with (
+        proxy_server(slow_seconds=0.5) as slow,
+        lines(lease=lease, proxy_addr="127.0.0.1", proxy_port=slow.port) as line,
+    ):
         with pytest.raises(LeaseLost):
             await line.ask(NEAREST)
         await until(lambda: nobody_connected(sim), seconds=30)
@@ -189,7 +207,12 @@ def duplicate(control: Control) -> None:
 )
 @pytest.mark.parametrize("connected", [True, False], ids=["under way", "from the start"])
 async def test_an_account_that_is_refused_is_asked_for_nothing_more(
-    lines: Lines, control: Control, sim: Simulator, trouble: Callable[[Control], Any], parked_in: AccountState, connected: bool
+    lines: Lines,
+    control: Control,
+    sim: Simulator,
+    trouble: Callable[[Control], Any],
+    parked_in: AccountState,
+    connected: bool,
 ) -> None:
     async with lines() as line:
         if connected:
@@ -217,7 +240,9 @@ async def test_errors_about_the_request_are_for_whoever_asked(lines: Lines, cont
         assert await line.ask(NEAREST)
 
 
-async def test_trouble_inside_telegram_is_busy_and_is_asked_once(lines: Lines, control: Control, sim: Simulator) -> None:
+async def test_trouble_inside_telegram_is_busy_and_is_asked_once(
+    lines: Lines, control: Control, sim: Simulator
+) -> None:
     control.fail("help.getNearestDc", times=10, code=500, message="RPC_CALL_FAIL")
     async with lines() as line:
         with pytest.raises(Busy, match="RpcCallFailError"):
@@ -225,7 +250,9 @@ async def test_trouble_inside_telegram_is_busy_and_is_asked_once(lines: Lines, c
     assert calls(sim, "help.getNearestDc") == 1
 
 
-async def test_a_new_salt_and_another_clock_are_survived(lines: Lines, control: Control, sim: Simulator) -> None:
+async def test_a_new_salt_and_another_clock_are_survived(
+    lines: Lines, control: Control, sim: Simulator
+) -> None:
     async with lines() as line:
         await line.ask(NEAREST)
         control.rotate_salt()
@@ -265,7 +292,14 @@ def test_what_errors_mean(code: int, message: str, verdict: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "seconds"), [("FLOOD_WAIT_31", 31), ("FLOOD_PREMIUM_WAIT_4", 4), ("2FA_CONFIRM_WAIT_500", 500), ("FLOOD_WAIT_-3", 1), ("FLOOD", 60)]
+    ("message", "seconds"),
+    [
+        ("FLOOD_WAIT_31", 31),
+        ("FLOOD_PREMIUM_WAIT_4", 4),
+        ("2FA_CONFIRM_WAIT_500", 500),
+        ("FLOOD_WAIT_-3", 1),
+        ("FLOOD", 60),
+    ],
 )
 def test_how_long_a_wait_is(message: str, seconds: float) -> None:
     assert demanded_wait_seconds(rpc_error(420, message)) == seconds

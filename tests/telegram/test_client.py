@@ -59,7 +59,9 @@ def lost(account: TelegramSettings) -> SecretStr:
 
 @pytest.mark.turns("TELEGRAM_DC_ADDR")
 @pytest.mark.turns("TELEGRAM_DC_PORT")
-async def test_the_address_of_a_simulator_wins_over_the_sessions_own(lines: Lines, lost: SecretStr, sim: Simulator) -> None:
+async def test_the_address_of_a_simulator_wins_over_the_sessions_own(
+    lines: Lines, lost: SecretStr, sim: Simulator
+) -> None:
     async with lines(session_string=lost) as line:
         with pytest.raises(Busy):
             await line.ask(ME)
@@ -73,7 +75,9 @@ def test_only_an_address_that_telethon_keeps_is_accepted(address: str) -> None:
         read_group(TelegramSettings, {"TELEGRAM_DC_ADDR": address})
 
 
-async def test_a_line_that_would_go_to_telegram_itself_is_not_connected(lines: Lines, lost: SecretStr) -> None:
+async def test_a_line_that_would_go_to_telegram_itself_is_not_connected(
+    lines: Lines, lost: SecretStr
+) -> None:
     """Telethon takes Telegram's own address where it is given one of IPv6."""
     async with lines(session_string=lost, dc_addr="::1") as line:
         with pytest.raises(CannotStart, match="TELEGRAM_DC_ADDR"):
@@ -93,7 +97,11 @@ async def stranger(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Si
 
 @pytest.mark.turns("TELEGRAM_DC_PUBLIC_KEY")
 async def test_the_key_of_a_simulator_lets_one_log_in_there(
-    stranger: Simulator, account: TelegramSettings, account_id: AccountId, system: SystemStores, skipping: Skipping
+    stranger: Simulator,
+    account: TelegramSettings,
+    account_id: AccountId,
+    system: SystemStores,
+    skipping: Skipping,
 ) -> None:
     at = account.model_copy(update={"dc_addr": stranger.host, "dc_port": stranger.ports[HOME_DC]})
     opened = partial(open_login, account_id=account_id, limits=system.limits, clock=skipping.clock)
@@ -128,9 +136,16 @@ async def test_everything_goes_through_the_proxy(lines: Lines, sim: Simulator, p
 @pytest.mark.turns("TELEGRAM_PROXY_USERNAME")
 @pytest.mark.turns("TELEGRAM_PROXY_PASSWORD")
 @pytest.mark.parametrize(("password", "let_in"), [(RIGHT, True), ("wr0ng", False), ("", False)])
-async def test_a_proxy_may_ask_for_a_password(lines: Lines, sim: Simulator, password: str, let_in: bool) -> None:
+async def test_a_proxy_may_ask_for_a_password(
+    lines: Lines, sim: Simulator, password: str, let_in: bool
+) -> None:
     async with proxy_server(user="reader", password=RIGHT) as guarded:
-        options = {"proxy_addr": "127.0.0.1", "proxy_port": guarded.port, "proxy_username": "reader", "proxy_password": SecretStr(password)}
+        options = {
+            "proxy_addr": "127.0.0.1",
+            "proxy_port": guarded.port,
+            "proxy_username": "reader",
+            "proxy_password": SecretStr(password),
+        }
         async with lines(**options) as line:
             if let_in:
                 assert (await line.ask(ME))[0].is_self
@@ -163,12 +178,16 @@ async def test_without_an_account_the_ingest_role_says_what_to_set(database: dic
 
 
 @pytest.mark.turns("SESSION_ENCRYPTION_KEY")
-async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(account: TelegramSettings, database: dict[str, str]) -> None:
+async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(
+    account: TelegramSettings, database: dict[str, str]
+) -> None:
     given = {**database, "TELEGRAM_SESSION_STRING": account.session_string.get_secret_value()}
     async with assemble(read_settings(given), with_accounts=True) as app:
         with pytest.raises(CannotStart, match="tga accounts key"):
             ingest_role.loops(app, Health(probes={}))
-    async with assemble(read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()}), with_accounts=True) as app:
+    async with assemble(
+        read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()}), with_accounts=True
+    ) as app:
         names = [loop.name for loop in ingest_role.loops(app, Health(probes={}))]
     assert names == ["accounts", "logins", "telegram setup", "scheduler", "albums", "recounting"]
 

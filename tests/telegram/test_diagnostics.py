@@ -14,9 +14,21 @@ APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c45
     ("environ", "verdicts", "words"),
     [
         ({}, (Severity.OFF, Severity.OFF), "not in the environment"),
-        ({"TELEGRAM_API_ID": "17349"}, (Severity.BAD, Severity.WARNING), "TELEGRAM_API_ID is set and TELEGRAM_API_HASH is not"),
-        ({"TELEGRAM_API_HASH": "any"}, (Severity.BAD, Severity.OFF), "TELEGRAM_API_HASH is set and TELEGRAM_API_ID is not"),
-        ({**APPLICATION, "TELEGRAM_API_HASH": "geheim"}, (Severity.BAD, Severity.WARNING), "is not 32 digits and letters"),
+        (
+            {"TELEGRAM_API_ID": "17349"},
+            (Severity.BAD, Severity.WARNING),
+            "TELEGRAM_API_ID is set and TELEGRAM_API_HASH is not",
+        ),
+        (
+            {"TELEGRAM_API_HASH": "any"},
+            (Severity.BAD, Severity.OFF),
+            "TELEGRAM_API_HASH is set and TELEGRAM_API_ID is not",
+        ),
+        (
+            {**APPLICATION, "TELEGRAM_API_HASH": "geheim"},
+            (Severity.BAD, Severity.WARNING),
+            "is not 32 digits and letters",
+        ),
         (
             {**APPLICATION, "TELEGRAM_API_HASH": "any", "TELEGRAM_DC_ADDR": "127.0.0.1"},
             (Severity.OK, Severity.WARNING),
@@ -24,15 +36,28 @@ APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c45
         ),
         (APPLICATION, (Severity.OK, Severity.WARNING), "nobody can log in here"),
         ({**APPLICATION, "SESSION_ENCRYPTION_KEY": make_key()}, (Severity.OK, Severity.OK), "1 key"),
-        ({**APPLICATION, "SESSION_ENCRYPTION_KEY": f"{make_key()},{make_key()}"}, (Severity.OK, Severity.OK), "2 keys; the first one seals"),
-        ({"TELEGRAM_SESSION_STRING": "1Ap"}, (Severity.OFF, Severity.BAD), "there is no key to keep it under"),
+        (
+            {**APPLICATION, "SESSION_ENCRYPTION_KEY": f"{make_key()},{make_key()}"},
+            (Severity.OK, Severity.OK),
+            "2 keys; the first one seals",
+        ),
+        (
+            {"TELEGRAM_SESSION_STRING": "1Ap"},
+            (Severity.OFF, Severity.BAD),
+            "there is no key to keep it under",
+        ),
     ],
 )
-def test_what_is_missing_or_malformed_is_told(environ: dict[str, str], verdicts: tuple[Severity, Severity], words: str) -> None:
+def test_what_is_missing_or_malformed_is_told(
+    environ: dict[str, str], verdicts: tuple[Severity, Severity], words: str
+) -> None:
     found = examine(read_group(TelegramSettings, environ))
     assert tuple(one.verdict for one in found) == verdicts
     assert any(words in str(one.what) for one in found)
     assert all(one.remedy for one in found if one.verdict in {Severity.BAD, Severity.WARNING})
     assert not any(
-        secret in f"{one.what} {one.remedy}" for one in found for secret in environ.values() if len(secret) > 10 and not secret.isdecimal()
+        secret in f"{one.what} {one.remedy}"
+        for one in found
+        for secret in environ.values()
+        if len(secret) > 10 and not secret.isdecimal()
     )

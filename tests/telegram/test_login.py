@@ -28,6 +28,11 @@ def test_an_answer_opens_for_who_asked_and_for_that_question_only() -> None:
     assert b"12345" not in sealed
     assert asker.open(sealed, question="login/1") == "12345"
     assert seal("12345", asker.public_key, question="login/1") != sealed
-    for who, question, given in ((other, "login/1", sealed), (asker, "login/2", sealed), (asker, "login/1", sealed[:-1]), (asker, "login/1", b"")):
+    for who, question, given in (
+        (other, "login/1", sealed),
+        (asker, "login/2", sealed),
+        (asker, "login/1", sealed[:-1]),
+        (asker, "login/1", b""),
+    ):
         with pytest.raises(Rejected, match="not sealed for this question"):
             who.open(given, question=question)

@@ -20,13 +20,20 @@ from tests.telegram.conftest import Readers
 
 async def joined(reader: ChannelReader, channel_id: int = CITY) -> Readable:
     found, _ = await reader.joined()
-    return next(Readable(one.channel.channel_id, one.access_hash) for one in found if one.channel.channel_id == channel_id)
+    return next(
+        Readable(one.channel.channel_id, one.access_hash)
+        for one in found
+        if one.channel.channel_id == channel_id
+    )
 
 
 async def test_the_channels_that_the_account_has_joined_are_known(readers: Readers) -> None:
     async with readers() as reader:
         found, rest = await reader.joined()
-    assert {one.channel.channel_id: one.channel.title for one in found} == {CITY: "Городские новости", TECH: "Tech Daily"}
+    assert {one.channel.channel_id: one.channel.title for one in found} == {
+        CITY: "Городские новости",
+        TECH: "Tech Daily",
+    }
     assert all(one.joined for one in found)
     assert rest is None
 
@@ -39,8 +46,14 @@ async def test_a_page_proves_what_lies_between_its_ends(readers: Readers) -> Non
         below = await reader.below(channel, MessageId(6))
         nothing = await reader.above(channel, MessageId(40))
     assert newest.proven == IdRange(MessageId(1), MessageId(40))
-    assert (sorted(post.message_id for post in above.posts), above.proven) == ([36, 37, 38, 39, 40], IdRange(MessageId(36), MessageId(40)))
-    assert (sorted(post.message_id for post in below.posts), below.proven) == ([1, 2, 3, 4, 5], IdRange(MessageId(1), MessageId(5)))
+    assert (sorted(post.message_id for post in above.posts), above.proven) == (
+        [36, 37, 38, 39, 40],
+        IdRange(MessageId(36), MessageId(40)),
+    )
+    assert (sorted(post.message_id for post in below.posts), below.proven) == (
+        [1, 2, 3, 4, 5],
+        IdRange(MessageId(1), MessageId(5)),
+    )
     assert (nothing.posts, nothing.proven) == ((), None)
 
 
@@ -49,7 +62,9 @@ async def test_the_last_message_before_a_moment_is_found(readers: Readers) -> No
         channel = await joined(reader)
         posts = {post.message_id: post.posted_at for post in (await reader.newest(channel)).posts}
         moment = posts[MessageId(20)] + timedelta(seconds=1)
-        assert await reader.last_before(channel, moment) == max(one for one, at in posts.items() if at < moment)
+        assert await reader.last_before(channel, moment) == max(
+            one for one, at in posts.items() if at < moment
+        )
         assert await reader.last_before(channel, datetime(2014, 1, 1, tzinfo=UTC)) == 0
 
 
@@ -98,15 +113,25 @@ async def test_names_and_invitations_that_lead_nowhere_are_refused_in_words(read
         assert (await reader.join(CLUB_INVITE)).channel.is_private
 
 
-async def test_chats_that_telegram_does_not_show_do_not_hide_the_others(readers: Readers, control: Control, sim: Simulator) -> None:
+async def test_chats_that_telegram_does_not_show_do_not_hide_the_others(
+    readers: Readers, control: Control, sim: Simulator
+) -> None:
     account = sim.world.account(PHONE)
-    ids = [CITY, TECH, *(control.add_channel(f"Канал {number}", f"kanal_{number}").channel_id for number in range(6))]
+    ids = [
+        CITY,
+        TECH,
+        *(control.add_channel(f"Канал {number}", f"kanal_{number}").channel_id for number in range(6)),
+    ]
     control.change_channel(TECH, ban=PHONE)
     control.change_channel(ids[-1], ban=PHONE)
     async with readers() as reader:
-        listing = await reader.look_up([Readable(ChannelId(one), sim.world.access_hash(account, one)) for one in ids])
+        listing = await reader.look_up(
+            [Readable(ChannelId(one), sim.world.access_hash(account, one)) for one in ids]
+        )
         assert await reader.look_up([]) == Listing(())
-    assert [found.channel.channel_id for found in listing.channels] == [one for one in ids if one not in {TECH, ids[-1]}]
+    assert [found.channel.channel_id for found in listing.channels] == [
+        one for one in ids if one not in {TECH, ids[-1]}
+    ]
     assert (listing.groups, listing.closed) == (0, 2)
 
 
@@ -114,5 +139,10 @@ async def test_folders_are_read_with_their_numbers_and_titles(readers: Readers, 
     number = People(sim).put_into_folder(PHONE, "Новости", [CITY], all_channels=True, without=[TECH])
     async with readers() as reader:
         (folder,) = await reader.folders()
-    assert (folder.number, folder.title, folder.has_all_channels, folder.without) == (number, "Новости", True, frozenset({ChannelId(TECH)}))
+    assert (folder.number, folder.title, folder.has_all_channels, folder.without) == (
+        number,
+        "Новости",
+        True,
+        frozenset({ChannelId(TECH)}),
+    )
     assert [chat.channel_id for chat in folder.chats] == [CITY]

@@ -43,14 +43,23 @@ def test_a_message_that_cannot_be_understood_is_kept_as_unreadable(entities: Any
 @pytest.mark.parametrize(
     ("mark", "entity"),
     [
-        (types.MessageEntityTextUrl(1, 2, "https://a.example/"), TextEntity("text_url", 1, 2, "https://a.example/")),
+        (
+            types.MessageEntityTextUrl(1, 2, "https://a.example/"),
+            TextEntity("text_url", 1, 2, "https://a.example/"),
+        ),
         (types.MessageEntityMentionName(1, 2, LARGE), TextEntity("mention_name", 1, 2, detail=LARGE)),
         (types.MessageEntityCustomEmoji(1, 2, LARGE), TextEntity("custom_emoji", 1, 2, detail=LARGE)),
         (types.MessageEntityPre(1, 2, "python"), TextEntity("pre", 1, 2, detail="python")),
         (types.MessageEntityPre(1, 2, ""), TextEntity("pre", 1, 2)),
-        (types.MessageEntityBlockquote(1, 2, collapsed=True), TextEntity("blockquote", 1, 2, detail="collapsed")),
+        (
+            types.MessageEntityBlockquote(1, 2, collapsed=True),
+            TextEntity("blockquote", 1, 2, detail="collapsed"),
+        ),
         (types.MessageEntityBlockquote(1, 2), TextEntity("blockquote", 1, 2)),
-        (types.MessageEntityFormattedDate(1, 2, NOON), TextEntity("formatted_date", 1, 2, detail="2026-11-01T12:00:00+00:00")),
+        (
+            types.MessageEntityFormattedDate(1, 2, NOON),
+            TextEntity("formatted_date", 1, 2, detail="2026-11-01T12:00:00+00:00"),
+        ),
         (types.MessageEntityDiffReplace(1, 2, "old"), TextEntity("diff_replace", 1, 2, detail="old")),
         (types.MessageEntityUnknown(1, 2), TextEntity("other", 1, 2)),
     ],
@@ -60,8 +69,14 @@ def test_a_mark_keeps_what_its_kind_says(mark: Any, entity: TextEntity) -> None:
 
 
 def test_what_postgresql_refuses_is_replaced_unit_by_unit() -> None:
-    post = read(make_message(message="a\x00b\ud83d", entities=[types.MessageEntityBold(2, 1)], post_author="\x00"))
-    assert (post.text, post.entities, post.author) == ("a\ufffdb\ufffd", (TextEntity("bold", 2, 1),), "\ufffd")
+    post = read(
+        make_message(message="a\x00b\ud83d", entities=[types.MessageEntityBold(2, 1)], post_author="\x00")
+    )
+    assert (post.text, post.entities, post.author) == (
+        "a\ufffdb\ufffd",
+        (TextEntity("bold", 2, 1),),
+        "\ufffd",
+    )
 
 
 def test_a_hidden_edit_has_no_date() -> None:
@@ -87,12 +102,17 @@ def test_a_forward_from_a_channel_names_its_post() -> None:
 )
 def test_a_forward_from_anyone_else_is_a_fact(header: dict[str, Any], said: dict[str, Json]) -> None:
     post = read(make_message(fwd_from=types.MessageFwdHeader(NOON, **header)))
-    assert (post.forwarded_from, post.facts) == (None, {"forward": {"date": "2026-11-01T12:00:00+00:00", **said}})
+    assert (post.forwarded_from, post.facts) == (
+        None,
+        {"forward": {"date": "2026-11-01T12:00:00+00:00", **said}},
+    )
 
 
 def test_a_reply_in_the_same_channel_is_a_link_and_its_quote_a_fact() -> None:
     for peer in (None, types.PeerChannel(7)):
-        header = types.MessageReplyHeader(reply_to_msg_id=4, reply_to_peer_id=peer, quote=True, quote_text="снег", quote_offset=0)
+        header = types.MessageReplyHeader(
+            reply_to_msg_id=4, reply_to_peer_id=peer, quote=True, quote_text="снег", quote_offset=0
+        )
         post = read(make_message(reply_to=header))
         assert (post.reply_to, post.facts) == (4, {"reply": {"quote_text": "снег", "quote_offset": 0}})
 
@@ -100,9 +120,16 @@ def test_a_reply_in_the_same_channel_is_a_link_and_its_quote_a_fact() -> None:
 def test_a_reply_to_another_chat_is_only_a_fact() -> None:
     photo = types.MessageMediaPhoto(photo=types.PhotoEmpty(8))
     came_from = types.MessageFwdHeader(NOON, from_id=types.PeerUser(6))
-    header = types.MessageReplyHeader(reply_to_msg_id=4, reply_to_peer_id=types.PeerChannel(9), reply_from=came_from, reply_media=photo)
+    header = types.MessageReplyHeader(
+        reply_to_msg_id=4, reply_to_peer_id=types.PeerChannel(9), reply_from=came_from, reply_media=photo
+    )
     post = read(make_message(reply_to=header))
-    said = {"peer": {"channel_id": 9}, "message_id": 4, "from": {"date": NOON.isoformat(), "user_id": 6}, "media": {"kind": "photo", "id": 8}}
+    said = {
+        "peer": {"channel_id": 9},
+        "message_id": 4,
+        "from": {"date": NOON.isoformat(), "user_id": 6},
+        "media": {"kind": "photo", "id": 8},
+    }
     assert (post.reply_to, post.facts) == (None, {"reply": said})
 
 
@@ -150,7 +177,9 @@ def test_of_the_buttons_those_that_lead_somewhere_are_kept() -> None:
         types.KeyboardInlineButton("👍", types.InlineButtonTypeCallback(b"1")),
     ]
     rows = [types.KeyboardInlineButtonRow(buttons)]
-    assert facts(reply_markup=types.ReplyInlineMarkup(rows)) == {"buttons": [{"text": "Читать", "url": "https://a.example/\ufffd"}]}
+    assert facts(reply_markup=types.ReplyInlineMarkup(rows)) == {
+        "buttons": [{"text": "Читать", "url": "https://a.example/\ufffd"}]
+    }
     assert facts(reply_markup=types.ReplyKeyboardHide()) == {}
 
 
@@ -169,7 +198,10 @@ def test_an_album_and_a_signature_are_columns() -> None:
             {"action": "chat_edit_photo", "photo": {"id": LARGE, "dc_id": 2}},
         ),
         (types.MessageActionChatDeletePhoto(), {"action": "chat_delete_photo"}),
-        (types.MessageActionGroupCall(types.InputGroupCall(LARGE, 5), duration=60), {"action": "group_call", "call": {"id": LARGE}, "duration": 60}),
+        (
+            types.MessageActionGroupCall(types.InputGroupCall(LARGE, 5), duration=60),
+            {"action": "group_call", "call": {"id": LARGE}, "duration": 60},
+        ),
         (
             types.MessageActionGroupCallScheduled(types.InputGroupCall(3, 5), NOON),
             {"action": "group_call_scheduled", "call": {"id": 3}, "schedule_date": NOON.isoformat()},
@@ -177,8 +209,14 @@ def test_an_album_and_a_signature_are_columns() -> None:
         (types.MessageActionSetMessagesTTL(60), {"action": "set_messages_ttl", "period": 60}),
         (types.MessageActionBoostApply(4), {"action": "boost_apply", "boosts": 4}),
         (types.MessageActionChatAddUser([1, 2]), {"action": "chat_add_user", "users": [1, 2]}),
-        (types.MessageActionSuggestedPostSuccess(types.StarsAmount(5, 0)), {"action": "suggested_post_success", "price": {"amount": 5, "nanos": 0}}),
-        (types.MessageActionSuggestedPostSuccess(types.StarsTonAmount(5)), {"action": "suggested_post_success", "price": {"nanotons": 5}}),
+        (
+            types.MessageActionSuggestedPostSuccess(types.StarsAmount(5, 0)),
+            {"action": "suggested_post_success", "price": {"amount": 5, "nanos": 0}},
+        ),
+        (
+            types.MessageActionSuggestedPostSuccess(types.StarsTonAmount(5)),
+            {"action": "suggested_post_success", "price": {"nanotons": 5}},
+        ),
     ],
 )
 def test_a_service_message_says_what_was_done(action: Any, said: dict[str, Json]) -> None:
@@ -187,5 +225,7 @@ def test_a_service_message_says_what_was_done(action: Any, said: dict[str, Json]
 
 
 def test_a_pin_says_what_is_pinned() -> None:
-    post = read(make_service(types.MessageActionPinMessage(), reply_to=types.MessageReplyHeader(reply_to_msg_id=4)))
+    post = read(
+        make_service(types.MessageActionPinMessage(), reply_to=types.MessageReplyHeader(reply_to_msg_id=4))
+    )
     assert (post.reply_to, post.facts) == (4, {"service": {"action": "pin_message", "pinned_id": 4}})

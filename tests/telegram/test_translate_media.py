@@ -40,21 +40,46 @@ SQUARE = types.DocumentAttributeImageSize(512, 512)
 @pytest.mark.parametrize(
     ("attributes", "mime", "kind", "said"),
     [
-        ([types.DocumentAttributeFilename("план\x00.pdf")], "application/pdf", "document", {"file_name": "план\ufffd.pdf"}),
-        ([types.DocumentAttributeImageSize(640, 360)], "image/png", "document", {"width": 640, "height": 360}),
+        (
+            [types.DocumentAttributeFilename("план\x00.pdf")],
+            "application/pdf",
+            "document",
+            {"file_name": "план\ufffd.pdf"},
+        ),
+        (
+            [types.DocumentAttributeImageSize(640, 360)],
+            "image/png",
+            "document",
+            {"width": 640, "height": 360},
+        ),
         ([VIDEO], "video/mp4", "video", MEASURES),
         ([types.DocumentAttributeVideo(2.5, 640, 360, round_message=True)], "video/mp4", "round", MEASURES),
         ([VIDEO, types.DocumentAttributeAnimated()], "video/mp4", "animation", MEASURES),
         ([types.DocumentAttributeAnimated()], "image/gif", "animation", {}),
-        ([types.DocumentAttributeVideo(float("nan"), 640, 360)], "video/mp4", "video", {"width": 640, "height": 360}),
+        (
+            [types.DocumentAttributeVideo(float("nan"), 640, 360)],
+            "video/mp4",
+            "video",
+            {"width": 640, "height": 360},
+        ),
         (
             [types.DocumentAttributeAudio(180, title="Песня", performer="Хор")],
             "audio/mpeg",
             "audio",
             {"duration_seconds": 180, "title": "Песня", "performer": "Хор"},
         ),
-        ([types.DocumentAttributeAudio(9, voice=True, waveform=b"wave")], "audio/ogg", "voice", {"duration_seconds": 9}),
-        ([SQUARE, STICKER], "image/webp", "sticker", {"emoji": "🔥", "sticker_set_id": LARGE, "width": 512, "height": 512}),
+        (
+            [types.DocumentAttributeAudio(9, voice=True, waveform=b"wave")],
+            "audio/ogg",
+            "voice",
+            {"duration_seconds": 9},
+        ),
+        (
+            [SQUARE, STICKER],
+            "image/webp",
+            "sticker",
+            {"emoji": "🔥", "sticker_set_id": LARGE, "width": 512, "height": 512},
+        ),
         ([VIDEO, STICKER], "video/webm", "sticker", {"emoji": "🔥", "sticker_set_id": LARGE, **MEASURES}),
     ],
 )
@@ -73,17 +98,28 @@ def test_a_photo_has_the_measures_of_its_largest_size() -> None:
     )
     post = read(types.MessageMediaPhoto(photo=photo(*sizes)))
     measures = {"width": 1280, "height": 720, "size_bytes": 90_000}
-    assert (post.kind, post.facts) == (PostKind.PHOTO, {"media": {"kind": "photo", "id": LARGE, "dc_id": 2, **measures}})
+    assert (post.kind, post.facts) == (
+        PostKind.PHOTO,
+        {"media": {"kind": "photo", "id": LARGE, "dc_id": 2, **measures}},
+    )
 
 
 @pytest.mark.parametrize(
     ("media", "kind", "said"),
     [
         (types.MessageMediaPhoto(ttl_seconds=5), "photo", {"kind": "photo", "ttl_seconds": 5}),
-        (types.MessageMediaPhoto(photo=types.PhotoEmpty(3), spoiler=True), "photo", {"kind": "photo", "id": 3, "spoiler": True}),
+        (
+            types.MessageMediaPhoto(photo=types.PhotoEmpty(3), spoiler=True),
+            "photo",
+            {"kind": "photo", "id": 3, "spoiler": True},
+        ),
         (types.MessageMediaDocument(voice=True, ttl_seconds=5), "voice", {"kind": "voice", "ttl_seconds": 5}),
         (types.MessageMediaDocument(round=True, video=True), "video", {"kind": "round"}),
-        (types.MessageMediaDocument(document=types.DocumentEmpty(3), spoiler=True), "document", {"kind": "document", "id": 3, "spoiler": True}),
+        (
+            types.MessageMediaDocument(document=types.DocumentEmpty(3), spoiler=True),
+            "document",
+            {"kind": "document", "id": 3, "spoiler": True},
+        ),
     ],
 )
 def test_of_a_file_that_is_gone_or_hidden_the_rest_is_known(media: Any, kind: str, said: Json) -> None:
@@ -100,7 +136,10 @@ def test_a_poll_has_its_question_its_answers_and_the_votes_that_are_known() -> N
     poll = types.Poll(LARGE, words("Снег?"), answers, 0)
     asked = {"id": LARGE, "question": "Снег?"}
     post = read(types.MessageMediaPoll(poll, types.PollResults()))
-    assert (post.kind, post.facts) == (PostKind.POLL, {"poll": {**asked, "answers": [{"text": "да"}, {"text": "нет"}]}})
+    assert (post.kind, post.facts) == (
+        PostKind.POLL,
+        {"poll": {**asked, "answers": [{"text": "да"}, {"text": "нет"}]}},
+    )
 
     poll.quiz, poll.closed, poll.close_date = True, True, NOON
     votes = [types.PollAnswerVoters(b"1", correct=True, voters=9), types.PollAnswerVoters(b"0", voters=0)]
@@ -120,7 +159,17 @@ def test_a_poll_has_its_question_its_answers_and_the_votes_that_are_known() -> N
     }
 
 
-PAGE = types.WebPage(LARGE, "https://a.example/x", "a.example/x", 0, type="article", site_name="A", title="Т\x00", description="О чём", photo=photo())
+PAGE = types.WebPage(
+    LARGE,
+    "https://a.example/x",
+    "a.example/x",
+    0,
+    type="article",
+    site_name="A",
+    title="Т\x00",
+    description="О чём",
+    photo=photo(),
+)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +186,10 @@ PAGE = types.WebPage(LARGE, "https://a.example/x", "a.example/x", 0, type="artic
                 "photo": {"id": LARGE, "dc_id": 2},
             },
         ),
-        (types.WebPagePending(LARGE, NOON, url="https://a.example/x"), {"pending": True, "url": "https://a.example/x"}),
+        (
+            types.WebPagePending(LARGE, NOON, url="https://a.example/x"),
+            {"pending": True, "url": "https://a.example/x"},
+        ),
         (types.WebPageEmpty(LARGE), {}),
         (types.WebPageNotModified(), {}),
     ],
@@ -160,10 +212,20 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
         (types.MessageMediaGeo(POINT), {"kind": "geo", "geo": HERE}),
         (types.MessageMediaGeo(types.GeoPoint(float("inf"), 55.7, 5)), {"kind": "geo", "geo": {"lat": 55.7}}),
         (types.MessageMediaGeo(types.GeoPointEmpty()), {"kind": "geo"}),
-        (types.MessageMediaGeoLive(POINT, 900, heading=90), {"kind": "live_geo", "geo": HERE, "period": 900, "heading": 90}),
+        (
+            types.MessageMediaGeoLive(POINT, 900, heading=90),
+            {"kind": "live_geo", "geo": HERE, "period": 900, "heading": 90},
+        ),
         (
             types.MessageMediaVenue(POINT, "Театр", "Садовая", "foursquare", "", "arts"),
-            {"kind": "venue", "geo": HERE, "title": "Театр", "address": "Садовая", "provider": "foursquare", "venue_type": "arts"},
+            {
+                "kind": "venue",
+                "geo": HERE,
+                "title": "Театр",
+                "address": "Садовая",
+                "provider": "foursquare",
+                "venue_type": "arts",
+            },
         ),
         (
             types.MessageMediaContact("+7000", "Ann", "", "BEGIN:VCARD", LARGE),
@@ -171,11 +233,19 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
         ),
         (
             types.MessageMediaGame(GAME),
-            {"kind": "game", "game": {"id": LARGE, "short_name": "chess", "title": "Шахматы", "description": "Мат"}},
+            {
+                "kind": "game",
+                "game": {"id": LARGE, "short_name": "chess", "title": "Шахматы", "description": "Мат"},
+            },
         ),
         (
             types.MessageMediaInvoice(
-                "a thing", "of value", "USD", 100, "", photo=types.WebDocument("https://a.example/x.png", 1, 2, "image/png", [])
+                "a thing",
+                "of value",
+                "USD",
+                100,
+                "",
+                photo=types.WebDocument("https://a.example/x.png", 1, 2, "image/png", []),
             ),
             {
                 "kind": "invoice",
@@ -187,10 +257,20 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
             },
         ),
         (types.MessageMediaDice(6, "🎲"), {"kind": "dice", "value": 6, "emoticon": "🎲"}),
-        (types.MessageMediaStory(types.PeerChannel(9), 3), {"kind": "story", "peer": {"channel_id": 9}, "id": 3}),
+        (
+            types.MessageMediaStory(types.PeerChannel(9), 3),
+            {"kind": "story", "peer": {"channel_id": 9}, "id": 3},
+        ),
         (
             types.MessageMediaGiveaway([1, 2], 5, NOON, months=3, countries_iso2=["DE"]),
-            {"kind": "giveaway", "channels": [1, 2], "quantity": 5, "until_date": NOON.isoformat(), "months": 3, "countries_iso2": ["DE"]},
+            {
+                "kind": "giveaway",
+                "channels": [1, 2],
+                "quantity": 5,
+                "until_date": NOON.isoformat(),
+                "months": 3,
+                "countries_iso2": ["DE"],
+            },
         ),
         (
             types.MessageMediaGiveawayResults(9, 3, 2, 0, [1, 2], NOON, stars=500),
@@ -206,8 +286,14 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
             },
         ),
         (
-            types.MessageMediaPaidMedia(50, [PREVIEW, types.MessageExtendedMedia(types.MessageMediaPhoto(photo=types.PhotoEmpty(3)))]),
-            {"kind": "paid_media", "stars_amount": 50, "items": [{"kind": "preview", "w": 640, "h": 360}, {"kind": "photo", "id": 3}]},
+            types.MessageMediaPaidMedia(
+                50, [PREVIEW, types.MessageExtendedMedia(types.MessageMediaPhoto(photo=types.PhotoEmpty(3)))]
+            ),
+            {
+                "kind": "paid_media",
+                "stars_amount": 50,
+                "items": [{"kind": "preview", "w": 640, "h": 360}, {"kind": "photo", "id": 3}],
+            },
         ),
         (
             types.MessageMediaToDo(TODO, [types.TodoCompletion(1, types.PeerUser(6), NOON)]),
@@ -217,7 +303,10 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
                 "completions": [{"id": 1, "completed_by": {"user_id": 6}, "date": NOON.isoformat()}],
             },
         ),
-        (types.MessageMediaVideoStream(types.InputGroupCall(3, 5)), {"kind": "video_stream", "call": {"id": 3}}),
+        (
+            types.MessageMediaVideoStream(types.InputGroupCall(3, 5)),
+            {"kind": "video_stream", "call": {"id": 3}},
+        ),
     ],
 )
 def test_of_everything_else_the_small_facts_are_kept(media: Any, said: Json) -> None:

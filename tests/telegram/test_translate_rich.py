@@ -24,10 +24,22 @@ def read(*blocks: Any, message: str = "", **more: Any) -> Post:
 
 
 def test_its_blocks_are_lines_and_its_styles_are_marks() -> None:
-    styled = types.TextConcat([plain("🔥 снег "), types.TextBold(types.TextUrl(plain("здесь"), "https://a.example/", 0)), plain("\x00")])
-    post = read(types.PageBlockHeading1(plain("Погода")), types.PageBlockDivider(), types.PageBlockParagraph(styled))
+    styled = types.TextConcat(
+        [
+            plain("🔥 снег "),
+            types.TextBold(types.TextUrl(plain("здесь"), "https://a.example/", 0)),
+            plain("\x00"),
+        ]
+    )
+    post = read(
+        types.PageBlockHeading1(plain("Погода")), types.PageBlockDivider(), types.PageBlockParagraph(styled)
+    )
     assert (post.kind, post.text) == (PostKind.TEXT, "Погода\n🔥 снег здесь\ufffd")
-    assert post.entities == (TextEntity("heading", 0, 6), TextEntity("text_url", 15, 5, "https://a.example/"), TextEntity("bold", 15, 5))
+    assert post.entities == (
+        TextEntity("heading", 0, 6),
+        TextEntity("text_url", 15, 5, "https://a.example/"),
+        TextEntity("bold", 15, 5),
+    )
 
 
 def test_lists_keep_their_bullets_and_tables_their_cells() -> None:
@@ -35,11 +47,19 @@ def test_lists_keep_their_bullets_and_tables_their_cells() -> None:
         [
             types.PageListItemText(plain("хлеб")),
             types.PageListItemText(plain("соль"), checkbox=True, checked=True),
-            types.PageListItemBlocks([types.PageBlockParagraph(plain("сыр")), types.PageBlockParagraph(plain("твёрдый"))]),
+            types.PageListItemBlocks(
+                [types.PageBlockParagraph(plain("сыр")), types.PageBlockParagraph(plain("твёрдый"))]
+            ),
         ]
     )
-    numbers = types.PageBlockOrderedList([types.PageListOrderedItemText(plain("раз")), types.PageListOrderedItemText(plain("два"), num="b")], start=3)
-    rows = [types.PageTableRow([types.PageTableCell(text=plain(one)) for one in row]) for row in (("день", "°C"), ("пт", "-3"))]
+    numbers = types.PageBlockOrderedList(
+        [types.PageListOrderedItemText(plain("раз")), types.PageListOrderedItemText(plain("два"), num="b")],
+        start=3,
+    )
+    rows = [
+        types.PageTableRow([types.PageTableCell(text=plain(one)) for one in row])
+        for row in (("день", "°C"), ("пт", "-3"))
+    ]
     table = types.PageBlockTable(plain("Неделя"), rows)
     post = read(bullets, numbers, table)
     assert post.text == "• хлеб\n☑ соль\n• сыр\nтвёрдый\n3. раз\nb. два\nНеделя\nдень | °C\nпт | -3"
@@ -50,7 +70,9 @@ def test_quotes_code_and_names_keep_their_details() -> None:
     post = read(
         types.PageBlockBlockquote(plain("Снег."), plain("Ann"), collapsed=True),
         types.PageBlockPreformatted(plain("x = 1"), "py\x00"),
-        types.PageBlockParagraph(types.TextConcat([types.TextCustomEmoji(2**62, "🔥"), types.TextMentionName(plain("Bob"), 6)])),
+        types.PageBlockParagraph(
+            types.TextConcat([types.TextCustomEmoji(2**62, "🔥"), types.TextMentionName(plain("Bob"), 6)])
+        ),
     )
     assert post.text == "Снег.\nAnn\nx = 1\n🔥Bob"
     assert post.entities == (
@@ -66,7 +88,12 @@ def test_pictures_between_the_words_are_facts_and_part_of_the_fingerprint() -> N
     photo = types.Photo(8, 5, b"reference", None, [types.PhotoSize("x", 800, 450, 50_000)], 2)
     post = read(types.PageBlockPhoto(8, caption), photos=[photo], part=True)
     assert post.text == "Мост\nAnn"
-    assert post.facts == {"rich": {"part": True, "photos": [{"id": 8, "dc_id": 2, "width": 800, "height": 450, "size_bytes": 50_000}]}}
+    assert post.facts == {
+        "rich": {
+            "part": True,
+            "photos": [{"id": 8, "dc_id": 2, "width": 800, "height": 450, "size_bytes": 50_000}],
+        }
+    }
     assert post.content_hash == fingerprint("Мост\nAnn", (), [8])
 
 

@@ -40,7 +40,11 @@ def read(message: Any, channel_id: int = 7) -> Post:
 
 def storable(post: Post) -> bool:
     """PostgreSQL's text and jsonb take UTF-8 without NUL, and only finite numbers."""
-    words = [post.text, post.author or "", json.dumps([one.as_json() for one in post.entities], ensure_ascii=False)]
+    words = [
+        post.text,
+        post.author or "",
+        json.dumps([one.as_json() for one in post.entities], ensure_ascii=False),
+    ]
     words.append(json.dumps(post.facts, ensure_ascii=False, allow_nan=False))
     return all(b"\x00" not in one.encode() and "\\u0000" not in one for one in words)
 
@@ -67,14 +71,19 @@ async def test_any_content_lands_and_is_read_back_as_it_was(system: SystemStores
     for number, message in enumerate(messages, 1):
         message.id = number
     posts = {message.id: read(message, channel_id) for message in messages}
-    assert await system.landing.land(make_page(*posts.values()), Claim(channel_id, 0)) == Landed(inserted=len(posts), changed=0)
+    assert await system.landing.land(make_page(*posts.values()), Claim(channel_id, 0)) == Landed(
+        inserted=len(posts), changed=0
+    )
     stored = await system.posts.load([PostId(channel_id, number) for number in posts])
     assert {one.post.message_id: one.post for one in stored} == posts
 
 
 def test_every_fact_and_every_kind_of_media_is_documented() -> None:
     maker = Maker(Random(1), ("текст",), everything=True)
-    told = [read(message).facts for message in [*of_every_kind(maker), *(maker.message(message="") for _ in range(20))]]
+    told = [
+        read(message).facts
+        for message in [*of_every_kind(maker), *(maker.message(message="") for _ in range(20))]
+    ]
     keys = {key for facts in told for key in facts}
     kinds = {media["kind"] for facts in told if isinstance(media := facts.get("media"), dict)}
     text = (Path(__file__).parents[2] / "docs/facts.md").read_text(encoding="utf-8")
@@ -92,10 +101,16 @@ def test_every_mark_of_the_layer_has_a_name() -> None:
 def test_nothing_that_opens_a_file_or_a_call_becomes_a_fact() -> None:
     maker = Maker(Random(1), ("текст",), everything=True)
     told = " ".join(json.dumps(read(message).facts) for _ in range(20) for message in of_every_kind(maker))
-    assert not [word for word in ("access_hash", "file_reference", "provider_charge_id", "slug", "vcard") if f'"{word}"' in told]
+    assert not [
+        word
+        for word in ("access_hash", "file_reference", "provider_charge_id", "slug", "vcard")
+        if f'"{word}"' in told
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_packed_is_translated_as_before(seed: int) -> None:
     for message in of_every_kind(Maker(Random(seed), ("", "текст", "a\x00"), everything=True)):
-        assert [read(one) for one in unpack_messages(pack_messages([message, message]))] == [read(message)] * 2
+        assert [read(one) for one in unpack_messages(pack_messages([message, message]))] == [
+            read(message)
+        ] * 2

@@ -53,7 +53,9 @@ def expected(channel: Channel, post: theirs.Post) -> Post:
         text=post.text,
         entities=entities,
         reply_to=None if post.reply_to is None else MessageId(post.reply_to),
-        forwarded_from=None if post.origin is None else Origin(ChannelId(post.origin.channel_id), MessageId(post.origin.message_id)),
+        forwarded_from=None
+        if post.origin is None
+        else Origin(ChannelId(post.origin.channel_id), MessageId(post.origin.message_id)),
         grouped_id=post.grouped_id,
         author=post.author,
         facts=facts,
@@ -79,20 +81,39 @@ def expected_service(channel: Channel, post: theirs.Post) -> Post:
 def expected_media(post: theirs.Post) -> tuple[PostKind, Facts, list[int]]:
     match post.media:
         case theirs.Photo(file):
-            return PostKind.PHOTO, {"media": {"kind": "photo", **of_file(file), "width": 320, "height": 200}}, [file.file_id]
+            return (
+                PostKind.PHOTO,
+                {"media": {"kind": "photo", **of_file(file), "width": 320, "height": 200}},
+                [file.file_id],
+            )
         case theirs.Document(file, name):
             kind = PostKind.VIDEO if file.kind is theirs.FileKind.MP4 else PostKind.DOCUMENT
-            said: Facts = {"kind": kind.value, **of_file(file), "mime_type": file.kind.value, "file_name": name}
+            said: Facts = {
+                "kind": kind.value,
+                **of_file(file),
+                "mime_type": file.kind.value,
+                "file_name": name,
+            }
             if file.kind is not theirs.FileKind.PDF:
                 said |= {"width": 320, "height": 200}
             if kind is PostKind.VIDEO:
                 said["duration_seconds"] = 1.0
             return kind, {"media": said}, [file.file_id]
         case theirs.WebPage(url, title, description):
-            page = {"url": url, "type": "article", "site_name": "news.example", "title": title, "description": description}
+            page = {
+                "url": url,
+                "type": "article",
+                "site_name": "news.example",
+                "title": title,
+                "description": description,
+            }
             return PostKind.TEXT, {"media": {"kind": "web_page", **page}}, []
         case theirs.Poll(question, answers):
-            poll: Facts = {"id": post.message_id, "question": question, "answers": [{"text": answer} for answer in answers]}
+            poll: Facts = {
+                "id": post.message_id,
+                "question": question,
+                "answers": [{"text": answer} for answer in answers],
+            }
             return PostKind.POLL, {"poll": poll}, [post.message_id]
         case theirs.Unsupported():
             return PostKind.UNREADABLE, {"media": {"kind": "unsupported"}}, []
@@ -121,7 +142,11 @@ async def test_what_the_client_reads_is_exactly_what_was_posted(readers: Readers
 def messages_of(channel: Channel, upto: int) -> Iterator[tuple[theirs.Post, Any]]:
     for post in posts_of(channel, upto):
         written = message_bytes(
-            post, channel_id=channel.channel_id, group_id=channel.group_id, protected=channel.protected, reference=lambda _: b"reference"
+            post,
+            channel_id=channel.channel_id,
+            group_id=channel.group_id,
+            protected=channel.protected,
+            reference=lambda _: b"reference",
         )
         yield post, BinaryReader(written).tgread_object()
 
@@ -135,14 +160,23 @@ def test_every_message_of_the_worlds_is_translated_exactly_and_again_after_it_wa
         made = list(messages_of(channel, 500))
         read = [post_of(ChannelId(channel.channel_id), message) for _, message in made]
         assert read == [expected(channel, post) for post, _ in made]
-        assert [post_of(ChannelId(channel.channel_id), message) for message in unpack_messages(pack_messages(message for _, message in made))] == read
+        assert [
+            post_of(ChannelId(channel.channel_id), message)
+            for message in unpack_messages(pack_messages(message for _, message in made))
+        ] == read
 
 
-async def test_messages_are_kept_packed_and_repaired_from_what_was_kept(system: SystemStores, now: datetime) -> None:
+async def test_messages_are_kept_packed_and_repaired_from_what_was_kept(
+    system: SystemStores, now: datetime
+) -> None:
     channel_id = await make_channel(system)
     messages = [message for _, message in messages_of(tiny_channels(1_790_000_000)[0], 8)]
     ids = sorted(MessageId(message.id) for message in messages)
-    await system.raw_archive.keep([RawMessages(channel_id, ids[0], ids[-1], now, LAYER, pack_messages(messages))])
+    await system.raw_archive.keep(
+        [RawMessages(channel_id, ids[0], ids[-1], now, LAYER, pack_messages(messages))]
+    )
     (kept,) = await system.raw_archive.around(PostId(channel_id, ids[3]))
-    assert [post_of(channel_id, message) for message in unpack_messages(kept.body)] == [post_of(channel_id, message) for message in messages]
+    assert [post_of(channel_id, message) for message in unpack_messages(kept.body)] == [
+        post_of(channel_id, message) for message in messages
+    ]
     assert await system.raw_archive.around(PostId(channel_id, MessageId(ids[-1] + 1))) == ()

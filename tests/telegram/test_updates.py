@@ -12,7 +12,15 @@ from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.client import TelethonClient
-from telegram_assistant.telegram.updates import MAX_WAITING, ChannelUpdates, Gap, UpdateBuffer, missed_in, missed_since, seen_now
+from telegram_assistant.telegram.updates import (
+    MAX_WAITING,
+    ChannelUpdates,
+    Gap,
+    UpdateBuffer,
+    missed_in,
+    missed_since,
+    seen_now,
+)
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
@@ -46,7 +54,9 @@ async def heard_by(receiver: UpdateBuffer, count: int = 1) -> dict[int, ChannelU
 
 
 def told(message_id: int, *, pts: int, text: str = "Снег", channel_id: int = CITY) -> types.Updates:
-    message = types.Message(id=message_id, peer_id=types.PeerChannel(channel_id), date=NOW, message=text, post=True)
+    message = types.Message(
+        id=message_id, peer_id=types.PeerChannel(channel_id), date=NOW, message=text, post=True
+    )
     return told_by(types.UpdateNewChannelMessage(message, pts, 1))
 
 
@@ -57,7 +67,9 @@ def told_by(*updates: object) -> types.Updates:
 # --- over the wire ---
 
 
-async def test_posts_edits_and_deletions_come_by_themselves(line: AccountClient, receiver: UpdateBuffer, control: Control) -> None:
+async def test_posts_edits_and_deletions_come_by_themselves(
+    line: AccountClient, receiver: UpdateBuffer, control: Control
+) -> None:
     assert line is not None
     post = control.post(CITY, "Свежая новость")
     control.post(TECH, "News")
@@ -78,7 +90,9 @@ async def test_a_line_without_an_ear_is_told_nothing(lines: Lines, sim: Simulato
         assert all(one.wants_updates is None for one in sim.connections)
 
 
-async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines, receiver: UpdateBuffer, sim: Simulator) -> None:
+async def test_listening_asks_nothing_that_is_not_asked_without_it(
+    lines: Lines, receiver: UpdateBuffer, sim: Simulator
+) -> None:
     calls = []
     for options in ({}, {"receiver": receiver}):
         sim.counters.calls.clear()
@@ -88,7 +102,9 @@ async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines,
     assert calls[0] == calls[1]
 
 
-async def test_t6_a_busy_channel_never_costs_a_difference(line: AccountClient, receiver: UpdateBuffer, sim: Simulator, control: Control) -> None:
+async def test_t6_a_busy_channel_never_costs_a_difference(
+    line: AccountClient, receiver: UpdateBuffer, sim: Simulator, control: Control
+) -> None:
     channels = [control.add_channel(f"Busy {number}", f"busy_{number}") for number in range(200)]
     control.account(PHONE, joined=[one.channel_id for one in channels])
     await line.ask(ME)
@@ -101,7 +117,9 @@ async def test_t6_a_busy_channel_never_costs_a_difference(line: AccountClient, r
     assert sim.counters.calls[PHONE, "updates.getChannelDifference"] == 0
 
 
-async def test_t7_a_burst_over_the_wire_waits_in_little_room(lines: Lines, sim: Simulator, control: Control) -> None:
+async def test_t7_a_burst_over_the_wire_waits_in_little_room(
+    lines: Lines, sim: Simulator, control: Control
+) -> None:
     receiver = UpdateBuffer(max_waiting=100)
     async with lines(receiver=receiver) as line:
         await line.ask(ME)
@@ -114,7 +132,9 @@ async def test_t7_a_burst_over_the_wire_waits_in_little_room(lines: Lines, sim: 
     assert receiver.waiting == 0
 
 
-async def test_t8_an_album_is_heard_as_its_messages(line: AccountClient, receiver: UpdateBuffer, control: Control) -> None:
+async def test_t8_an_album_is_heard_as_its_messages(
+    line: AccountClient, receiver: UpdateBuffer, control: Control
+) -> None:
     assert line is not None
     control.album(CITY, [FileKind.JPEG, FileKind.MP4], "Два кадра")
     (heard,) = (await heard_by(receiver, 2)).values()
@@ -122,7 +142,9 @@ async def test_t8_an_album_is_heard_as_its_messages(line: AccountClient, receive
     assert len({one.grouped_id for one in heard.posts}) == 1
 
 
-async def test_a_connection_that_is_made_or_lost_is_a_doubt(line: AccountClient, receiver: UpdateBuffer, sim: Simulator) -> None:
+async def test_a_connection_that_is_made_or_lost_is_a_doubt(
+    line: AccountClient, receiver: UpdateBuffer, sim: Simulator
+) -> None:
     before = receiver.possible_gaps
     sim.drop_connections(PHONE)
 
@@ -135,7 +157,9 @@ async def test_a_connection_that_is_made_or_lost_is_a_doubt(line: AccountClient,
     assert receiver.possible_gaps > between
 
 
-async def test_telegram_names_the_channels_of_which_something_was_missed(line: AccountClient, receiver: UpdateBuffer, control: Control) -> None:
+async def test_telegram_names_the_channels_of_which_something_was_missed(
+    line: AccountClient, receiver: UpdateBuffer, control: Control
+) -> None:
     seen = await seen_now(line)
     assert (await missed_since(seen, client=line, receiver=receiver)).is_all
     control.post(CITY, "heard")
@@ -146,8 +170,12 @@ async def test_telegram_names_the_channels_of_which_something_was_missed(line: A
     assert (await missed_since(missed.seen, client=line, receiver=receiver)).channels == frozenset()
 
 
-async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line: AccountClient, receiver: UpdateBuffer) -> None:
-    """Fails when a new Telethon has another loop, or another queue: then nothing would be heard, without a word."""
+async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(
+    line: AccountClient, receiver: UpdateBuffer
+) -> None:
+    """Fails when a new Telethon has another loop, or another queue: then nothing would be heard,
+    without a word.
+    """
     assert line is not None
     assert receiver.possible_gaps
     assert inspect.iscoroutinefunction(TelegramClient._update_loop)  # noqa: SLF001 -- what we stand in for
@@ -196,7 +224,10 @@ def test_events_that_bring_no_post_are_counted_too(receiver: UpdateBuffer) -> No
 
 def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(receiver: UpdateBuffer) -> None:
     receiver.receive(told_by(types.UpdateChannelTooLong(CITY), types.UpdateChannel(TECH)))
-    assert {one.channel_id: (one.gap, one.posts) for one in receiver.take()} == {CITY: (Gap.INCOMPLETE, ()), TECH: (Gap.INCOMPLETE, ())}
+    assert {one.channel_id: (one.gap, one.posts) for one in receiver.take()} == {
+        CITY: (Gap.INCOMPLETE, ()),
+        TECH: (Gap.INCOMPLETE, ()),
+    }
 
 
 def test_what_is_deleted_before_it_is_taken_is_only_deleted(receiver: UpdateBuffer) -> None:
@@ -229,9 +260,16 @@ def test_peoples_own_chats_are_not_listened_to(receiver: UpdateBuffer) -> None:
 
 def test_channels_that_were_heard_in_full_are_not_missed(receiver: UpdateBuffer) -> None:
     receiver.receive(told(41, pts=41))
-    named = [types.UpdateChannelTooLong(CITY, 41), types.UpdateChannelTooLong(TECH, 5), types.UpdateNewChannelMessage(None, 1, 1)]
+    named = [
+        types.UpdateChannelTooLong(CITY, 41),
+        types.UpdateChannelTooLong(TECH, 5),
+        types.UpdateNewChannelMessage(None, 1, 1),
+    ]
     assert receiver.missed(named) == {TECH}
-    assert receiver.missed([types.UpdateChannelTooLong(CITY, 42), types.UpdateChannelTooLong(TECH)]) == {CITY, TECH}
+    assert receiver.missed([types.UpdateChannelTooLong(CITY, 42), types.UpdateChannelTooLong(TECH)]) == {
+        CITY,
+        TECH,
+    }
 
 
 @pytest.mark.parametrize(
@@ -239,12 +277,26 @@ def test_channels_that_were_heard_in_full_are_not_missed(receiver: UpdateBuffer)
     [
         (types.updates.DifferenceEmpty(NOW, 9), frozenset(), True),
         (types.updates.DifferenceTooLong(77), None, False),
-        (types.updates.DifferenceSlice([], [], [types.UpdateChannelTooLong(5)], [], [], types.updates.State(77, 1, NOW, 9, 0)), {5}, False),
-        (types.updates.Difference([], [], [types.UpdateChannelTooLong(5)], [], [], types.updates.State(77, 1, NOW, 9, 0)), {5}, True),
+        (
+            types.updates.DifferenceSlice(
+                [], [], [types.UpdateChannelTooLong(5)], [], [], types.updates.State(77, 1, NOW, 9, 0)
+            ),
+            {5},
+            False,
+        ),
+        (
+            types.updates.Difference(
+                [], [], [types.UpdateChannelTooLong(5)], [], [], types.updates.State(77, 1, NOW, 9, 0)
+            ),
+            {5},
+            True,
+        ),
     ],
     ids=lambda answer: type(answer).__name__,
 )
-def test_every_form_of_a_difference_is_understood(receiver: UpdateBuffer, answer: object, channels: frozenset[int] | None, is_all: bool) -> None:
+def test_every_form_of_a_difference_is_understood(
+    receiver: UpdateBuffer, answer: object, channels: frozenset[int] | None, is_all: bool
+) -> None:
     missed = missed_in(answer, SeenUpdates(1, 0, 0, NOW), receiver=receiver)
     assert (missed.channels, missed.is_all) == (channels, is_all)
     assert missed.seen.pts == (1 if isinstance(answer, types.updates.DifferenceEmpty) else 77)

@@ -4,7 +4,14 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from telegram_assistant.telemetry.channel_series import Bound, ChannelAge, ChannelAggregates, ChannelCounter, ChannelGauge, ChannelHistogram
+from telegram_assistant.telemetry.channel_series import (
+    Bound,
+    ChannelAge,
+    ChannelAggregates,
+    ChannelCounter,
+    ChannelGauge,
+    ChannelHistogram,
+)
 
 
 def shown(registry: CollectorRegistry) -> set[str]:
@@ -154,7 +161,12 @@ def test_a_value_that_is_no_number_changes_nothing_raises_nothing_and_is_told_on
             counter.add(1, nonsense)  # type: ignore[arg-type]  # as above
             histogram.observe(1, nonsense)  # type: ignore[arg-type]  # as above
     assert shown(registry) == before
-    assert sorted(line["metric"] for line in told) == ["age_seconds", "gauge_seconds", "pause_seconds", "waits_total"]
+    assert sorted(line["metric"] for line in told) == [
+        "age_seconds",
+        "gauge_seconds",
+        "pause_seconds",
+        "waits_total",
+    ]
 
 
 def test_a_gauge_that_cannot_be_computed_does_not_hide_the_others() -> None:
@@ -167,7 +179,10 @@ def test_a_gauge_that_cannot_be_computed_does_not_hide_the_others() -> None:
     ChannelAggregates("channel_aggregate", "About.", of=[age], registry=registry)
     age.since(1, 1.0)
     gauge.set(1, 7.0)
-    assert shown(registry) == {'gauge_seconds{channel_id="1"} 7.0', 'channel_aggregate{metric="age_seconds",stat="channels"} 0.0'}
+    assert shown(registry) == {
+        'gauge_seconds{channel_id="1"} 7.0',
+        'channel_aggregate{metric="age_seconds",stat="channels"} 0.0',
+    }
 
 
 def test_a_counter_does_not_fall() -> None:

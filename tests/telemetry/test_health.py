@@ -73,7 +73,9 @@ def test_since_stays_while_the_state_does() -> None:
         ([State.DOWN, State.FAILING, State.OK], State.DOWN),
     ],
 )
-def test_the_worst_of_several_states_is_one_of_them_by_a_fixed_order(states: list[State], expected: State) -> None:
+def test_the_worst_of_several_states_is_one_of_them_by_a_fixed_order(
+    states: list[State], expected: State
+) -> None:
     assert worst(states) is expected
 
 
@@ -87,7 +89,10 @@ async def test_a_section_in_trouble_is_the_state_of_the_whole_and_a_part(status:
     health.report("accounts", State.OK)
     found = await health.summarize()
     assert (found.state.value, found.sections["scheduler"]["status"]) == (status, status)
-    assert (health.parts()["scheduler"]["status"], health.parts()["scheduler"]["detail"]) == (status, "no channel has been read")
+    assert (health.parts()["scheduler"]["status"], health.parts()["scheduler"]["detail"]) == (
+        status,
+        "no channel has been read",
+    )
 
 
 async def test_a_part_that_is_worse_than_its_section_is_shown_instead() -> None:

@@ -20,7 +20,16 @@ SECRETS = {
     "a web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N",
     "a spelled-out password": "password='hunter2hunter2'",
 }
-GIVEAWAYS = ("ApWapzMBu4qsZ1aB", "AAHdqTcvCH1vGWJ", "345-67-89", "7911123456", "p4ssw0rd", "abcdef123456", "dozjgNryP4J3jVm", "hunter2")
+GIVEAWAYS = (
+    "ApWapzMBu4qsZ1aB",
+    "AAHdqTcvCH1vGWJ",
+    "345-67-89",
+    "7911123456",
+    "p4ssw0rd",
+    "abcdef123456",
+    "dozjgNryP4J3jVm",
+    "hunter2",
+)
 
 
 @pytest.fixture
@@ -38,7 +47,12 @@ def last(stream: io.StringIO) -> dict[str, object]:
 def test_a_line_is_json_with_its_fields(lines: io.StringIO) -> None:
     get_logger("x").info("post_stored", post_id="5/7", text="Привет")
     line = last(lines)
-    assert (line["event"], line["post_id"], line["text"], line["level"]) == ("post_stored", "5/7", "Привет", "info")
+    assert (line["event"], line["post_id"], line["text"], line["level"]) == (
+        "post_stored",
+        "5/7",
+        "Привет",
+        "info",
+    )
     assert str(line["timestamp"]).endswith("Z")
 
 
@@ -57,14 +71,35 @@ def test_a_secret_is_hidden_wherever_it_stands(lines: io.StringIO, what: str) ->
 
 
 @pytest.mark.parametrize(
-    "field", ["password", "api_hash", "token", "session", "phone", "phone_code", "operator_key", "secret_access_key", "Authorization"]
+    "field",
+    [
+        "password",
+        "api_hash",
+        "token",
+        "session",
+        "phone",
+        "phone_code",
+        "operator_key",
+        "secret_access_key",
+        "Authorization",
+    ],
 )
 def test_a_field_with_a_secret_name_is_hidden_whatever_it_holds(lines: io.StringIO, field: str) -> None:
     get_logger("x").info("event", **{field: "harmless-looking"})
     assert "harmless-looking" not in lines.getvalue()
 
 
-@pytest.mark.parametrize("text", ["1234567890/55", "2026-11-15T05:52:05Z", "channel 1001234567890", "+5 новых постов", "status_code=200", "10.5 +3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1234567890/55",
+        "2026-11-15T05:52:05Z",
+        "channel 1001234567890",
+        "+5 новых постов",
+        "status_code=200",
+        "10.5 +3",
+    ],
+)
 def test_what_is_no_secret_stays(text: str) -> None:
     assert scrub_text(text) == text
 
@@ -78,7 +113,9 @@ def test_a_traceback_is_kept_whole(lines: io.StringIO) -> None:
 
 
 @pytest.mark.turns("LOG_LEVEL")
-@pytest.mark.parametrize(("level", "expected"), [(LogLevel.DEBUG, 3), (LogLevel.INFO, 2), (LogLevel.ERROR, 0)])
+@pytest.mark.parametrize(
+    ("level", "expected"), [(LogLevel.DEBUG, 3), (LogLevel.INFO, 2), (LogLevel.ERROR, 0)]
+)
 def test_the_level_decides_what_is_written(level: LogLevel, expected: int) -> None:
     stream = io.StringIO()
     configure_logging(TelemetrySettings(log_level=level), stream=stream, pretty=False)

@@ -45,7 +45,12 @@ def labels_of() -> dict[str, set[frozenset[str]]]:
 
 def channels_shown() -> set[str]:
     families = text_string_to_metric_families(exposition("")[0].decode())
-    return {sample.name for family in families for sample in family.samples if sample.labels.get("channel_id") == str(CHANNEL)}
+    return {
+        sample.name
+        for family in families
+        for sample in family.samples
+        if sample.labels.get("channel_id") == str(CHANNEL)
+    }
 
 
 @pytest.mark.parametrize(
@@ -73,12 +78,16 @@ def channels_shown() -> set[str]:
     ],
 )
 @pytest.mark.usefixtures("followed")
-def test_operators_find_the_names_and_labels_that_their_dashboards_are_built_on(name: str, labels: set[str]) -> None:
+def test_operators_find_the_names_and_labels_that_their_dashboards_are_built_on(
+    name: str, labels: set[str]
+) -> None:
     assert labels_of()[name] == {frozenset(labels)}
 
 
 def test_what_a_process_no_longer_reads_is_no_longer_shown_and_stays_counted(followed: int) -> None:
-    counted = {"parser_floodwait_seconds_total", "backfill_jobs_total"} | {f"interarrival_seconds_{part}" for part in ("bucket", "count", "sum")}
+    counted = {"parser_floodwait_seconds_total", "backfill_jobs_total"} | {
+        f"interarrival_seconds_{part}" for part in ("bucket", "count", "sum")
+    }
     assert channels_shown() == PER_CHANNEL | counted
     forget_channel(followed)
     assert channels_shown() == counted
@@ -86,9 +95,19 @@ def test_what_a_process_no_longer_reads_is_no_longer_shown_and_stays_counted(fol
 
 @pytest.mark.parametrize("bound", [30.0, 60.0])
 def test_the_limits_of_a_run_are_bounds_of_its_histogram(bound: float) -> None:
-    assert metrics.REGISTRY.get_sample_value("parsing_duration_seconds_bucket", {"mode": "incremental", "le": str(bound)}) is not None
+    assert (
+        metrics.REGISTRY.get_sample_value(
+            "parsing_duration_seconds_bucket", {"mode": "incremental", "le": str(bound)}
+        )
+        is not None
+    )
 
 
 @pytest.mark.parametrize(("tier", "target_seconds"), [("high", 120.0), ("normal", 900.0), ("low", 7200.0)])
 def test_the_freshness_targets_are_bounds_of_their_histogram(tier: str, target_seconds: float) -> None:
-    assert metrics.REGISTRY.get_sample_value("post_lag_seconds_bucket", {"tier": tier, "le": str(target_seconds)}) is not None
+    assert (
+        metrics.REGISTRY.get_sample_value(
+            "post_lag_seconds_bucket", {"tier": tier, "le": str(target_seconds)}
+        )
+        is not None
+    )

@@ -68,7 +68,10 @@ def test_an_outage_that_was_too_many_is_logged_when_it_lasts() -> None:
             outage.failed("away")
             clock.now += 1
         outage.recovered()
-    assert [(line["event"], line.get("after_seconds")) for line in lines] == [("part_waits", None), ("part_goes_on", 70.0)]
+    assert [(line["event"], line.get("after_seconds")) for line in lines] == [
+        ("part_waits", None),
+        ("part_goes_on", 70.0),
+    ]
 
 
 def test_the_traceback_of_an_error_stands_in_the_log_once_and_that_of_another_error_too() -> None:
@@ -76,7 +79,10 @@ def test_the_traceback_of_an_error_stands_in_the_log_once_and_that_of_another_er
     with capture_logs() as lines:
         for error in (KeyError("a"), KeyError("b"), ValueError("c"), ValueError("d")):
             outage.failed(error, error=error)
-    assert [(line["event"], type(line["exc_info"])) for line in lines] == [("loop_crashed", KeyError), ("loop_crashed", ValueError)]
+    assert [(line["event"], type(line["exc_info"])) for line in lines] == [
+        ("loop_crashed", KeyError),
+        ("loop_crashed", ValueError),
+    ]
 
 
 def test_a_short_wait_is_not_logged_where_waits_are_usual() -> None:

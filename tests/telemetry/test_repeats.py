@@ -18,7 +18,9 @@ def end_logging() -> None:
 
 def test_what_a_library_repeats_is_one_line_and_one_with_the_count(log_stream: io.StringIO) -> None:
     for number in range(77):
-        logging.getLogger("asyncio").error("Resetting connection with an active transaction <object at 0x%x>", 4096 + number)
+        logging.getLogger("asyncio").error(
+            "Resetting connection with an active transaction <object at 0x%x>", 4096 + number
+        )
     end_logging()
     lines = lines_of(log_stream)
     assert [line.get("repeated") for line in lines] == [None, 76]
@@ -40,7 +42,11 @@ def test_what_libraries_say_once_is_written_as_it_is(log_stream: io.StringIO) ->
         logging.getLogger(name).warning("the connection was closed")
     logging.getLogger("first").error("the connection was closed")
     end_logging()
-    assert [(line["logger"], line["level"]) for line in lines_of(log_stream)] == [("first", "warning"), ("second", "warning"), ("first", "error")]
+    assert [(line["logger"], line["level"]) for line in lines_of(log_stream)] == [
+        ("first", "warning"),
+        ("second", "warning"),
+        ("first", "error"),
+    ]
 
 
 def test_our_own_lines_and_information_are_never_counted_together(log_stream: io.StringIO) -> None:

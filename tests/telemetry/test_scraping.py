@@ -16,5 +16,16 @@ def test_a_quantile_is_the_bound_of_its_bucket_over_all_modes() -> None:
 
 
 def test_series_are_summed_by_their_labels() -> None:
-    metrics = Metrics((Sample("posts", {"mode": "a", "x": "1"}, 2), Sample("posts", {"mode": "a", "x": "2"}, 3), Sample("posts", {"mode": "b"}, 5)))
-    assert (metrics.total("posts", mode="a"), metrics.total("posts"), metrics.total("none"), metrics.largest("posts")) == (5, 10, None, 5)
+    metrics = Metrics(
+        (
+            Sample("posts", {"mode": "a", "x": "1"}, 2),
+            Sample("posts", {"mode": "a", "x": "2"}, 3),
+            Sample("posts", {"mode": "b"}, 5),
+        )
+    )
+    assert (
+        metrics.total("posts", mode="a"),
+        metrics.total("posts"),
+        metrics.total("none"),
+        metrics.largest("posts"),
+    ) == (5, 10, None, 5)

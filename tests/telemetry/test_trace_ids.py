@@ -5,7 +5,12 @@ import json
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.trace_ids import MAX_TRACES, logged_with_trace, logged_with_traces, trace_id_of
+from telegram_assistant.telemetry.trace_ids import (
+    MAX_TRACES,
+    logged_with_trace,
+    logged_with_traces,
+    trace_id_of,
+)
 
 POSTS = [PostId(ChannelId(5), MessageId(number)) for number in range(1, 9)]
 TRACES: dict[str, str | None] = {str(post): trace_of(post, 1) for post in POSTS}
@@ -24,7 +29,9 @@ def test_a_line_about_a_post_of_a_batch_carries_the_trace_of_that_post(log_strea
     assert about_all["trace_ids"] == [trace_id_of(trace) for trace in TRACES.values()][:MAX_TRACES]
 
 
-async def test_what_a_handler_starts_logs_with_the_trace_too_and_what_comes_after_it_does_not(log_stream: io.StringIO) -> None:
+async def test_what_a_handler_starts_logs_with_the_trace_too_and_what_comes_after_it_does_not(
+    log_stream: io.StringIO,
+) -> None:
     async def work() -> None:
         get_logger("x").info("worked")
 

@@ -22,7 +22,9 @@ if provider is not None:
 
 
 async def run(endpoint: str) -> str:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, endpoint, PARENT, stdout=subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM, endpoint, PARENT, stdout=subprocess.PIPE
+    )
     out, _ = await process.communicate()
     assert process.returncode == 0
     return out.decode().strip()

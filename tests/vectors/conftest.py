@@ -55,6 +55,8 @@ def directions(seed: int) -> Iterator[tuple[float, ...]]:
         yield tuple(number / length for number in drawn)
 
 
-def make_point(channel_id: int, message_id: int, vector: tuple[float, ...], **facts: int | str | list[str]) -> Point:
+def make_point(
+    channel_id: int, message_id: int, vector: tuple[float, ...], **facts: int | str | list[str]
+) -> Point:
     payload: Payload = {"channel": channel_id, "at": 1_790_000_000, **facts}
     return Point(PostId(ChannelId(channel_id), MessageId(message_id)), vector, payload)

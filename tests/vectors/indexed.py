@@ -1,4 +1,6 @@
-"""The program with vectors: a real sentence model in front of the embedded engine, or of the server where QDRANT_URL names one."""
+"""The program with vectors: a real sentence model in front of the embedded engine,
+or of the server where QDRANT_URL names one.
+"""
 
 import hashlib
 import os
@@ -23,14 +25,18 @@ SPACE = Space(MINILM, 384)
 
 
 @asynccontextmanager
-async def opened_with_vectors(database: dict[str, str], *, models: Path, folder: Path, **more: str) -> AsyncIterator[App]:
+async def opened_with_vectors(
+    database: dict[str, str], *, models: Path, folder: Path, **more: str
+) -> AsyncIterator[App]:
     variables = {"MODELS_DIR": str(models), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(folder), **more}
     async with assemble(read_settings({**database, **variables}), with_vectors=True) as app:
         yield app
 
 
 def vectors_in(folder: Path) -> dict[str, str]:
-    """Settings for the vectors that belong to this folder: in it, or on the server under a prefix of its own."""
+    """Settings for the vectors that belong to this folder: in it,
+    or on the server under a prefix of its own.
+    """
     server = {name: os.environ[name] for name in ("QDRANT_URL", "QDRANT_API_KEY") if name in os.environ}
     prefix = f"tga-test-{hashlib.sha256(bytes(folder)).hexdigest()[:16]}-"
     return {"VECTORS_DIR": str(folder), **server, "QDRANT_COLLECTION_PREFIX": prefix}
@@ -55,12 +61,17 @@ async def make_followed_channel(system: SystemStores, **how: Any) -> tuple[Chann
 
 
 async def land(system: SystemStores, channel_id: ChannelId, *texts: str) -> list[PostId]:
-    posts = [make_post(channel_id=channel_id, message_id=number, text=text) for number, text in enumerate(texts, start=1)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=number, text=text)
+        for number, text in enumerate(texts, start=1)
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     return [post.id for post in posts]
 
 
-async def found(app: App, question: str, channel_id: ChannelId, tenant_id: TenantId, **asked: Any) -> list[int]:
+async def found(
+    app: App, question: str, channel_id: ChannelId, tenant_id: TenantId, **asked: Any
+) -> list[int]:
     """Message ids, the nearest first."""
     made = await app.questions.vectors([question], tenant_id=tenant_id)
     assert made.value is not None

@@ -57,10 +57,14 @@ async def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None
         assert store is None
 
 
-async def test_a_process_that_does_not_have_the_vectors_searches_through_the_one_that_does(tmp_path: Path) -> None:
+async def test_a_process_that_does_not_have_the_vectors_searches_through_the_one_that_does(
+    tmp_path: Path,
+) -> None:
     settings = read_group(VectorSettings, {"VECTORS_DIR": str(tmp_path)})
     vector = next(directions(1))
-    sought = VectorQuery(vector=vector, reach=ALL, limit=5, since=datetime(2026, 1, 1, tzinfo=UTC), has=(Has.IMAGE,))
+    sought = VectorQuery(
+        vector=vector, reach=ALL, limit=5, since=datetime(2026, 1, 1, tzinfo=UTC), has=(Has.IMAGE,)
+    )
     async with open_vectors(settings) as store:
         assert store is not None
         await store.create(SPACE, FIRST)
@@ -120,7 +124,9 @@ async def test_a_folder_that_cannot_be_used_is_told_in_words(tmp_path: Path) -> 
     (tmp_path / "file").touch()
     with pytest.raises(CannotStart, match=r"cannot be used .* correct VECTORS_DIR"):
         await EmbeddedVectors.open(tmp_path / "file")
-    (tmp_path / "shards.json").write_text(json.dumps({"shards": {FIRST: f"{FIRST}.1"}, "shown": {}}), encoding="utf-8")
+    (tmp_path / "shards.json").write_text(
+        json.dumps({"shards": {FIRST: f"{FIRST}.1"}, "shown": {}}), encoding="utf-8"
+    )
     with pytest.raises(CannotStart, match="run `tga rebuild vectors`"):
         await EmbeddedVectors.open(tmp_path)
 
@@ -135,7 +141,9 @@ async def test_what_is_written_while_an_index_is_built_is_carried_over(tmp_path:
     while not (tmp_path / f"{FIRST}.2").exists():
         await asyncio.sleep(0.005)
     late, moved = make_point(1, 999, next(given)), make_point(1, 2, next(given))
-    more = [make_point(1, 1000 + number, next(given)) for number in range(FEW + 1)]  # too many to carry over while nobody writes
+    more = [
+        make_point(1, 1000 + number, next(given)) for number in range(FEW + 1)
+    ]  # too many to carry over while nobody writes
     await store.upsert(FIRST, [late, moved, *more])
     await store.delete(FIRST, [points[0].post_id])
     while (tmp_path / f"{FIRST}.1").exists():

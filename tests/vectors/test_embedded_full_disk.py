@@ -1,4 +1,7 @@
-"""Embedded vectors on a disk that runs full. Without a look at the disk, the kernel would kill this process."""
+"""Embedded vectors on a disk that runs full.
+
+Without a look at the disk, the kernel would kill this process.
+"""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -32,10 +35,15 @@ async def vectors(disk: SmallDisk) -> AsyncIterator[EmbeddedVectors]:
 
 
 def points(first: int, count: int) -> list[Point]:
-    return [make_point(7, first + number, vector) for number, vector in zip(range(count), directions(first), strict=False)]
+    return [
+        make_point(7, first + number, vector)
+        for number, vector in zip(range(count), directions(first), strict=False)
+    ]
 
 
-async def test_vectors_wait_for_room_searches_go_on_and_nothing_is_lost(vectors: EmbeddedVectors, disk: SmallDisk) -> None:
+async def test_vectors_wait_for_room_searches_go_on_and_nothing_is_lost(
+    vectors: EmbeddedVectors, disk: SmallDisk
+) -> None:
     await vectors.upsert(COLLECTION, points(1, 100))
     disk.fill(leave_bytes=MB)
     with pytest.raises(NoRoom, match="vectors wait"):

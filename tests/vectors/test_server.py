@@ -29,7 +29,8 @@ async def guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> A
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         status, body = ("200 OK", known) if f"api-key: {KEY}" in head else ("401 Unauthorized", "{}")
         writer.write(
-            f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
+            f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            f"Connection: close\r\n\r\n{body}".encode()
         )
         await writer.drain()
         writer.close()
@@ -43,10 +44,14 @@ async def guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> A
 @pytest.mark.turns("QDRANT_API_KEY")
 async def test_the_server_is_asked_with_the_key() -> None:
     async with guarded_server() as url:
-        [finding] = await examine(read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY}), "tests/model")
+        [finding] = await examine(
+            read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY}), "tests/model"
+        )
         assert finding.verdict is Severity.OK
         assert str(finding.what).startswith(f"Qdrant at {url.removeprefix('http://')}: empty")
-        [finding] = await examine(read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": "another"}), "tests/model")
+        [finding] = await examine(
+            read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": "another"}), "tests/model"
+        )
         assert str(finding.what).endswith("refuses (401 Unauthorized)")
         assert "QDRANT_API_KEY" in str(finding.remedy)
 
@@ -64,10 +69,22 @@ async def test_a_server_that_is_away_is_busy_and_its_key_is_in_no_message() -> N
 
 @pytest.mark.turns("QDRANT_COLLECTION_PREFIX")
 async def test_two_installations_on_one_server_do_not_see_each_others_collections() -> None:
-    shared = {"posts-m-8-g1": "posts-m-8", "acme-posts-m-8-g2": "acme-posts-m-8", "acme-2-posts-m-8-g3": "acme-2-posts-m-8", "notes": "n"}
+    shared = {
+        "posts-m-8-g1": "posts-m-8",
+        "acme-posts-m-8-g2": "acme-posts-m-8",
+        "acme-2-posts-m-8-g3": "acme-2-posts-m-8",
+        "notes": "n",
+    }
     async with guarded_server(shared) as url:
-        for prefix, own in (("", "posts-m-8-g1"), ("acme-", "posts-m-8-g2"), ("acme-2-", "posts-m-8-g3"), ("other-", None)):
-            settings = read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY, "QDRANT_COLLECTION_PREFIX": prefix})
+        for prefix, own in (
+            ("", "posts-m-8-g1"),
+            ("acme-", "posts-m-8-g2"),
+            ("acme-2-", "posts-m-8-g3"),
+            ("other-", None),
+        ):
+            settings = read_group(
+                VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY, "QDRANT_COLLECTION_PREFIX": prefix}
+            )
             async with open_vectors(settings) as vectors:
                 assert vectors is not None
                 assert await vectors.collections() == ({own: "posts-m-8"} if own else {})

@@ -35,30 +35,52 @@ async def test_a_post_is_one_point_however_often_it_is_written(vectors: Vectors,
     found = await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("en",)))
     assert ids(found) == ["1/1"]
     assert found[0].score == pytest.approx(1, abs=0.02)
-    assert await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("ru",))) == ()
+    assert (
+        await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("ru",))) == ()
+    )
 
 
-async def test_nothing_is_found_outside_of_the_channels_that_are_reached(vectors: Vectors, space: Space) -> None:
+async def test_nothing_is_found_outside_of_the_channels_that_are_reached(
+    vectors: Vectors, space: Space
+) -> None:
     vector = next(directions(3))
-    await vectors.upsert(space.collection(1), [make_point(channel, 1, vector) for channel in (1, 2, 3, 1 << 40)])
-    assert set(ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=10)))) == {"1/1", "2/1"}
+    await vectors.upsert(
+        space.collection(1), [make_point(channel, 1, vector) for channel in (1, 2, 3, 1 << 40)]
+    )
+    assert set(ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=10)))) == {
+        "1/1",
+        "2/1",
+    }
     assert await vectors.search(space, VectorQuery(vector=vector, reach=Reach(), limit=10)) == ()
-    assert await vectors.search(space, VectorQuery(vector=vector, reach=Reach(), limit=10, without_ads=True)) == ()
+    assert (
+        await vectors.search(space, VectorQuery(vector=vector, reach=Reach(), limit=10, without_ads=True))
+        == ()
+    )
     assert len(await vectors.search(space, VectorQuery(vector=vector, reach=None, limit=10))) == 4
 
 
 @pytest.mark.parametrize("asked", [{}, {"without_ads": True}, {"since": datetime(2026, 11, 3, tzinfo=UTC)}])
-async def test_each_channel_is_found_from_the_beginning_of_its_window_on(vectors: Vectors, space: Space, asked: dict[str, Any]) -> None:
+async def test_each_channel_is_found_from_the_beginning_of_its_window_on(
+    vectors: Vectors, space: Space, asked: dict[str, Any]
+) -> None:
     vector, first = next(directions(13)), datetime(2026, 11, 1, tzinfo=UTC)
     points = [
-        make_point(channel, number, vector, at=int((first + timedelta(days=number)).timestamp())) for channel in (1, 2, 3) for number in range(1, 6)
+        make_point(channel, number, vector, at=int((first + timedelta(days=number)).timestamp()))
+        for channel in (1, 2, 3)
+        for number in range(1, 6)
     ]
     await vectors.upsert(space.collection(1), points)
     begins = {ChannelId(1): first + timedelta(days=2), ChannelId(3): first + timedelta(days=4)}
-    reach = Reach(local=frozenset({ChannelId(1), ChannelId(2)}), provider=frozenset({ChannelId(3)}), since=begins)
+    reach = Reach(
+        local=frozenset({ChannelId(1), ChannelId(2)}), provider=frozenset({ChannelId(3)}), since=begins
+    )
     found = await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=50, **asked))
     least = 2 if "since" in asked else 1
-    expected = {(channel, number) for channel, since in ((1, 2), (2, 1), (3, 4)) for number in range(max(least, since), 6)}
+    expected = {
+        (channel, number)
+        for channel, since in ((1, 2), (2, 1), (3, 4))
+        for number in range(max(least, since), 6)
+    }
     assert {(hit.post_id.channel_id, hit.post_id.message_id) for hit in found} == expected
 
 
@@ -77,13 +99,34 @@ async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None
     await vectors.upsert(
         space.collection(1),
         [
-            make_point(1, 1, vector, at=at, lang="ru", flags=["image"], tags_local=["снег", "город"], topic_local="погода", kind_local="news"),
-            make_point(1, 2, vector, at=at + 3600, lang="en", flags=["link", "ad_local"], tags_local=["snow"], kind_local="opinion"),
+            make_point(
+                1,
+                1,
+                vector,
+                at=at,
+                lang="ru",
+                flags=["image"],
+                tags_local=["снег", "город"],
+                topic_local="погода",
+                kind_local="news",
+            ),
+            make_point(
+                1,
+                2,
+                vector,
+                at=at + 3600,
+                lang="en",
+                flags=["link", "ad_local"],
+                tags_local=["snow"],
+                kind_local="opinion",
+            ),
         ],
     )
 
     async def found(**asked: Any) -> list[str]:
-        return sorted(ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=5, **asked))))
+        return sorted(
+            ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=5, **asked)))
+        )
 
     moment = datetime(2026, 11, 1, 1, tzinfo=UTC)
     assert await found(since=moment) == ["1/2"]
@@ -99,14 +142,20 @@ async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None
     assert await found(tags=("снег",), has=(Has.LINK,)) == []
 
 
-async def test_a_providers_understanding_counts_only_for_who_may_see_it(vectors: Vectors, space: Space) -> None:
+async def test_a_providers_understanding_counts_only_for_who_may_see_it(
+    vectors: Vectors, space: Space
+) -> None:
     vector = next(directions(6))
-    both = make_point(1, 1, vector, flags=["by_provider", "ad_provider"], tags_local=["снег"], tags_provider=["авария"])
+    both = make_point(
+        1, 1, vector, flags=["by_provider", "ad_provider"], tags_local=["снег"], tags_provider=["авария"]
+    )
     await vectors.upsert(space.collection(1), [both, make_point(1, 2, vector, tags_local=["снег"])])
     payer, other = Reach(provider=frozenset({ChannelId(1)})), Reach(local=frozenset({ChannelId(1)}))
 
     async def found(reach: Reach, **asked: Any) -> list[str]:
-        return sorted(ids(await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=5, **asked))))
+        return sorted(
+            ids(await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=5, **asked)))
+        )
 
     assert await found(other, tags=("снег",)) == ["1/1", "1/2"]
     assert await found(other, tags=("авария",)) == []
@@ -116,7 +165,9 @@ async def test_a_providers_understanding_counts_only_for_who_may_see_it(vectors:
     assert await found(payer, without_ads=True) == ["1/2"]
 
 
-async def test_searches_see_a_new_collection_from_one_moment_to_the_next(vectors: Vectors, space: Space) -> None:
+async def test_searches_see_a_new_collection_from_one_moment_to_the_next(
+    vectors: Vectors, space: Space
+) -> None:
     vector = next(directions(7))
     await vectors.upsert(space.collection(1), [make_point(1, 1, vector)])
     await vectors.create(space, space.collection(2))

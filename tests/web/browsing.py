@@ -18,12 +18,16 @@ JOURNEYS = (
     else [*zip(DEVICES, (True, False), strict=True)]
 )
 every_way = pytest.mark.parametrize(
-    ("device", "by_keys"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse"
+    ("device", "by_keys"),
+    JOURNEYS,
+    ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse",
 )
 """In CI by the keyboard alone on the desktop and by touch on the phone."""
 
 
-async def log_in(page: Page, app: App, tenant_id: TenantId, *, role: MemberRole | None = None, by_keys: bool = False) -> str:
+async def log_in(
+    page: Page, app: App, tenant_id: TenantId, *, role: MemberRole | None = None, by_keys: bool = False
+) -> str:
     """Opens a one-time link, presses its button, and goes to the feed. Returns the path of the tenant."""
     member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}", role=role)
     token = await make_login_link(member.user_id, users=app.system.users, created_by="test")

@@ -11,7 +11,9 @@ ON_PAGES = {
     "alert": "SELECT alert_id FROM alerts WHERE tenant_id = $1 LIMIT 1",
     "digest": "SELECT digest_id FROM digests WHERE tenant_id = $1 LIMIT 1",
     "login": "SELECT attempt_id FROM login_attempts WHERE tenant_id = $1",
-    "member": "SELECT u.public_id FROM memberships m JOIN users u USING (user_id) WHERE m.tenant_id = $1 LIMIT 1",
+    "member": (
+        "SELECT u.public_id FROM memberships m JOIN users u USING (user_id) WHERE m.tenant_id = $1 LIMIT 1"
+    ),
     "invitation": "SELECT public_id FROM one_time_links WHERE tenant_id = $1 AND kind = 'invitation' LIMIT 1",
 }
 """How to find what B's people have on pages."""
@@ -20,7 +22,10 @@ NOBODY = UUID(int=0x4000_8000_0000_0000_0000)
 
 @dataclass(frozen=True, slots=True)
 class PageCase:
-    """Paths below the tenant's; the second one names what is B's. `status` is that of the first, `foreign_status` of the second."""
+    """Paths below the tenant's; the second one names what is B's.
+
+    `status` is that of the first, `foreign_status` of the second.
+    """
 
     own: Callable[[Worlds], str]
     foreign: Callable[[Worlds], str] | None = None
@@ -36,83 +41,186 @@ def _post(worlds: Worlds) -> str:
 CASES: dict[str, PageCase] = {
     # Before any form of A that names what is B's: what A itself has written stands in its audit log.
     "audit.show": PageCase(lambda _: "/audit"),
-    "today.show": PageCase(lambda _: "/today?window=week", lambda _: f"/today?window=week&folder={MARK}", foreign_status=200),
-    "today.choose_grouping": PageCase(lambda _: "/today/grouping", status=303, form=lambda _: {"grouping": "strict"}),
+    "today.show": PageCase(
+        lambda _: "/today?window=week", lambda _: f"/today?window=week&folder={MARK}", foreign_status=200
+    ),
+    "today.choose_grouping": PageCase(
+        lambda _: "/today/grouping", status=303, form=lambda _: {"grouping": "strict"}
+    ),
     "story.show": PageCase(lambda one: f"/story/{one.shared[0]}/102", lambda _: f"/story/{ONLY_B[0]}/102"),
-    "story.write": PageCase(lambda one: f"/story/{one.shared[0]}/102/summary", lambda _: f"/story/{ONLY_B[0]}/102/summary"),
+    "story.write": PageCase(
+        lambda one: f"/story/{one.shared[0]}/102/summary", lambda _: f"/story/{ONLY_B[0]}/102/summary"
+    ),
     "feed.show": PageCase(lambda _: "/feed", lambda _: f"/feed?channel={ONLY_B[0]}", foreign_status=200),
     "feed.show_saved": PageCase(lambda _: "/saved"),
     "feed.mark_read": PageCase(lambda _: "/read", status=303, form=lambda one: {"post": _post(one)}),
-    "feed.mark_all_read": PageCase(lambda _: "/read/all", status=303, form=lambda _: {"snapshot": "2026-11-16T00:00:00+00:00"}),
+    "feed.mark_all_read": PageCase(
+        lambda _: "/read/all", status=303, form=lambda _: {"snapshot": "2026-11-16T00:00:00+00:00"}
+    ),
     "feed.undo": PageCase(lambda _: "/read/undo", status=303),
     "feed.save": PageCase(lambda _: "/save", status=303, form=lambda _: {"post": f"{ONLY_B[0]}/101"}),
     "feed.show_mutes": PageCase(lambda _: "/mutes"),
     "feed.mute": PageCase(lambda _: "/mutes", status=404, form=lambda _: {"channel": str(ONLY_B[0])}),
-    "search.show": PageCase(lambda _: "/search?q=the+or+в", lambda _: f"/search?q=from:{ONLY_B[0]}", foreign_status=200),
+    "search.show": PageCase(
+        lambda _: "/search?q=the+or+в", lambda _: f"/search?q=from:{ONLY_B[0]}", foreign_status=200
+    ),
     "search.suggest": PageCase(lambda _: "/search/suggest?q=from:"),
-    "search.save": PageCase(lambda _: "/search/saved", status=303, form=lambda _: {"name": "snow", "query": "snow"}),
-    "search.delete": PageCase(lambda _: f"/search/saved/{NOBODY}/delete", lambda one: f"/search/saved/{one.ids_of_b['search']}/delete", status=404),
-    "ask.show": PageCase(lambda _: "/ask?q=What+is+new+about+snow%3F", lambda _: f"/ask?q={MARK}+snow%3F", foreign_status=200),
-    "ask.stream": PageCase(lambda _: "/ask/stream?q=What+is+new+about+snow%3F", lambda _: f"/ask/stream?q={MARK}+snow%3F", foreign_status=200),
-    "changes.show": PageCase(lambda one: f"/changes?days=30&channel={one.shared[0]}", lambda _: f"/changes?channel={ONLY_B[0]}"),
+    "search.save": PageCase(
+        lambda _: "/search/saved", status=303, form=lambda _: {"name": "snow", "query": "snow"}
+    ),
+    "search.delete": PageCase(
+        lambda _: f"/search/saved/{NOBODY}/delete",
+        lambda one: f"/search/saved/{one.ids_of_b['search']}/delete",
+        status=404,
+    ),
+    "ask.show": PageCase(
+        lambda _: "/ask?q=What+is+new+about+snow%3F", lambda _: f"/ask?q={MARK}+snow%3F", foreign_status=200
+    ),
+    "ask.stream": PageCase(
+        lambda _: "/ask/stream?q=What+is+new+about+snow%3F",
+        lambda _: f"/ask/stream?q={MARK}+snow%3F",
+        foreign_status=200,
+    ),
+    "changes.show": PageCase(
+        lambda one: f"/changes?days=30&channel={one.shared[0]}", lambda _: f"/changes?channel={ONLY_B[0]}"
+    ),
     "trends.show": PageCase(lambda _: "/trends?days=7"),
     "digests.show": PageCase(lambda _: "/digest"),
     "digests.show_plan": PageCase(lambda _: "/digest/plan"),
-    "digests.set_plan": PageCase(lambda _: "/digest/plan", status=303, form=lambda _: {"time": "08:00", "length": "long"}),
+    "digests.set_plan": PageCase(
+        lambda _: "/digest/plan", status=303, form=lambda _: {"time": "08:00", "length": "long"}
+    ),
     "digests.create_feed": PageCase(lambda _: "/digest/feed"),
     "digests.revoke_feed": PageCase(
-        lambda one: f"/digest/feed/{UUID(int=one.a)}/revoke", lambda one: f"/digest/feed/{UUID(int=one.b)}/revoke", status=404
+        lambda one: f"/digest/feed/{UUID(int=one.a)}/revoke",
+        lambda one: f"/digest/feed/{UUID(int=one.b)}/revoke",
+        status=404,
     ),
-    "digests.show_one": PageCase(lambda _: f"/digest/{NOBODY}", lambda one: f"/digest/{one.ids_of_b['digest']}", status=404),
+    "digests.show_one": PageCase(
+        lambda _: f"/digest/{NOBODY}", lambda one: f"/digest/{one.ids_of_b['digest']}", status=404
+    ),
     "digests.make": PageCase(lambda _: "/digest/make", status=303),
     "interests.show": PageCase(lambda _: "/interests"),
     "interests.write_down": PageCase(lambda _: "/interests", status=303, form=lambda _: {"topic": "snow"}),
-    "interests.say": PageCase(lambda _: "/interests/say", status=404, form=lambda _: {"feedback": "muted", "story": f"{ONLY_B[0]}/102"}),
-    "interests.remove": PageCase(lambda _: "/interests/remove", status=404, form=lambda _: {"topic": "what B likes"}),
+    "interests.say": PageCase(
+        lambda _: "/interests/say",
+        status=404,
+        form=lambda _: {"feedback": "muted", "story": f"{ONLY_B[0]}/102"},
+    ),
+    "interests.remove": PageCase(
+        lambda _: "/interests/remove", status=404, form=lambda _: {"topic": "what B likes"}
+    ),
     "interests.reset": PageCase(lambda _: "/interests/reset", status=303),
-    "alerts.show": PageCase(lambda _: "/alerts?show=all", lambda one: f"/alerts?show=all&watch={UUID(int=one.b)}", foreign_status=200),
-    "alerts.open_one": PageCase(lambda _: f"/alerts/{NOBODY}/open", lambda one: f"/alerts/{one.ids_of_b['alert']}/open", status=404),
-    "alerts.mark_seen": PageCase(lambda _: "/alerts/seen", status=303, form=lambda _: {"until": "2026-01-01T00:00:00+00:00"}),
+    "alerts.show": PageCase(
+        lambda _: "/alerts?show=all",
+        lambda one: f"/alerts?show=all&watch={UUID(int=one.b)}",
+        foreign_status=200,
+    ),
+    "alerts.open_one": PageCase(
+        lambda _: f"/alerts/{NOBODY}/open", lambda one: f"/alerts/{one.ids_of_b['alert']}/open", status=404
+    ),
+    "alerts.mark_seen": PageCase(
+        lambda _: "/alerts/seen", status=303, form=lambda _: {"until": "2026-01-01T00:00:00+00:00"}
+    ),
     "watches.show": PageCase(lambda _: "/watches"),
     "watches.show_new": PageCase(lambda _: "/watches/new"),
-    "watches.preview": PageCase(lambda _: "/watches/preview?kind=changes", lambda _: f"/watches/preview?query=from:{ONLY_B[0]}", foreign_status=200),
-    "watches.show_one": PageCase(lambda one: f"/watches/{UUID(int=one.a)}", lambda one: f"/watches/{UUID(int=one.b)}"),
-    "watches.create": PageCase(lambda _: "/watches", status=303, form=lambda _: {"name": "snow", "query": "snow"}),
+    "watches.preview": PageCase(
+        lambda _: "/watches/preview?kind=changes",
+        lambda _: f"/watches/preview?query=from:{ONLY_B[0]}",
+        foreign_status=200,
+    ),
+    "watches.show_one": PageCase(
+        lambda one: f"/watches/{UUID(int=one.a)}", lambda one: f"/watches/{UUID(int=one.b)}"
+    ),
+    "watches.create": PageCase(
+        lambda _: "/watches", status=303, form=lambda _: {"name": "snow", "query": "snow"}
+    ),
     "watches.change": PageCase(
         lambda one: f"/watches/{UUID(int=one.a)}",
         lambda one: f"/watches/{UUID(int=one.b)}",
         status=303,
         form=lambda _: {"name": "rain", "query": "rain"},
     ),
-    "watches.pause": PageCase(lambda one: f"/watches/{UUID(int=one.a)}/pause", lambda one: f"/watches/{UUID(int=one.b)}/pause", status=303),
-    "watches.delete": PageCase(lambda one: f"/watches/{UUID(int=one.a)}/delete", lambda one: f"/watches/{UUID(int=one.b)}/delete", status=303),
+    "watches.pause": PageCase(
+        lambda one: f"/watches/{UUID(int=one.a)}/pause",
+        lambda one: f"/watches/{UUID(int=one.b)}/pause",
+        status=303,
+    ),
+    "watches.delete": PageCase(
+        lambda one: f"/watches/{UUID(int=one.a)}/delete",
+        lambda one: f"/watches/{UUID(int=one.b)}/delete",
+        status=303,
+    ),
     "receivers.show": PageCase(lambda _: "/receivers"),
-    "receivers.create": PageCase(lambda _: "/receivers", form=lambda _: {"kind": "email", "name": "desk", "address": "anna@desk.example"}),
+    "receivers.create": PageCase(
+        lambda _: "/receivers",
+        form=lambda _: {"kind": "email", "name": "desk", "address": "anna@desk.example"},
+    ),
     "receivers.confirm": PageCase(
         lambda one: f"/receivers/{UUID(int=one.a)}/confirm",
         lambda one: f"/receivers/{UUID(int=one.b)}/confirm",
         form=lambda _: {"code": "AAAAAAAA"},
     ),
-    "receivers.send_code": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/code", lambda one: f"/receivers/{UUID(int=one.b)}/code", status=303),
-    "receivers.replace_secret": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/secret", lambda one: f"/receivers/{UUID(int=one.b)}/secret"),
-    "receivers.resume": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/resume", lambda one: f"/receivers/{UUID(int=one.b)}/resume", status=303),
-    "receivers.pause": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/pause", lambda one: f"/receivers/{UUID(int=one.b)}/pause", status=303),
-    "receivers.replay": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/replay", lambda one: f"/receivers/{UUID(int=one.b)}/replay", status=303),
-    "receivers.delete": PageCase(lambda one: f"/receivers/{UUID(int=one.a)}/delete", lambda one: f"/receivers/{UUID(int=one.b)}/delete", status=303),
+    "receivers.send_code": PageCase(
+        lambda one: f"/receivers/{UUID(int=one.a)}/code",
+        lambda one: f"/receivers/{UUID(int=one.b)}/code",
+        status=303,
+    ),
+    "receivers.replace_secret": PageCase(
+        lambda one: f"/receivers/{UUID(int=one.a)}/secret", lambda one: f"/receivers/{UUID(int=one.b)}/secret"
+    ),
+    "receivers.resume": PageCase(
+        lambda one: f"/receivers/{UUID(int=one.a)}/resume",
+        lambda one: f"/receivers/{UUID(int=one.b)}/resume",
+        status=303,
+    ),
+    "receivers.pause": PageCase(
+        lambda one: f"/receivers/{UUID(int=one.a)}/pause",
+        lambda one: f"/receivers/{UUID(int=one.b)}/pause",
+        status=303,
+    ),
+    "receivers.replay": PageCase(
+        lambda one: f"/receivers/{UUID(int=one.a)}/replay",
+        lambda one: f"/receivers/{UUID(int=one.b)}/replay",
+        status=303,
+    ),
+    "receivers.delete": PageCase(
+        lambda one: f"/receivers/{UUID(int=one.a)}/delete",
+        lambda one: f"/receivers/{UUID(int=one.b)}/delete",
+        status=303,
+    ),
     "receivers.create_feed": PageCase(lambda _: "/feeds", form=lambda _: {"feed": "folder:City"}),
-    "receivers.revoke_feed": PageCase(lambda one: f"/feeds/{UUID(int=one.a)}/revoke", lambda one: f"/feeds/{UUID(int=one.b)}/revoke", status=303),
+    "receivers.revoke_feed": PageCase(
+        lambda one: f"/feeds/{UUID(int=one.a)}/revoke",
+        lambda one: f"/feeds/{UUID(int=one.b)}/revoke",
+        status=303,
+    ),
     "tags.show": PageCase(lambda _: "/tags"),
     "tags.show_posts": PageCase(lambda _: "/tags/weather"),
     "post.show": PageCase(lambda one: f"/post/{_post(one)}", lambda _: f"/post/{ONLY_B[0]}/101"),
-    "media.show": PageCase(lambda one: f"/media/{_post(one)}/0", lambda _: f"/media/{ONLY_B[0]}/101/0", status=409),
+    "media.show": PageCase(
+        lambda one: f"/media/{_post(one)}/0", lambda _: f"/media/{ONLY_B[0]}/101/0", status=409
+    ),
     "live.listen": PageCase(lambda _: "/live?since=wrong", status=422),
     "destinations.show": PageCase(lambda _: "/go?q=a"),
     "destinations.find": PageCase(lambda _: "/go/found?q=a"),
-    "graph.show": PageCase(lambda one: f"/spread/{one.only_a[0]}", lambda _: f"/spread/{ONLY_B[0]}", foreign_status=200),
-    "channels.show": PageCase(lambda _: "/channels?order=posts", lambda _: "/channels?q=belongs_to_b", foreign_status=200),
-    "channels.export": PageCase(lambda _: "/channels/export/opml", lambda _: "/channels/export/txt", foreign_status=200),
-    "channels.change": PageCase(lambda _: "/channels/change", status=303, form=lambda _: {"channel": str(ONLY_B[0]), "priority": "low"}),
-    "channels.unfollow": PageCase(lambda _: "/channels/unfollow", status=303, form=lambda _: {"channel": str(ONLY_B[0])}),
+    "graph.show": PageCase(
+        lambda one: f"/spread/{one.only_a[0]}", lambda _: f"/spread/{ONLY_B[0]}", foreign_status=200
+    ),
+    "channels.show": PageCase(
+        lambda _: "/channels?order=posts", lambda _: "/channels?q=belongs_to_b", foreign_status=200
+    ),
+    "channels.export": PageCase(
+        lambda _: "/channels/export/opml", lambda _: "/channels/export/txt", foreign_status=200
+    ),
+    "channels.change": PageCase(
+        lambda _: "/channels/change",
+        status=303,
+        form=lambda _: {"channel": str(ONLY_B[0]), "priority": "low"},
+    ),
+    "channels.unfollow": PageCase(
+        lambda _: "/channels/unfollow", status=303, form=lambda _: {"channel": str(ONLY_B[0])}
+    ),
     "channel.show": PageCase(lambda one: f"/channels/{one.shared[0]}", lambda _: f"/channels/{ONLY_B[0]}"),
     "channel.change": PageCase(
         lambda one: f"/channels/{one.shared[1]}/settings",
@@ -120,28 +228,55 @@ CASES: dict[str, PageCase] = {
         status=303,
         form=lambda _: {"priority": "low", "folder": "in:City"},
     ),
-    "channel.unfollow_one": PageCase(lambda one: f"/channels/{one.only_a[1]}/unfollow", lambda _: f"/channels/{ONLY_B[0]}/unfollow", status=303),
-    "channel.read_now": PageCase(lambda one: f"/channels/{one.shared[0]}/read", lambda _: f"/channels/{ONLY_B[0]}/read", status=303),
+    "channel.unfollow_one": PageCase(
+        lambda one: f"/channels/{one.only_a[1]}/unfollow",
+        lambda _: f"/channels/{ONLY_B[0]}/unfollow",
+        status=303,
+    ),
+    "channel.read_now": PageCase(
+        lambda one: f"/channels/{one.shared[0]}/read", lambda _: f"/channels/{ONLY_B[0]}/read", status=303
+    ),
     "adding.show": PageCase(lambda _: "/channels/add"),
     "adding.show_requests": PageCase(lambda _: "/channels/requests"),  # before A writes names of B's
-    "adding.add": PageCase(lambda _: "/channels/add", status=303, form=lambda _: {"text": f"@{MARK}_0\n@nobody_knows_it\nno channel"}),
-    "adding.add_folder": PageCase(lambda _: "/channels/add/folder", status=303, form=lambda _: {"title": "News"}),
+    "adding.add": PageCase(
+        lambda _: "/channels/add",
+        status=303,
+        form=lambda _: {"text": f"@{MARK}_0\n@nobody_knows_it\nno channel"},
+    ),
+    "adding.add_folder": PageCase(
+        lambda _: "/channels/add/folder", status=303, form=lambda _: {"title": "News"}
+    ),
     "adding.ask_for_joined": PageCase(lambda _: "/channels/joined", status=303),
-    "adding.pick": PageCase(lambda _: "/channels/joined/follow", status=303, form=lambda _: {"channel": str(ONLY_B[0])}),
+    "adding.pick": PageCase(
+        lambda _: "/channels/joined/follow", status=303, form=lambda _: {"channel": str(ONLY_B[0])}
+    ),
     "adding.try_again": PageCase(
-        lambda one: f"/channels/requests/{UUID(int=one.a)}/retry", lambda one: f"/channels/requests/{UUID(int=one.b)}/retry", status=409
+        lambda one: f"/channels/requests/{UUID(int=one.a)}/retry",
+        lambda one: f"/channels/requests/{UUID(int=one.b)}/retry",
+        status=409,
     ),
     "adding.try_all_again": PageCase(lambda _: "/channels/requests/retry", status=303),
     "members.show": PageCase(lambda _: "/members"),
     "members.invite": PageCase(lambda _: "/members/invite", form=lambda _: {"role": "viewer"}),
     "members.withdraw": PageCase(
-        lambda _: f"/members/invitations/{NOBODY}/withdraw", lambda one: f"/members/invitations/{one.ids_of_b['invitation']}/withdraw", status=404
+        lambda _: f"/members/invitations/{NOBODY}/withdraw",
+        lambda one: f"/members/invitations/{one.ids_of_b['invitation']}/withdraw",
+        status=404,
     ),
-    "members.show_one": PageCase(lambda _: f"/members/{NOBODY}", lambda one: f"/members/{one.ids_of_b['member']}", status=404),
+    "members.show_one": PageCase(
+        lambda _: f"/members/{NOBODY}", lambda one: f"/members/{one.ids_of_b['member']}", status=404
+    ),
     "members.set_role": PageCase(
-        lambda _: f"/members/{NOBODY}/role", lambda one: f"/members/{one.ids_of_b['member']}/role", status=404, form=lambda _: {"role": "viewer"}
+        lambda _: f"/members/{NOBODY}/role",
+        lambda one: f"/members/{one.ids_of_b['member']}/role",
+        status=404,
+        form=lambda _: {"role": "viewer"},
     ),
-    "members.remove": PageCase(lambda _: f"/members/{NOBODY}/remove", lambda one: f"/members/{one.ids_of_b['member']}/remove", status=404),
+    "members.remove": PageCase(
+        lambda _: f"/members/{NOBODY}/remove",
+        lambda one: f"/members/{one.ids_of_b['member']}/remove",
+        status=404,
+    ),
     "setup.show": PageCase(lambda _: "/setup"),
     "setup.show_login": PageCase(lambda _: "/setup/login?seen=", status=204),
     "setup.enter_application": PageCase(lambda _: "/setup/application", form=lambda _: {"api_id": "x"}),
@@ -155,7 +290,10 @@ CASES: dict[str, PageCase] = {
         form=lambda _: {"question": "1", "answer": "x"},
     ),
     "setup.give_up_login": PageCase(
-        lambda _: f"/setup/login/{NOBODY}/give-up", lambda one: f"/setup/login/{one.ids_of_b['login']}/give-up", status=303, foreign_status=303
+        lambda _: f"/setup/login/{NOBODY}/give-up",
+        lambda one: f"/setup/login/{one.ids_of_b['login']}/give-up",
+        status=303,
+        foreign_status=303,
     ),
     "overview.show": PageCase(lambda _: "/operations", status=404),
     "overview.refresh": PageCase(lambda _: "/operations/numbers", status=404),
@@ -164,24 +302,56 @@ CASES: dict[str, PageCase] = {
     "dead_letters.replay": PageCase(lambda _: "/operations/dead-letters/1/replay", status=404),
     "dead_letters.discard": PageCase(lambda _: "/operations/dead-letters/1/discard", status=404),
     "tenants.show": PageCase(lambda _: "/operations/tenants", status=404),
-    "tenants.create": PageCase(lambda _: "/operations/tenants/create", status=404, form=lambda _: {"name": "mine"}),
-    "tenants.suspend": PageCase(lambda _: f"/operations/tenants/{NOBODY}/suspend", status=404, form=lambda _: {"why": "x"}),
+    "tenants.create": PageCase(
+        lambda _: "/operations/tenants/create", status=404, form=lambda _: {"name": "mine"}
+    ),
+    "tenants.suspend": PageCase(
+        lambda _: f"/operations/tenants/{NOBODY}/suspend", status=404, form=lambda _: {"why": "x"}
+    ),
     "tenants.resume": PageCase(lambda _: f"/operations/tenants/{NOBODY}/resume", status=404),
-    "tenants.set_quota": PageCase(lambda _: f"/operations/tenants/{NOBODY}/quota", status=404, form=lambda _: {"gigabytes": "1"}),
-    "tenants.set_budget": PageCase(lambda _: f"/operations/tenants/{NOBODY}/budget", status=404, form=lambda _: {"money": "1"}),
+    "tenants.set_quota": PageCase(
+        lambda _: f"/operations/tenants/{NOBODY}/quota", status=404, form=lambda _: {"gigabytes": "1"}
+    ),
+    "tenants.set_budget": PageCase(
+        lambda _: f"/operations/tenants/{NOBODY}/budget", status=404, form=lambda _: {"money": "1"}
+    ),
     "ai.show": PageCase(lambda _: "/ai?days=7"),
     "ai.choose_default": PageCase(lambda _: "/ai/default", status=303, form=lambda _: {"policy": "off"}),
-    "ai.choose_policies": PageCase(lambda _: "/ai/policies", status=404, form=lambda _: {"policy": "off", "channel": str(ONLY_B[0])}),
+    "ai.choose_policies": PageCase(
+        lambda _: "/ai/policies", status=404, form=lambda _: {"policy": "off", "channel": str(ONLY_B[0])}
+    ),
     "ai.consent": PageCase(lambda _: "/ai/consent", status=303),
     "ai.withdraw_consent": PageCase(lambda _: "/ai/consent/withdraw", status=303),
     "ai.set_budget": PageCase(lambda _: "/ai/budget", status=404, form=lambda _: {"money": "5"}),
-    "ai.understand": PageCase(lambda _: "/ai/history", status=303, form=lambda _: {"days": "7", "paid": "yes"}),
+    "ai.understand": PageCase(
+        lambda _: "/ai/history", status=303, form=lambda _: {"days": "7", "paid": "yes"}
+    ),
     "keys.show": PageCase(lambda _: "/keys"),
-    "keys.create": PageCase(lambda _: "/keys", form=lambda _: {"name": "dashboard", "scope": "read", "days": "90"}),
-    "keys.revoke": PageCase(lambda one: f"/keys/{one.key_id}/revoke", lambda one: f"/keys/{one.keys_of_b[0]}/revoke", status=303),
+    "keys.create": PageCase(
+        lambda _: "/keys", form=lambda _: {"name": "dashboard", "scope": "read", "days": "90"}
+    ),
+    "keys.revoke": PageCase(
+        lambda one: f"/keys/{one.key_id}/revoke", lambda one: f"/keys/{one.keys_of_b[0]}/revoke", status=303
+    ),
     "accounts.show": PageCase(lambda _: "/accounts"),
-    "accounts.pause": PageCase(lambda one: f"/accounts/{one.account_of_a}/pause", lambda one: f"/accounts/{one.account_of_b}/pause", status=303),
-    "accounts.resume": PageCase(lambda one: f"/accounts/{one.account_of_a}/resume", lambda one: f"/accounts/{one.account_of_b}/resume", status=303),
-    "accounts.log_out": PageCase(lambda one: f"/accounts/{one.account_of_a}/logout", lambda one: f"/accounts/{one.account_of_b}/logout", status=303),
-    "accounts.reset": PageCase(lambda one: f"/accounts/{one.account_of_a}/reset", lambda one: f"/accounts/{one.account_of_b}/reset", status=422),
+    "accounts.pause": PageCase(
+        lambda one: f"/accounts/{one.account_of_a}/pause",
+        lambda one: f"/accounts/{one.account_of_b}/pause",
+        status=303,
+    ),
+    "accounts.resume": PageCase(
+        lambda one: f"/accounts/{one.account_of_a}/resume",
+        lambda one: f"/accounts/{one.account_of_b}/resume",
+        status=303,
+    ),
+    "accounts.log_out": PageCase(
+        lambda one: f"/accounts/{one.account_of_a}/logout",
+        lambda one: f"/accounts/{one.account_of_b}/logout",
+        status=303,
+    ),
+    "accounts.reset": PageCase(
+        lambda one: f"/accounts/{one.account_of_a}/reset",
+        lambda one: f"/accounts/{one.account_of_b}/reset",
+        status=422,
+    ),
 }

@@ -52,9 +52,13 @@ async def chromium() -> AsyncIterator[Chromium]:
 
 
 @pytest.fixture(scope="session")
-async def app_with_files(installation: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+async def app_with_files(
+    installation: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[App]:
     folder = tmp_path_factory.mktemp("files")
-    async with assemble(without_page_limits(installation).model_copy(update={"files": FilesSettings(folder=folder)})) as app:
+    async with assemble(
+        without_page_limits(installation).model_copy(update={"files": FilesSettings(folder=folder)})
+    ) as app:
         yield app
 
 
@@ -70,7 +74,9 @@ async def reader_tenant(system: SystemStores) -> TenantId:
 
 
 @pytest.fixture
-async def reading_world(app_with_files: App, admin: Admin, reader_tenant: TenantId, tmp_path: Path) -> ReadingWorld:
+async def reading_world(
+    app_with_files: App, admin: Admin, reader_tenant: TenantId, tmp_path: Path
+) -> ReadingWorld:
     await build_managed(admin, reader_tenant)
     return await build_world(app_with_files, admin, reader_tenant, tmp_path)
 

@@ -10,12 +10,18 @@ from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 BASE = "http://127.0.0.1:8000"
 
 
-async def address_of(app: App, tenant_id: TenantId, kind: FeedKind, subject: str, *, language: str = "en") -> str:
+async def address_of(
+    app: App, tenant_id: TenantId, kind: FeedKind, subject: str, *, language: str = "en"
+) -> str:
     """The address of a new feed, without the ending."""
-    created = await create_feed(kind, subject, stores=app.tenant(tenant_id), created_by="anna", language=language)
+    created = await create_feed(
+        kind, subject, stores=app.tenant(tenant_id), created_by="anna", language=language
+    )
     return f"/feeds/{created.token}"
 
 
 async def pictures_of(reader: httpx.AsyncClient, feed: str) -> list[str]:
     items = (await reader.get(f"{feed}.json")).json()["items"]
-    return [attachment["url"].removeprefix(BASE) for item in items for attachment in item.get("attachments", ())]
+    return [
+        attachment["url"].removeprefix(BASE) for item in items for attachment in item.get("attachments", ())
+    ]

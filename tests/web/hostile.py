@@ -96,7 +96,10 @@ CHARACTERS = {
     "source code that reads otherwise": "if level != 'user\u202e \u2066// admin\u2069 \u2066'",
     "marks of direction": "\u200e\u200f\u061cabc",
     "deprecated format characters": "\u206a\u206b\u206c\u206d\u206e\u206f",
-    "two directions": "\u0645\u0631\u062d\u0628\u0627 hello \u05e9\u05dc\u05d5\u05dd (1-2) \u043f\u0440\u0438\u0432\u0435\u0442",
+    "two directions": (
+        "\u0645\u0631\u062d\u0628\u0627 hello \u05e9\u05dc\u05d5\u05dd (1-2) "
+        "\u043f\u0440\u0438\u0432\u0435\u0442"
+    ),
     "all control characters": "".join(map(chr, range(0x20))),
     "more control characters": "".join(map(chr, range(0x7F, 0xA0))),
     "nul in a tag": "<scr\x00ipt>alert(1)</scr\x00ipt>",
@@ -129,7 +132,9 @@ CHARACTERS = {
     "letters that grow": "\ufb03\u1e9e\u0149" * 100,
     "mathematical letters": "\U0001d4f1\U0001d4ee\U0001d4f5\U0001d4f5\U0001d4f8",
     "circled and turned letters": "\u24b6\u0250\u0279\ua7fb",
-    "the text that stopped telephones": "Power \u0644\u064f\u0644\u064f\u0635\u0651\u0628\u064f \u0963 \u0963h \u0963 \u5197",
+    "the text that stopped telephones": (
+        "Power \u0644\u064f\u0644\u064f\u0635\u0651\u0628\u064f \u0963 \u0963h \u0963 \u5197"
+    ),
     "the letter that stopped telephones": "\u0c1c\u0c4d\u0c1e\u200c\u0c3e",
 }
 
@@ -239,8 +244,32 @@ def file_names() -> tuple[str, ...]:
 
 
 KINDS = (
-    *("url", "text_url", "mention", "mention_name", "hashtag", "cashtag", "bot_command", "email", "phone", "bank_card", "bold", "italic"),
-    *("underline", "strike", "spoiler", "code", "pre", "blockquote", "custom_emoji", "formatted_date", "diff_insert", "diff_replace"),
+    *(
+        "url",
+        "text_url",
+        "mention",
+        "mention_name",
+        "hashtag",
+        "cashtag",
+        "bot_command",
+        "email",
+        "phone",
+        "bank_card",
+        "bold",
+        "italic",
+    ),
+    *(
+        "underline",
+        "strike",
+        "spoiler",
+        "code",
+        "pre",
+        "blockquote",
+        "custom_emoji",
+        "formatted_date",
+        "diff_insert",
+        "diff_replace",
+    ),
     *("diff_delete", "other", "marked", "subscript", "superscript", "math", "heading", "<script>", ""),
 )
 """All kinds of entities that a post may have, and two that none has."""
@@ -254,32 +283,66 @@ def entities() -> dict[str, tuple[TextEntity, ...]]:
     return {
         "everything everywhere": tuple(everything),
         "everything in the other order": tuple(reversed(everything)),
-        "before the text": (TextEntity("bold", -10, 5), TextEntity("spoiler", -10, 12), TextEntity("pre", -(2**63), 2**63)),
+        "before the text": (
+            TextEntity("bold", -10, 5),
+            TextEntity("spoiler", -10, 12),
+            TextEntity("pre", -(2**63), 2**63),
+        ),
         "after the text": (TextEntity("bold", 2 * LENGTH, 5), TextEntity("blockquote", LENGTH - 1, 2**63)),
         "no length": tuple(TextEntity(kind, 1, 0, address) for kind in KINDS),
         "negative lengths": tuple(TextEntity(kind, 5, -4, address) for kind in KINDS),
         "half characters": tuple(TextEntity(kind, 1, 2, address) for kind in KINDS),
-        "stairs": tuple(TextEntity(kind, number, 10) for number, kind in enumerate(islice(cycle(KINDS), 500))),
-        "stairs downwards": tuple(TextEntity(kind, number, LENGTH - 2 * number) for number, kind in enumerate(islice(cycle(KINDS), 2000))),
-        "crossing": tuple(TextEntity(kind, number * 3, 4, address) for kind in ("bold", "italic", "text_url") for number in range(300)),
-        "quotes in quotes": tuple(TextEntity("blockquote", number, LENGTH - 2 * number, None, "collapsed") for number in range(1000)),
-        "quotes across code": tuple(TextEntity(("blockquote", "pre")[number % 2], number * 5, 8) for number in range(400)),
-        "links in links": tuple(TextEntity("text_url", number, LENGTH - 2 * number, address) for number in range(1000)),
-        "a link in pieces": (TextEntity("text_url", 0, LENGTH, address), *(TextEntity("spoiler", number * 4, 2) for number in range(999))),
-        "a link on each letter": tuple(TextEntity("text_url", number, 1, address) for number in range(LENGTH)),
-        "hosts on each letter": tuple(TextEntity("text_url", number, 1, f"https://{'ж' * 200}{number}.com") for number in range(LENGTH)),
-        "every kind on each letter": tuple(TextEntity(kind, number, 1) for number in range(LENGTH) for kind in KINDS),
+        "stairs": tuple(
+            TextEntity(kind, number, 10) for number, kind in enumerate(islice(cycle(KINDS), 500))
+        ),
+        "stairs downwards": tuple(
+            TextEntity(kind, number, LENGTH - 2 * number)
+            for number, kind in enumerate(islice(cycle(KINDS), 2000))
+        ),
+        "crossing": tuple(
+            TextEntity(kind, number * 3, 4, address)
+            for kind in ("bold", "italic", "text_url")
+            for number in range(300)
+        ),
+        "quotes in quotes": tuple(
+            TextEntity("blockquote", number, LENGTH - 2 * number, None, "collapsed") for number in range(1000)
+        ),
+        "quotes across code": tuple(
+            TextEntity(("blockquote", "pre")[number % 2], number * 5, 8) for number in range(400)
+        ),
+        "links in links": tuple(
+            TextEntity("text_url", number, LENGTH - 2 * number, address) for number in range(1000)
+        ),
+        "a link in pieces": (
+            TextEntity("text_url", 0, LENGTH, address),
+            *(TextEntity("spoiler", number * 4, 2) for number in range(999)),
+        ),
+        "a link on each letter": tuple(
+            TextEntity("text_url", number, 1, address) for number in range(LENGTH)
+        ),
+        "hosts on each letter": tuple(
+            TextEntity("text_url", number, 1, f"https://{'ж' * 200}{number}.com") for number in range(LENGTH)
+        ),
+        "every kind on each letter": tuple(
+            TextEntity(kind, number, 1) for number in range(LENGTH) for kind in KINDS
+        ),
         "the same again and again": (TextEntity("bold", 0, LENGTH),) * 5000,
         "addresses of the whole text": tuple(
-            TextEntity(("url", "email", "phone", "mention", "hashtag")[number % 5], 0, LENGTH) for number in range(5000)
+            TextEntity(("url", "email", "phone", "mention", "hashtag")[number % 5], 0, LENGTH)
+            for number in range(5000)
         ),
-        "languages": tuple(TextEntity("pre", number * 9, 8, None, text) for number, text in enumerate(MARKUP)),
+        "languages": tuple(
+            TextEntity("pre", number * 9, 8, None, text) for number, text in enumerate(MARKUP)
+        ),
         "languages that are none": (
             TextEntity("pre", 0, 2, None, "x y"),
             TextEntity("pre", 3, 2, None, 7),
             TextEntity("pre", 6, 2, None, "a" * LENGTH),
         ),
-        "dates": tuple(TextEntity("formatted_date", number * 9, 8, None, text) for number, text in enumerate(("2026-11-16", "never", '"><b>'))),
+        "dates": tuple(
+            TextEntity("formatted_date", number * 9, 8, None, text)
+            for number, text in enumerate(("2026-11-16", "never", '"><b>'))
+        ),
         "people": (
             TextEntity("mention_name", 0, 3, None, -(2**70)),
             TextEntity("mention_name", 3, 3, None, '"><b>'),

@@ -116,7 +116,9 @@ OFFERED_LINKS = {
     "https://\uff45vil.example/": "evil.example",
     "https://\u0435vil.example/": "%D0%B5vil.example",
     "https://\u0430\u0440\u0440\u04cf\u0435.com/": "%D0%B0%D1%80%D1%80%D3%8F%D0%B5.com",
-    "https://\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444/": "\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444",
+    "https://\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444/": (
+        "\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444"
+    ),
     "https://xn--80ak6aa92e.com/": "xn--80ak6aa92e.com",
     "http://127.0.0.1:8000/t/x/delete": "127.0.0.1",
     "http://[::1]:8000/": "[::1]",

@@ -8,7 +8,9 @@ from typing import override
 from markupsafe import Markup, escape
 
 SEARCH = "/search?q="
-PHRASING = frozenset({"a", "bdi", "br", "code", "input", "label", "span", "strong", "summary", "time"}) | set("bisu")
+PHRASING = frozenset({"a", "bdi", "br", "code", "input", "label", "span", "strong", "summary", "time"}) | set(
+    "bisu"
+)
 PHRASING |= {"del", "ins", "mark", "sub", "sup"}
 BLOCKS = frozenset({"blockquote", "details", "div", "p", "pre"})
 HOLDS_BLOCKS = frozenset({"div", "blockquote", "details"})
@@ -34,7 +36,9 @@ ADDED_BY_US = frozenset({"host", "sr", "fold", "summary"})
 
 @dataclass(slots=True)
 class ReadMarkup:
-    """`text` is what the author wrote, `notes` are our own words in it, `tags` the opened elements in their order."""
+    """`text` is what the author wrote, `notes` are our own words in it,
+    `tags` the opened elements in their order.
+    """
 
     text: str = ""
     notes: list[str] = field(default_factory=list)
@@ -44,7 +48,9 @@ class ReadMarkup:
 
 
 def read_markup(markup: Markup) -> ReadMarkup:
-    """Fails unless the markup consists of allowed elements, properly nested, and would be written the same again."""
+    """Fails unless the markup consists of allowed elements, properly nested,
+    and would be written the same again.
+    """
     reader = _Reader()
     reader.feed(str(markup))
     reader.close()
@@ -67,7 +73,9 @@ class _Reader(HTMLParser):
         assert attributes.keys() <= ATTRIBUTES.get(tag, set()), f"<{tag}> with {attributes}"
         self._check_place(tag)
         self._check_values(tag, attributes)
-        self.written_again.append(f"<{tag}{''.join(f' {name}="{escape(value)}"' for name, value in attributes.items())}>")
+        self.written_again.append(
+            f"<{tag}{''.join(f' {name}="{escape(value)}"' for name, value in attributes.items())}>"
+        )
         self.found.tags.append(tag)
         if tag == "br":
             self._append("\n")
@@ -110,5 +118,7 @@ class _Reader(HTMLParser):
         if tag == "a":
             address = attributes["href"]
             self.found.addresses.append(address)
-            assert address.startswith(SEARCH) or (SCHEMES.fullmatch(address) and attributes["rel"] == "noreferrer noopener nofollow"), attributes
+            assert address.startswith(SEARCH) or (
+                SCHEMES.fullmatch(address) and attributes["rel"] == "noreferrer noopener nofollow"
+            ), attributes
             assert attributes.get("target") == ("_blank" if address.startswith("http") else None)

@@ -12,8 +12,14 @@ from telegram_assistant.telemetry.scraping import Metrics, Sample
 from testkit.factories import fresh_number
 from tests.conftest import Admin
 
-TRACEBACK = 'Traceback (most recent call last):\n  File "stages/tagging.py", line 42, in tagging\nValueError: the event does not parse'
-PAYLOAD = b'{"event_id": "6c1f", "post_id": "1234567890/42", "revision": 1, "occurred_at": "2026-11-16T08:00:00Z", "version": 1}'
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "stages/tagging.py", line 42, in tagging\n'
+    "ValueError: the event does not parse"
+)
+PAYLOAD = (
+    b'{"event_id": "6c1f", "post_id": "1234567890/42", "revision": 1, "occurred_at": '
+    b'"2026-11-16T08:00:00Z", "version": 1}'
+)
 
 
 async def build_operations(app: App, admin: Admin) -> TenantId:
@@ -22,21 +28,30 @@ async def build_operations(app: App, admin: Admin) -> TenantId:
     await admin.execute("DELETE FROM stage_minutes")
     await admin.execute("DELETE FROM dead_letters")
     await admin.execute(
-        "DELETE FROM tenants WHERE NOT is_operator AND name LIKE 'acme%' AND tenant_id NOT IN (SELECT tenant_id FROM telegram_accounts)"
+        "DELETE FROM tenants WHERE NOT is_operator AND name LIKE 'acme%' "
+        "AND tenant_id NOT IN (SELECT tenant_id FROM telegram_accounts)"
     )
     for instance, roles in (("moscow-1#ab12", ("ingest", "api")), ("moscow-2#7f00", ("worker",))):
         await app.api.processes.report(_report(instance, roles))
     await app.api.processes.report(_report("moscow-2#11aa", ("worker",)), is_last=True)
     minute = datetime.now(UTC).replace(second=0, microsecond=0)
     minutes = [
-        StageMinute(minute - timedelta(minutes=ago), stage.name, int(40 + 30 * math.sin(ago / 5 + place)), 0, int(9 * (1 + math.cos(ago / 7))))
+        StageMinute(
+            minute - timedelta(minutes=ago),
+            stage.name,
+            int(40 + 30 * math.sin(ago / 5 + place)),
+            0,
+            int(9 * (1 + math.cos(ago / 7))),
+        )
         for place, stage in enumerate(PIPELINE)
         for ago in range(1, 60)
     ]
     await app.system.stage_minutes.save(minutes, instance="moscow-2#7f00")
     add = """
-        INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, traceback, attempts)
-        VALUES ('tagging', 'stream:posts:parsed', $1, 1234567890, 42, $2, 'ValueError: the event does not parse', $3, 5)
+        INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, traceback,
+            attempts)
+        VALUES ('tagging', 'stream:posts:parsed', $1, 1234567890, 42, $2,
+            'ValueError: the event does not parse', $3, 5)
     """
     for _ in range(2):
         await admin.execute(add, f"{fresh_number()}-0", PAYLOAD, TRACEBACK)
@@ -48,7 +63,11 @@ async def build_operations(app: App, admin: Admin) -> TenantId:
 
 
 def _report(instance: str, roles: tuple[str, ...]) -> ProcessReport:
-    failing = {"status": "failing", "since": "2026-11-16T08:00:00Z", "detail": "TimeoutError: no answer within 10 s"}
+    failing = {
+        "status": "failing",
+        "since": "2026-11-16T08:00:00Z",
+        "detail": "TimeoutError: no answer within 10 s",
+    }
     samples = [
         Sample(name, {"stage": stage.name}, value)
         for stage in PIPELINE
@@ -62,9 +81,15 @@ def _report(instance: str, roles: tuple[str, ...]) -> ProcessReport:
     samples += [
         Sample(name, {"disk": disk}, size_bytes)
         for disk, used_share in (("files", 0.93), ("spool", 0.93), ("temporary", 0.2))
-        for name, size_bytes in (("disk_size_bytes", 2e10 + (disk == "temporary")), ("disk_free_bytes", 2e10 * (1 - used_share)))
+        for name, size_bytes in (
+            ("disk_size_bytes", 2e10 + (disk == "temporary")),
+            ("disk_free_bytes", 2e10 * (1 - used_share)),
+        )
     ]
-    samples += [Sample("redis_memory_bytes", {"kind": kind}, value) for kind, value in (("used", 1.2e8), ("limit", 1.6e8), ("machine", 4e9))]
+    samples += [
+        Sample("redis_memory_bytes", {"kind": kind}, value)
+        for kind, value in (("used", 1.2e8), ("limit", 1.6e8), ("machine", 4e9))
+    ]
     samples.append(Sample("media_paused", {}, 1.0))
     return ProcessReport(
         instance=instance,

@@ -15,8 +15,14 @@ from testkit.stories import store_story
 from tests.conftest import Admin
 from tests.features.shelf import drawn
 
-BRIDGE = "Мост через реку закрыли для грузовиков до первого апреля: осмотр опор нашёл трещины, объезд через посёлок"
-FORMATTED = "Ferry line 3 moves to the winter timetable\n\nFrom midnight it runs every 25 minutes. The vote is on Thursday. #ferries"
+BRIDGE = (
+    "Мост через реку закрыли для грузовиков до первого апреля: осмотр опор нашёл трещины, "
+    "объезд через посёлок"
+)
+FORMATTED = (
+    "Ferry line 3 moves to the winter timetable\n\n"
+    "From midnight it runs every 25 minutes. The vote is on Thursday. #ferries"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,11 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
     now = datetime.now(UTC).replace(microsecond=0)
     city, ferries, copier = [
         await make_channel(app.system, title=title, username=f"{name}_{fresh_number()}")
-        for title, name in (("Городские новости", "city"), ("Harbour Lines", "ferries"), ("Пересказ дня", "copier"))
+        for title, name in (
+            ("Городские новости", "city"),
+            ("Harbour Lines", "ferries"),
+            ("Пересказ дня", "copier"),
+        )
     ]
     for channel_id, name in ((city, "Город"), (ferries, "Transport"), (copier, "Город")):
         await follow_long_ago(app.system, admin, tenant_id, channel_id, folder=name)
@@ -38,13 +48,30 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
         TextEntity("bold", 0, 11),
         TextEntity("spoiler", FORMATTED.index("The vote"), len("The vote is on Thursday.")),
         TextEntity("hashtag", FORMATTED.index("#"), len("#ferries")),
-        TextEntity("text_url", FORMATTED.index("winter"), len("winter timetable"), url="https://ferries.example/winter"),
+        TextEntity(
+            "text_url",
+            FORMATTED.index("winter"),
+            len("winter timetable"),
+            url="https://ferries.example/winter",
+        ),
     )
     await _land(
         app,
         ferries,
-        make_post(channel_id=ferries, message_id=1, text=FORMATTED, entities=entities, posted_at=now - timedelta(minutes=50)),
-        make_post(channel_id=ferries, message_id=2, text="The timetable as a file", kind=PostKind.DOCUMENT, posted_at=now - timedelta(minutes=40)),
+        make_post(
+            channel_id=ferries,
+            message_id=1,
+            text=FORMATTED,
+            entities=entities,
+            posted_at=now - timedelta(minutes=50),
+        ),
+        make_post(
+            channel_id=ferries,
+            message_id=2,
+            text="The timetable as a file",
+            kind=PostKind.DOCUMENT,
+            posted_at=now - timedelta(minutes=40),
+        ),
         *(
             make_post(
                 channel_id=ferries,
@@ -60,36 +87,57 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
     await _land(
         app,
         city,
-        make_post(channel_id=city, message_id=1, text="Движение откроют в марте", posted_at=now - timedelta(hours=3)),
+        make_post(
+            channel_id=city, message_id=1, text="Движение откроют в марте", posted_at=now - timedelta(hours=3)
+        ),
         make_post(channel_id=city, message_id=2, text=BRIDGE, posted_at=now - timedelta(minutes=20)),
-        make_post(channel_id=city, message_id=3, text="Пост, который исчезнет", posted_at=now - timedelta(hours=2)),
+        make_post(
+            channel_id=city, message_id=3, text="Пост, который исчезнет", posted_at=now - timedelta(hours=2)
+        ),
     )
     await _land(
         app,
         city,
-        make_post(channel_id=city, message_id=1, text="Движение откроют в апреле", posted_at=now - timedelta(hours=3), edited_at=now),
+        make_post(
+            channel_id=city,
+            message_id=1,
+            text="Движение откроют в апреле",
+            posted_at=now - timedelta(hours=3),
+            edited_at=now,
+        ),
     )
-    await _land(app, copier, make_post(channel_id=copier, message_id=1, text=BRIDGE, posted_at=now - timedelta(minutes=19)))
+    await _land(
+        app,
+        copier,
+        make_post(channel_id=copier, message_id=1, text=BRIDGE, posted_at=now - timedelta(minutes=19)),
+    )
     await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = 3", city)
     for number in range(3, 7):
-        await _store(app, admin, ferries, number, drawn(size=(900, 600)), folder, kind="photo", width=900, height=600)
-    await _store(app, admin, ferries, 2, b"every 25 minutes", folder, kind="document", file_name="timetable <b>.txt")
+        await _store(
+            app, admin, ferries, number, drawn(size=(900, 600)), folder, kind="photo", width=900, height=600
+        )
+    await _store(
+        app, admin, ferries, 2, b"every 25 minutes", folder, kind="document", file_name="timetable <b>.txt"
+    )
     for ago, views in ((50, 10), (30, 900), (5, 4200)):
         await admin.execute(
-            "INSERT INTO post_counts (channel_id, message_id, seen_at, views, forwards) VALUES ($1, 1, $2, $3, 3)",
+            "INSERT INTO post_counts (channel_id, message_id, seen_at, views, forwards) "
+            "VALUES ($1, 1, $2, $3, 3)",
             ferries,
             now - timedelta(minutes=ago),
             views,
         )
     await admin.execute(
         """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+            revision, data)
         VALUES ($1, 1, 'tags', 'local', '', 'rules', '', 1, '{"tags": ["ferries"], "topic": "transport"}')
         """,
         ferries,
     )
     await admin.execute(
-        "INSERT INTO post_search SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) FROM posts WHERE channel_id = ANY($1)",
+        "INSERT INTO post_search SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) "
+        "FROM posts WHERE channel_id = ANY($1)",
         [city, ferries, copier],
     )
     await _tell_story(admin, city, ferries, copier)
@@ -99,9 +147,19 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
 async def _tell_story(admin: Admin, city: ChannelId, ferries: ChannelId, copier: ChannelId) -> None:
     """The bridge: told, copied, with a post that was edited, one that was deleted, and an album."""
     edited, told, deleted = (PostId(city, MessageId(number)) for number in (1, 2, 3))
-    copied, album = PostId(copier, MessageId(1)), [PostId(ferries, MessageId(number)) for number in range(3, 7)]
-    links = [(deleted, edited, LinkKind.REPLY, 20.0, False), (told, edited, LinkKind.REWRITE, 3.0, False), (copied, told, LinkKind.COPY, 9.0, False)]
-    links += [(album[0], edited, LinkKind.TRANSLATION, 2.5, False), *((one, album[0], LinkKind.ALBUM, 20.0, False) for one in album[1:])]
+    copied, album = (
+        PostId(copier, MessageId(1)),
+        [PostId(ferries, MessageId(number)) for number in range(3, 7)],
+    )
+    links = [
+        (deleted, edited, LinkKind.REPLY, 20.0, False),
+        (told, edited, LinkKind.REWRITE, 3.0, False),
+        (copied, told, LinkKind.COPY, 9.0, False),
+    ]
+    links += [
+        (album[0], edited, LinkKind.TRANSLATION, 2.5, False),
+        *((one, album[0], LinkKind.ALBUM, 20.0, False) for one in album[1:]),
+    ]
     await store_story(admin, [edited, told, deleted, copied, *album], links)
 
 
@@ -109,12 +167,23 @@ async def _land(app: App, channel_id: ChannelId, *posts: object) -> None:
     await app.system.landing.land(make_page(*posts), Claim(channel_id, 0))  # type: ignore[arg-type]  # posts
 
 
-async def _store(app: App, admin: Admin, channel_id: ChannelId, message_id: int, data: bytes, folder: Path, **more: object) -> None:
+async def _store(
+    app: App, admin: Admin, channel_id: ChannelId, message_id: int, data: bytes, folder: Path, **more: object
+) -> None:
     name = sha256(data).digest()
-    columns = {"channel_id": channel_id, "message_id": message_id, "media_id": fresh_number(), "size_bytes": len(data), "state": "stored", **more}
+    columns = {
+        "channel_id": channel_id,
+        "message_id": message_id,
+        "media_id": fresh_number(),
+        "size_bytes": len(data),
+        "state": "stored",
+        **more,
+    }
     names = [*columns, "sha256"]
     places = ", ".join(f"${number}" for number in range(1, len(names) + 1))
-    await admin.execute(f"INSERT INTO post_media ({', '.join(names)}) VALUES ({places})", *columns.values(), name)
+    await admin.execute(
+        f"INSERT INTO post_media ({', '.join(names)}) VALUES ({places})", *columns.values(), name
+    )
     await app.system.media.reserve(name, len(data), None)
     (folder / "upload").write_bytes(data)
     assert app.files is not None

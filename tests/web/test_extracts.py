@@ -28,7 +28,10 @@ def test_a_title_skips_lines_in_which_nothing_is_seen() -> None:
 
 
 def test_a_long_line_ends_with_a_sentence() -> None:
-    assert plain_excerpt("Мост через Неву закрыли. Автобусы пойдут в объезд, водителей просят не ждать.", 40) == "Мост через Неву закрыли."
+    assert (
+        plain_excerpt("Мост через Неву закрыли. Автобусы пойдут в объезд, водителей просят не ждать.", 40)
+        == "Мост через Неву закрыли."
+    )
 
 
 def test_an_abbreviation_ends_no_sentence() -> None:
@@ -58,50 +61,83 @@ def test_hostile_titles_have_no_control_and_no_direction() -> None:
         with cpu_limit(MAX_SECONDS):
             title = plain_excerpt(text, 80)
         assert len(title) <= 80
-        assert not set(title) & set(map(chr, (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x2070), 0x2028, 0x2029)))
+        assert not set(title) & set(
+            map(
+                chr,
+                (
+                    *range(0x20),
+                    *range(0x7F, 0xA0),
+                    *range(0x202A, 0x202F),
+                    *range(0x2066, 0x2070),
+                    0x2028,
+                    0x2029,
+                ),
+            )
+        )
         assert title.encode().decode() == title
 
 
 def test_changes_are_marked_for_eyes_and_for_screen_readers() -> None:
-    assert changed(Piece(SAME, "every "), Piece(REMOVED, "20"), Piece(ADDED, "25"), Piece(SAME, " minutes")) == (
-        'every <del><span class="sr">removed </span>20</del><ins><span class="sr">added </span>25</ins> minutes'
+    assert changed(
+        Piece(SAME, "every "), Piece(REMOVED, "20"), Piece(ADDED, "25"), Piece(SAME, " minutes")
+    ) == (
+        'every <del><span class="sr">removed </span>20</del><ins><span class="sr">added </span>25</ins> '
+        "minutes"
     )
 
 
 def test_what_did_not_change_is_folded_around_the_changes() -> None:
     long = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-    assert changed(Piece(SAME, long), Piece(ADDED, "!"), Piece(SAME, long), Piece(REMOVED, "?"), Piece(SAME, long)) == (
+    assert changed(
+        Piece(SAME, long), Piece(ADDED, "!"), Piece(SAME, long), Piece(REMOVED, "?"), Piece(SAME, long)
+    ) == (
         ' <span class="fold">…</span> thirteen fourteen<ins><span class="sr">added </span>!</ins>'
-        'one two three four <span class="fold">…</span> thirteen fourteen<del><span class="sr">removed </span>?</del>'
+        'one two three four <span class="fold">…</span> thirteen fourteen<del><span class="sr">removed '
+        "</span>?</del>"
         'one two three four <span class="fold">…</span> '
     )
 
 
 def test_a_fold_never_hides_less_than_it_takes_to_say_so() -> None:
-    assert changed(Piece(ADDED, "!"), Piece(SAME, "one two three four five six"), Piece(ADDED, "!")).count("fold") == 0
+    assert (
+        changed(Piece(ADDED, "!"), Piece(SAME, "one two three four five six"), Piece(ADDED, "!")).count(
+            "fold"
+        )
+        == 0
+    )
 
 
 def test_a_changed_line_break_is_seen() -> None:
-    assert changed(Piece(SAME, "a\nb"), Piece(REMOVED, "\n")) == 'a<br>b<del><span class="sr">removed </span>↵<br></del>'
+    assert (
+        changed(Piece(SAME, "a\nb"), Piece(REMOVED, "\n"))
+        == 'a<br>b<del><span class="sr">removed </span>↵<br></del>'
+    )
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_any_difference_is_valid_markup(before: str, after: str) -> None:
-    read_markup(render_pieces(pieces_of(difference(before, after), before, after), removed_label="<", added_label="&"))
+    read_markup(
+        render_pieces(pieces_of(difference(before, after), before, after), removed_label="<", added_label="&")
+    )
 
 
 def test_hostile_differences_are_valid_markup() -> None:
     for text in hostile.texts():
         with cpu_limit(MAX_SECONDS):
             markup = render_pieces(
-                [Piece(REMOVED, text), Piece(ADDED, text), Piece(SAME, text), Piece(ADDED, text)], removed_label="-", added_label="+"
+                [Piece(REMOVED, text), Piece(ADDED, text), Piece(SAME, text), Piece(ADDED, text)],
+                removed_label="-",
+                added_label="+",
             )
         read_markup(markup)
 
 
 def test_found_words_are_marked() -> None:
     snippet = Snippet("снег & лёд на мосту", ((0, 4), (7, 10)), is_cut_before=True, is_cut_after=True)
-    assert render_highlights(snippet) == '<bdi class="snippet">… <mark>снег</mark> &amp; <mark>лёд</mark> на мосту …</bdi>'
+    assert (
+        render_highlights(snippet)
+        == '<bdi class="snippet">… <mark>снег</mark> &amp; <mark>лёд</mark> на мосту …</bdi>'
+    )
 
 
 def test_a_snippet_without_marks_is_its_text() -> None:

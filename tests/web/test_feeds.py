@@ -1,4 +1,6 @@
-"""RSS, Atom and JSON feeds conform, and nothing that strangers write breaks them: read by feedparser, strict XML and JSON parsers."""
+"""RSS, Atom and JSON feeds conform, and nothing that strangers write breaks them: read by feedparser,
+strict XML and JSON parsers.
+"""
 
 import json
 import re
@@ -20,7 +22,11 @@ from telegram_assistant.web.feeds import FORMATS
 from tests.web import hostile
 from tests.web.markup import read_markup
 
-ATOM, CONTENT, MEDIA = "{http://www.w3.org/2005/Atom}", "{http://purl.org/rss/1.0/modules/content/}", "{http://search.yahoo.com/mrss/}"
+ATOM, CONTENT, MEDIA = (
+    "{http://www.w3.org/2005/Atom}",
+    "{http://purl.org/rss/1.0/modules/content/}",
+    "{http://search.yahoo.com/mrss/}",
+)
 DC = "{http://purl.org/dc/elements/1.1/}"
 NOW = datetime(2026, 11, 16, 10, 30, tzinfo=UTC)
 TEXTS = [text for text in dict.fromkeys(map(storable, hostile.texts())) if text]
@@ -42,8 +48,16 @@ def entry_of(text: str = "Снег", **changed: Any) -> SyndicatedEntry:
     return SyndicatedEntry(**values)
 
 
-def feed_of(*entries: SyndicatedEntry, title: str = "Город", feed_id: str = "folder:Город & мир") -> FeedContent:
-    return FeedContent(title=title, feed_id=feed_id, language="ru", page="https://news.example/t/1/feed?folder=a&b", entries=entries)
+def feed_of(
+    *entries: SyndicatedEntry, title: str = "Город", feed_id: str = "folder:Город & мир"
+) -> FeedContent:
+    return FeedContent(
+        title=title,
+        feed_id=feed_id,
+        language="ru",
+        page="https://news.example/t/1/feed?folder=a&b",
+        entries=entries,
+    )
 
 
 def picture_address(picture: FeedPicture) -> str:
@@ -69,7 +83,10 @@ def xml_of(kind: str, feed: FeedContent) -> ET.Element:
 @pytest.mark.parametrize("kind", ["atom", "rss"])
 def test_a_reader_finds_everything_of_an_entry(kind: str) -> None:
     text = "Снег выпал.\n\nМост закрыт, подробности здесь."
-    entities = (TextEntity("bold", 0, 4), TextEntity("text_url", text.index("здесь"), 5, url="https://example.org/мост?a=1&b=2"))
+    entities = (
+        TextEntity("bold", 0, 4),
+        TextEntity("text_url", text.index("здесь"), 5, url="https://example.org/мост?a=1&b=2"),
+    )
     parsed = feedparser.parse(written(kind, feed_of(entry_of(text, entities=entities, pictures=(PICTURE,)))))
     assert not parsed.bozo
     assert (parsed.feed.title, parsed.feed.link) == ("Город", "https://news.example/t/1/feed?folder=a&b")
@@ -81,14 +98,21 @@ def test_a_reader_finds_everything_of_an_entry(kind: str) -> None:
     assert "<b>Снег</b> выпал." in content.value
     assert 'href="https://example.org/%D0%BC%D0%BE%D1%81%D1%82?a=1&amp;b=2"' in content.value
     assert content.value.count("<p") == 3
-    assert f'<img alt="" src="{picture_address(PICTURE).replace("&", "&amp;")}" />' in content.value.replace("&amp;amp;", "&amp;")
+    assert f'<img alt="" src="{picture_address(PICTURE).replace("&", "&amp;")}" />' in content.value.replace(
+        "&amp;amp;", "&amp;"
+    )
     assert [(link.href, link.type) for link in entry.enclosures] == [(picture_address(PICTURE), "image/jpeg")]
 
 
 def test_atom_has_what_its_standard_requires() -> None:
     root = xml_of("atom", feed_of(entry_of(author="")))
-    assert {child.tag for child in root} == {f"{ATOM}{name}" for name in ("title", "id", "updated", "link", "entry")}
-    assert root.findtext(f"{ATOM}id") == "urn:telegram-assistant:folder:%D0%93%D0%BE%D1%80%D0%BE%D0%B4%20%26%20%D0%BC%D0%B8%D1%80"
+    assert {child.tag for child in root} == {
+        f"{ATOM}{name}" for name in ("title", "id", "updated", "link", "entry")
+    }
+    assert (
+        root.findtext(f"{ATOM}id")
+        == "urn:telegram-assistant:folder:%D0%93%D0%BE%D1%80%D0%BE%D0%B4%20%26%20%D0%BC%D0%B8%D1%80"
+    )
     assert root.findtext(f"{ATOM}updated") == "2026-11-16T10:35:00+00:00"
     entry = root.find(f"{ATOM}entry")
     assert entry is not None
@@ -101,20 +125,38 @@ def test_rss_has_what_its_standard_requires() -> None:
     second = FeedPicture(PICTURE.post_id, 1)
     channel = xml_of("rss", feed_of(entry_of(pictures=(PICTURE, second)))).find("channel")
     assert channel is not None
-    assert [channel.findtext(name) for name in ("title", "description", "language")] == ["Город", "Город", "ru"]
+    assert [channel.findtext(name) for name in ("title", "description", "language")] == [
+        "Город",
+        "Город",
+        "ru",
+    ]
     assert channel.findtext("lastBuildDate") == "Mon, 16 Nov 2026 10:35:00 +0000"
     item = channel.find("item")
     assert item is not None
-    assert (item.findtext("guid"), item.findtext("pubDate")) == ("post:1/2", "Mon, 16 Nov 2026 10:30:00 +0000")
+    assert (item.findtext("guid"), item.findtext("pubDate")) == (
+        "post:1/2",
+        "Mon, 16 Nov 2026 10:30:00 +0000",
+    )
     assert item.findtext(f"{DC}creator") == "Городские новости"
-    assert [element.attrib for element in item.findall("enclosure")] == [{"url": picture_address(PICTURE), "type": "image/jpeg", "length": "0"}]
-    assert [element.attrib["url"] for element in item.findall(f"{MEDIA}content")] == [picture_address(PICTURE), picture_address(second)]
+    assert [element.attrib for element in item.findall("enclosure")] == [
+        {"url": picture_address(PICTURE), "type": "image/jpeg", "length": "0"}
+    ]
+    assert [element.attrib["url"] for element in item.findall(f"{MEDIA}content")] == [
+        picture_address(PICTURE),
+        picture_address(second),
+    ]
 
 
 def test_a_json_feed_has_what_its_standard_requires() -> None:
-    feed = json.loads(written("json", feed_of(entry_of(pictures=(PICTURE,)), entry_of(entry_id="alert:3", link=""))))
+    feed = json.loads(
+        written("json", feed_of(entry_of(pictures=(PICTURE,)), entry_of(entry_id="alert:3", link="")))
+    )
     assert feed["version"] == "https://jsonfeed.org/version/1.1"
-    assert (feed["title"], feed["home_page_url"], feed["language"]) == ("Город", "https://news.example/t/1/feed?folder=a&b", "ru")
+    assert (feed["title"], feed["home_page_url"], feed["language"]) == (
+        "Город",
+        "https://news.example/t/1/feed?folder=a&b",
+        "ru",
+    )
     first, second = feed["items"]
     assert first["id"] == "post:1/2"
     assert first["url"] == "https://t.me/c/1/2"
@@ -161,7 +203,9 @@ def test_two_hundred_hostile_texts_stay_texts(kind: str) -> None:
         parsed = feedparser.parse(written(kind, feed))
         assert not parsed.bozo
         assert len(parsed.entries) == len(TEXTS)
-        assert {entry.id.rpartition(":")[2] for entry in parsed.entries} == {f"1/{number}" for number in range(len(TEXTS))}
+        assert {entry.id.rpartition(":")[2] for entry in parsed.entries} == {
+            f"1/{number}" for number in range(len(TEXTS))
+        }
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -177,15 +221,26 @@ def test_hostile_formatting_is_valid_html(kind: str, name: str) -> None:
 @pytest.mark.parametrize("link", hostile.links())
 def test_an_entry_leads_into_the_web_or_nowhere(link: str) -> None:
     feed = feed_of(entry_of(link=link))
-    atom, rss = xml_of("atom", feed).find(f"{ATOM}entry/{ATOM}link"), xml_of("rss", feed).find("channel/item/link")
+    atom, rss = (
+        xml_of("atom", feed).find(f"{ATOM}entry/{ATOM}link"),
+        xml_of("rss", feed).find("channel/item/link"),
+    )
     item = json.loads(written("json", feed))["items"][0]
-    (address,) = {"" if atom is None else atom.attrib["href"], "" if rss is None else rss.text, item.get("url", "")}
+    (address,) = {
+        "" if atom is None else atom.attrib["href"],
+        "" if rss is None else rss.text,
+        item.get("url", ""),
+    }
     assert address == "" or WEB_ADDRESS.fullmatch(address)
 
 
 def test_a_spoiler_is_announced_and_a_deceiving_link_says_where_it_leads() -> None:
     text = "Убийца дворецкий. sberbank.ru"
-    entities = (TextEntity("spoiler", 0, 16), TextEntity("text_url", 18, 11, url="https://evil.example/"), TextEntity("hashtag", 0, 6))
+    entities = (
+        TextEntity("spoiler", 0, 16),
+        TextEntity("text_url", 18, 11, url="https://evil.example/"),
+        TextEntity("hashtag", 0, 6),
+    )
     (html,) = contents("json", feed_of(entry_of(text, entities=entities)))
     assert "[спойлер] Убийца дворецкий" in html
     assert '>sberbank.ru</a> (<span dir="ltr">evil.example</span>)' in html

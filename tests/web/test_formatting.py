@@ -20,7 +20,13 @@ MAX_SECONDS = 0.5
 
 
 def rendered(text: str, entities: Sequence[TextEntity] = ()) -> Markup:
-    return render_text(text, entities, search_url=lambda words: f"{SEARCH}{quote(words)}", spoiler_label="Show the spoiler", quote_label="A quote")
+    return render_text(
+        text,
+        entities,
+        search_url=lambda words: f"{SEARCH}{quote(words)}",
+        spoiler_label="Show the spoiler",
+        quote_label="A quote",
+    )
 
 
 def inside(text: str, *entities: TextEntity) -> str:
@@ -67,7 +73,10 @@ def test_commands_custom_emoji_cards_and_unknown_kinds_are_their_text(kind: str)
 
 
 def test_a_date_is_a_time() -> None:
-    assert whole("formatted_date", "tomorrow", None, "2026-11-17T09:00:00+00:00") == '<time datetime="2026-11-17T09:00:00+00:00">tomorrow</time>'
+    assert (
+        whole("formatted_date", "tomorrow", None, "2026-11-17T09:00:00+00:00")
+        == '<time datetime="2026-11-17T09:00:00+00:00">tomorrow</time>'
+    )
     assert whole("formatted_date", "tomorrow", None, "soon") == "tomorrow"
 
 
@@ -80,7 +89,9 @@ def test_code_of_several_lines_keeps_its_lines_and_names_its_language() -> None:
 
 @pytest.mark.parametrize("language", [None, 7, "", "x y", 'x"y', "язык", "x" * 33])
 def test_a_language_that_is_no_word_is_not_named(language: str | int | None) -> None:
-    assert blocks("code", TextEntity("pre", 0, 4, None, language)) == '<pre dir="auto"><code>code</code></pre>'
+    assert (
+        blocks("code", TextEntity("pre", 0, 4, None, language)) == '<pre dir="auto"><code>code</code></pre>'
+    )
 
 
 def test_a_quote_stands_between_paragraphs() -> None:
@@ -91,41 +102,60 @@ def test_a_quote_stands_between_paragraphs() -> None:
 
 def test_a_collapsed_quote_is_opened_by_its_reader() -> None:
     assert blocks("quoted", TextEntity("blockquote", 0, 6, None, "collapsed")) == (
-        '<details class="quote"><summary>A quote</summary><blockquote><p dir="auto">quoted</p></blockquote></details>'
+        '<details class="quote"><summary>A quote</summary><blockquote><p '
+        'dir="auto">quoted</p></blockquote></details>'
     )
 
 
 def test_a_spoiler_is_uncovered_by_a_labelled_checkbox() -> None:
     box = '<input type="checkbox" autocomplete="off" aria-label="Show the spoiler">'
-    assert inside("The butler did it", TextEntity("spoiler", 4, 6)) == f'The <label class="spoiler">{box}<span>butler</span></label> did it'
+    assert (
+        inside("The butler did it", TextEntity("spoiler", 4, 6))
+        == f'The <label class="spoiler">{box}<span>butler</span></label> did it'
+    )
 
 
 def test_a_link_inside_a_spoiler_is_covered_with_it() -> None:
-    tags = read_markup(rendered("see t.me/x there", [TextEntity("url", 4, 6), TextEntity("spoiler", 0, 16)])).tags
+    tags = read_markup(
+        rendered("see t.me/x there", [TextEntity("url", 4, 6), TextEntity("spoiler", 0, 16)])
+    ).tags
     assert tags == ["div", "p", "label", "input", "span", "a"]
 
 
 def test_an_address_is_a_link_that_tells_nobody_where_it_was_followed() -> None:
     assert whole("url", "https://example.com/a?b=1&c=2") == (
-        f'<a href="https://example.com/a?b=1&amp;c=2" {REL} target="_blank" dir="auto">https://example.com/a?b=1&amp;c=2</a>'
+        f'<a href="https://example.com/a?b=1&amp;c=2" {REL} target="_blank" '
+        'dir="auto">https://example.com/a?b=1&amp;c=2</a>'
     )
 
 
 def test_an_address_without_a_scheme_is_read_as_telegram_reads_it() -> None:
-    assert whole("url", "example.com/a") == f'<a href="http://example.com/a" {REL} target="_blank" dir="auto">example.com/a</a>'
+    assert (
+        whole("url", "example.com/a")
+        == f'<a href="http://example.com/a" {REL} target="_blank" dir="auto">example.com/a</a>'
+    )
 
 
 def test_words_with_an_address_are_a_link() -> None:
-    assert whole("text_url", "Read on", "https://example.com/") == f'<a href="https://example.com/" {REL} target="_blank" dir="auto">Read on</a>'
+    assert (
+        whole("text_url", "Read on", "https://example.com/")
+        == f'<a href="https://example.com/" {REL} target="_blank" dir="auto">Read on</a>'
+    )
 
 
 def test_a_mention_leads_to_telegram() -> None:
-    assert whole("mention", "@gorod_news") == f'<a href="https://t.me/gorod_news" {REL} target="_blank" dir="auto">@gorod_news</a>'
+    assert (
+        whole("mention", "@gorod_news")
+        == f'<a href="https://t.me/gorod_news" {REL} target="_blank" dir="auto">@gorod_news</a>'
+    )
     assert whole("mention", "@gorod/../news") == "@gorod/../news"
 
 
 def test_a_mention_of_a_person_without_a_username_opens_telegram() -> None:
-    assert whole("mention_name", "Ivan", None, 12345) == f'<a href="tg://user?id=12345" {REL} dir="auto">Ivan</a>'
+    assert (
+        whole("mention_name", "Ivan", None, 12345)
+        == f'<a href="tg://user?id=12345" {REL} dir="auto">Ivan</a>'
+    )
     assert whole("mention_name", "Ivan") == "Ivan"
 
 
@@ -139,12 +169,20 @@ def test_a_tag_of_several_words_is_none() -> None:
 
 
 def test_an_email_address_opens_the_mail_program() -> None:
-    assert whole("email", "a+b@example.com") == f'<a href="mailto:a+b@example.com" {REL} dir="auto">a+b@example.com</a>'
-    assert read_markup(rendered("a@b.cd?bcc=e@f.gh", [TextEntity("email", 0, 17)])).addresses == ["mailto:a@b.cd%3Fbcc%3De@f.gh"]
+    assert (
+        whole("email", "a+b@example.com")
+        == f'<a href="mailto:a+b@example.com" {REL} dir="auto">a+b@example.com</a>'
+    )
+    assert read_markup(rendered("a@b.cd?bcc=e@f.gh", [TextEntity("email", 0, 17)])).addresses == [
+        "mailto:a@b.cd%3Fbcc%3De@f.gh"
+    ]
 
 
 def test_a_phone_number_can_be_called() -> None:
-    assert whole("phone", "+7 (900) 123-45-67") == f'<a href="tel:+79001234567" {REL} dir="auto">+7 (900) 123-45-67</a>'
+    assert (
+        whole("phone", "+7 (900) 123-45-67")
+        == f'<a href="tel:+79001234567" {REL} dir="auto">+7 (900) 123-45-67</a>'
+    )
     assert whole("phone", "call me") == "call me"
 
 
@@ -157,7 +195,10 @@ def test_no_text_is_an_empty_block() -> None:
 
 
 def test_formatting_goes_on_in_the_next_paragraph() -> None:
-    assert blocks("one\n\ntwo", TextEntity("bold", 0, 8)) == '<p dir="auto"><b>one</b></p><p dir="auto"><b>two</b></p>'
+    assert (
+        blocks("one\n\ntwo", TextEntity("bold", 0, 8))
+        == '<p dir="auto"><b>one</b></p><p dir="auto"><b>two</b></p>'
+    )
 
 
 def test_offsets_count_utf_16_units() -> None:
@@ -173,18 +214,31 @@ def test_characters_that_are_left_out_do_not_shift_the_formatting() -> None:
 
 
 def test_overlapping_formatting_is_closed_and_opened_again() -> None:
-    assert inside("one two three", TextEntity("italic", 0, 7), TextEntity("bold", 4, 9)) == "<i>one </i><b><i>two</i> three</b>"
+    assert (
+        inside("one two three", TextEntity("italic", 0, 7), TextEntity("bold", 4, 9))
+        == "<i>one </i><b><i>two</i> three</b>"
+    )
 
 
 def test_overlapping_entities_of_one_kind_follow_each_other() -> None:
-    links = [TextEntity("text_url", 0, 7, "https://a.example/"), TextEntity("text_url", 4, 9, "https://b.example/")]
-    assert read_markup(rendered("one two three", links)).addresses == ["https://a.example/", "https://b.example/"]
+    links = [
+        TextEntity("text_url", 0, 7, "https://a.example/"),
+        TextEntity("text_url", 4, 9, "https://b.example/"),
+    ]
+    assert read_markup(rendered("one two three", links)).addresses == [
+        "https://a.example/",
+        "https://b.example/",
+    ]
 
 
 def test_formatting_outside_of_the_text_is_ignored() -> None:
-    assert inside("one", TextEntity("bold", -2, 3), TextEntity("italic", 2, 100), TextEntity("code", 9, 9), TextEntity("strike", 1, -1)) == (
-        "<b>o</b>n<i>e</i>"
-    )
+    assert inside(
+        "one",
+        TextEntity("bold", -2, 3),
+        TextEntity("italic", 2, 100),
+        TextEntity("code", 9, 9),
+        TextEntity("strike", 1, -1),
+    ) == ("<b>o</b>n<i>e</i>")
 
 
 def test_formatting_that_would_fill_the_page_is_left_out() -> None:
@@ -202,7 +256,17 @@ def shown_characters(text: str) -> str:
 
 
 def _shown(character: str) -> str:
-    if character in "\t\n\r\v\f\x85" or unicodedata.bidirectional(character) in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}:
+    if character in "\t\n\r\v\f\x85" or unicodedata.bidirectional(character) in {
+        "LRE",
+        "RLE",
+        "LRO",
+        "RLO",
+        "PDF",
+        "LRI",
+        "RLI",
+        "FSI",
+        "PDI",
+    }:
         return " " if character.isspace() else ""
     if "\u206a" <= character <= "\u206f":
         return ""
@@ -217,7 +281,9 @@ def check(text: str, entities: Sequence[TextEntity]) -> None:
     assert markup.encode()
 
 
-characters = st.one_of(st.characters(), st.sampled_from("ab <>&\"'\n\r\t🔥é.#@/:\u202e\u2069\u200f\x00\u2028"))
+characters = st.one_of(
+    st.characters(), st.sampled_from("ab <>&\"'\n\r\t🔥é.#@/:\u202e\u2069\u200f\x00\u2028")
+)
 entities = st.builds(
     TextEntity,
     st.sampled_from(hostile.KINDS),
@@ -253,4 +319,6 @@ def test_hostile_formatting_is_valid_and_takes_milliseconds(name: str) -> None:
 def test_hostile_texts_take_milliseconds(name: str) -> None:
     text = hostile.LONG[name]
     with cpu_limit(MAX_SECONDS):
-        rendered(text, [TextEntity(kind, 0, len(text), "https://example.com/", "x") for kind in hostile.KINDS])
+        rendered(
+            text, [TextEntity(kind, 0, len(text), "https://example.com/", "x") for kind in hostile.KINDS]
+        )

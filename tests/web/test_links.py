@@ -82,13 +82,15 @@ def test_a_link_that_nobody_sees_is_shown(words: str) -> None:
 
 
 def test_letters_that_pass_for_others_are_shown_as_what_they_are() -> None:
-    assert read_link("\u0430\u0440\u0440\u04cf\u0435.com", "https://\u0430\u0440\u0440\u04cf\u0435.com/").notes == [
-        "%D0%B0%D1%80%D1%80%D3%8F%D0%B5.com"
-    ]
+    assert read_link(
+        "\u0430\u0440\u0440\u04cf\u0435.com", "https://\u0430\u0440\u0440\u04cf\u0435.com/"
+    ).notes == ["%D0%B0%D1%80%D1%80%D3%8F%D0%B5.com"]
 
 
 def test_a_link_in_pieces_says_once_where_it_leads() -> None:
     entities = [TextEntity("text_url", 0, 20, "https://evil.example/"), TextEntity("spoiler", 2, 3)]
-    read = read_markup(render_text("bank.example\n\nis here", entities, search_url=str, spoiler_label="", quote_label=""))
+    read = read_markup(
+        render_text("bank.example\n\nis here", entities, search_url=str, spoiler_label="", quote_label="")
+    )
     assert len(read.addresses) == 4
     assert read.notes == ["evil.example"]

@@ -16,7 +16,13 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.web.cookies import SESSION
-from telegram_assistant.web.live import MAX_STREAMS, MAX_STREAMS_PER_PERSON, MAX_STREAMS_PER_TENANT, LiveHub, LiveStream
+from telegram_assistant.web.live import (
+    MAX_STREAMS,
+    MAX_STREAMS_PER_PERSON,
+    MAX_STREAMS_PER_TENANT,
+    LiveHub,
+    LiveStream,
+)
 from testkit.factories import make_page, make_post
 from testkit.web_clients import Browser, begin_session, browser_of, member_browser, served_web
 from tests.conftest import Admin
@@ -62,12 +68,19 @@ async def test_a_post_that_is_landed_elsewhere_is_counted(
     channel_id = await followed(system, admin, tenant_id, "the first")
     async with served_web(other_app) as address, listening(address, owner) as lines:
         await heard(lines, ": hello")
-        arrived = make_post(channel_id=channel_id, message_id=9, text="new", posted_at=datetime.now(UTC).replace(microsecond=0))
+        arrived = make_post(
+            channel_id=channel_id,
+            message_id=9,
+            text="new",
+            posted_at=datetime.now(UTC).replace(microsecond=0),
+        )
         await system.landing.land(make_page(arrived), Claim(channel_id, 0))
         assert await heard(lines, "data: 1") == "data: 1 new post"
 
 
-async def test_a_session_that_is_ended_elsewhere_closes_its_stream(app: App, other_app: App, owner: Browser) -> None:
+async def test_a_session_that_is_ended_elsewhere_closes_its_stream(
+    app: App, other_app: App, owner: Browser
+) -> None:
     async with served_web(other_app) as address, listening(address, owner) as lines:
         await heard(lines, ": hello")
         await app.api.people.end_other_sessions((await begin_session(app, owner.user_id)).token)
@@ -99,8 +112,14 @@ async def test_what_is_read_in_one_process_is_read_in_the_other(
     assert read(elsewhere.page) == [f"{channel_id}-1"]
 
 
-async def test_a_member_who_was_removed_hears_nothing_more(other_app: App, app: App, owner: Browser, tenant_id: TenantId) -> None:
-    async with member_browser(app, tenant_id) as guest, served_web(other_app) as address, listening(address, guest) as lines:
+async def test_a_member_who_was_removed_hears_nothing_more(
+    other_app: App, app: App, owner: Browser, tenant_id: TenantId
+) -> None:
+    async with (
+        member_browser(app, tenant_id) as guest,
+        served_web(other_app) as address,
+        listening(address, guest) as lines,
+    ):
         await heard(lines, ": hello")
         members = await app.tenant(tenant_id).members.all()
         mine = await app.api.people.session(guest.client.cookies[SESSION])
@@ -111,9 +130,17 @@ async def test_a_member_who_was_removed_hears_nothing_more(other_app: App, app: 
     assert (await owner.open("./feed")).status_code == 200
 
 
-async def test_the_newest_stream_of_a_person_takes_the_place_of_their_oldest(app: App, owner: Browser, tenant_id: TenantId) -> None:
-    async with served_web(app) as address, AsyncExitStack() as stack, member_browser(app, tenant_id) as colleague:
-        lines = [await stack.enter_async_context(listening(address, owner)) for _ in range(MAX_STREAMS_PER_PERSON)]
+async def test_the_newest_stream_of_a_person_takes_the_place_of_their_oldest(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
+    async with (
+        served_web(app) as address,
+        AsyncExitStack() as stack,
+        member_browser(app, tenant_id) as colleague,
+    ):
+        lines = [
+            await stack.enter_async_context(listening(address, owner)) for _ in range(MAX_STREAMS_PER_PERSON)
+        ]
         for stream in lines:
             await heard(stream, ": hello")
         await heard(await stack.enter_async_context(listening(address, colleague)), ": hello")
@@ -133,7 +160,9 @@ class Pages:
             self._streams.append(self._stack.enter_context(self._hub.opened(TenantId(tenant), UserId(user))))
 
     def listening(self) -> Counter[tuple[int, int]]:
-        return Counter((stream.tenant_id, stream.user_id) for stream in self._streams if not stream.ended.is_set())
+        return Counter(
+            (stream.tenant_id, stream.user_id) for stream in self._streams if not stream.ended.is_set()
+        )
 
     def of_tenant(self, tenant: int) -> int:
         return sum(count for (owner, _), count in self.listening().items() if owner == tenant)
@@ -171,7 +200,11 @@ def test_in_a_full_tenant_the_one_with_most_streams_gives_one_up() -> None:
         pages.open(1, [7] * 5)
         pages.open(1, range(100, 100 + MAX_STREAMS_PER_TENANT - 5))
         pages.open(1, [8])
-        assert (pages.listening()[1, 7], pages.listening()[1, 8], pages.of_tenant(1)) == (4, 1, MAX_STREAMS_PER_TENANT)
+        assert (pages.listening()[1, 7], pages.listening()[1, 8], pages.of_tenant(1)) == (
+            4,
+            1,
+            MAX_STREAMS_PER_TENANT,
+        )
 
 
 def test_a_stream_that_ends_makes_room() -> None:

@@ -38,7 +38,10 @@ async def log_in(browser: Browser, name: str, password: str = PASSWORD) -> httpx
 
 
 async def guess_until_limited(browser: Browser, name: str) -> list[httpx.Response]:
-    """Wrong passwords until one is refused unread. On a slow machine some more are read: the limit refills meanwhile."""
+    """Wrong passwords until one is refused unread.
+
+    On a slow machine some more are read: the limit refills meanwhile.
+    """
     answers = [await log_in(browser, name, "x")]
     while answers[-1].status_code == 200:
         assert len(answers) < 3 * ATTEMPTS_AT_ONCE
@@ -68,7 +71,9 @@ async def test_logins_are_limited_while_redis_is_away(installation: Settings, te
     assert TOO_MANY in answers[-1].text
 
 
-async def test_a_name_is_tried_only_so_often_from_one_network(app: App, browser: Browser, tenant_id: TenantId) -> None:
+async def test_a_name_is_tried_only_so_often_from_one_network(
+    app: App, browser: Browser, tenant_id: TenantId
+) -> None:
     answers = await guess_until_limited(browser, await person_with_password(app, tenant_id))
     assert len(answers) > ATTEMPTS_AT_ONCE
     assert answers[-1].status_code == 429
@@ -84,7 +89,9 @@ async def test_strangers_do_not_lock_a_name_out(app: App, browser: Browser, tena
     assert (await log_in(browser, name)).status_code == 303
 
 
-async def test_a_browser_that_was_here_before_logs_in_while_the_whole_web_tries_the_name(app: App, tenant_id: TenantId) -> None:
+async def test_a_browser_that_was_here_before_logs_in_while_the_whole_web_tries_the_name(
+    app: App, tenant_id: TenantId
+) -> None:
     name = await person_with_password(app, tenant_id)
     async with browser_of(app) as known, browser_of(app) as new:
         await log_in(known, name)
@@ -96,26 +103,41 @@ async def test_a_browser_that_was_here_before_logs_in_while_the_whole_web_tries_
         assert (await log_in(known, name)).status_code == 303
 
 
-async def test_a_name_that_the_whole_web_tries_is_an_entry_in_the_audit_log(app: App, browser: Browser, tenant_id: TenantId) -> None:
+async def test_a_name_that_the_whole_web_tries_is_an_entry_in_the_audit_log(
+    app: App, browser: Browser, tenant_id: TenantId
+) -> None:
     name = await person_with_password(app, tenant_id)
     await use_up(app, name)
     for _ in range(3):
         assert (await log_in(browser, name)).status_code == 429
-    alarms = [entry for entry in await entries(app, tenant_id) if entry.change.action == "logins_of_name_limited"]
+    alarms = [
+        entry for entry in await entries(app, tenant_id) if entry.change.action == "logins_of_name_limited"
+    ]
     assert [entry.change.actor for entry in alarms] == [name]
 
 
 @pytest.mark.parametrize("change", ["another name", "forged", "cut", "nobody's"])
-async def test_the_mark_of_a_browser_is_of_use_to_its_person_only(app: App, tenant_id: TenantId, change: str) -> None:
+async def test_the_mark_of_a_browser_is_of_use_to_its_person_only(
+    app: App, tenant_id: TenantId, change: str
+) -> None:
     name, other = [await person_with_password(app, tenant_id) for _ in range(2)]
     async with browser_of(app) as browser:
         await log_in(browser, name if change != "another name" else other)
-        marks = {cookie.name: cookie.value or "" for cookie in browser.client.cookies.jar if cookie.name.startswith("tga_device")}
+        marks = {
+            cookie.name: cookie.value or ""
+            for cookie in browser.client.cookies.jar
+            if cookie.name.startswith("tga_device")
+        }
         browser.client.cookies.delete(SESSION)
         ((mark, value),) = marks.items()
         if change == "another name":
             mark = f"tga_device_{hash_name(name, secret_of(app.settings))[:8]}"
-        changed = {"another name": value, "forged": value[:-1] + ("0" if value[-1] != "0" else "1"), "cut": value[:10], "nobody's": "x.y.z"}[change]
+        changed = {
+            "another name": value,
+            "forged": value[:-1] + ("0" if value[-1] != "0" else "1"),
+            "cut": value[:10],
+            "nobody's": "x.y.z",
+        }[change]
         browser.client.cookies.set(mark, changed, domain="localhost.local")
         await use_up(app, name)
         assert (await log_in(browser, name)).status_code == 429
@@ -139,12 +161,17 @@ async def test_guesses_of_the_old_password_are_limited_for_each_person(app: App,
         assert "The old password is wrong" in answer.text
         tries = 1
         while answer.status_code == 200:
-            answer, tries = await thief.submit("/me/password", old="a wrong password", new=PASSWORD), tries + 1
+            answer, tries = (
+                await thief.submit("/me/password", old="a wrong password", new=PASSWORD),
+                tries + 1,
+            )
             assert tries < 3 * ATTEMPTS_AT_ONCE
         assert (answer.status_code, TOO_MANY in answer.text) == (429, True)
         assert 0 < int(answer.headers["retry-after"]) <= 60
         await other.open("/me")
-        assert (await other.submit("/me/password", old=PASSWORD, new="another horse battery")).status_code == 303
+        assert (
+            await other.submit("/me/password", old=PASSWORD, new="another horse battery")
+        ).status_code == 303
 
 
 async def test_logins_beyond_what_can_be_computed_are_refused_at_once(app: App, tenant_id: TenantId) -> None:
@@ -152,13 +179,20 @@ async def test_logins_beyond_what_can_be_computed_are_refused_at_once(app: App, 
     name = await person_with_password(app, tenant_id)
     async with browser_of(app) as first:
         await first.open("/login")
-        together = await asyncio.gather(*(first.submit("/login", name=f"{name} {number}", password="x", next="/") for number in range(12)))
+        together = await asyncio.gather(
+            *(first.submit("/login", name=f"{name} {number}", password="x", next="/") for number in range(12))
+        )
     refused = [answer for answer in together if answer.status_code == 503]
     assert refused
-    assert all("Many people log in at this moment" in answer.text and answer.headers["retry-after"] == "5" for answer in refused)
+    assert all(
+        "Many people log in at this moment" in answer.text and answer.headers["retry-after"] == "5"
+        for answer in refused
+    )
 
 
-async def test_an_invitation_tries_few_names_wherever_they_come_from(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_an_invitation_tries_few_names_wherever_they_come_from(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     """Each answer tells whether somebody in the installation has the name."""
     taken = await person_with_password(app, tenant_id)
     link = await invite(owner)
@@ -184,4 +218,9 @@ async def test_all_invitations_of_a_tenant_try_a_bounded_number_of_names(app: Ap
 
 async def invite(owner: Browser) -> str:
     await owner.open("./members")
-    return (await owner.submit("./members/invite", role="viewer")).text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)
+    return (
+        (await owner.submit("./members/invite", role="viewer"))
+        .text.partition('class="copy">')[2]
+        .partition("<")[0]
+        .removeprefix(ADDRESS)
+    )

@@ -30,7 +30,13 @@ from telegram_assistant.features.media.media import OpenedMedia
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.files import PIECE_BYTES
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores
-from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH, content_disposition, media_response, serve_media
+from telegram_assistant.web.media import (
+    ORIGINAL_PATH,
+    THUMBNAIL_PATH,
+    content_disposition,
+    media_response,
+    serve_media,
+)
 from testkit.factories import make_tenant
 from tests.conftest import Admin
 from tests.features.shelf import Shelf, drawn, open_requests_app
@@ -43,11 +49,22 @@ async def read(first: int, last: int) -> AsyncIterator[bytes]:
     yield DATA[first : last + 1]
 
 
-def media(*, content_type: ContentType = ContentType.JPEG, name: str = "photo.jpg", is_private: bool = False) -> OpenedMedia:
-    return OpenedMedia(etag="abc", size_bytes=len(DATA), content_type=content_type, download_name=name, is_private=is_private, read=read)
+def media(
+    *, content_type: ContentType = ContentType.JPEG, name: str = "photo.jpg", is_private: bool = False
+) -> OpenedMedia:
+    return OpenedMedia(
+        etag="abc",
+        size_bytes=len(DATA),
+        content_type=content_type,
+        download_name=name,
+        is_private=is_private,
+        read=read,
+    )
 
 
-async def answered(method: str = "GET", headers: dict[str, str] | None = None, *, opened: OpenedMedia | None = None) -> httpx.Response:
+async def answered(
+    method: str = "GET", headers: dict[str, str] | None = None, *, opened: OpenedMedia | None = None
+) -> httpx.Response:
 
     async def endpoint(request: Request) -> Response:
         return media_response(request.headers, request.method, opened or media())
@@ -64,7 +81,9 @@ async def test_a_whole_file_comes_with_its_type_its_name_and_its_size() -> None:
     assert answer.headers["content-length"] == "100"
     assert answer.headers["etag"] == ETAG
     assert answer.headers["accept-ranges"] == "bytes"
-    assert answer.headers["content-disposition"] == "inline; filename=\"photo.jpg\"; filename*=UTF-8''photo.jpg"
+    assert (
+        answer.headers["content-disposition"] == "inline; filename=\"photo.jpg\"; filename*=UTF-8''photo.jpg"
+    )
 
 
 async def test_head_tells_the_same_without_the_bytes() -> None:
@@ -73,7 +92,9 @@ async def test_head_tells_the_same_without_the_bytes() -> None:
     assert head.headers == whole.headers
 
 
-@pytest.mark.parametrize("headers", [{}, {"Range": "bytes=0-1"}, {"Range": "bytes=500-"}, {"If-None-Match": ETAG}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"Range": "bytes=0-1"}, {"Range": "bytes=500-"}, {"If-None-Match": ETAG}]
+)
 async def test_no_response_is_run_or_taken_for_another_type(headers: dict[str, str]) -> None:
     for method in ("GET", "HEAD"):
         answer = await answered(method, headers)
@@ -120,13 +141,28 @@ async def test_a_range_beyond_the_end_is_refused_with_the_size(wanted: str) -> N
     assert answer.headers["content-range"] == "bytes */100"
 
 
-@pytest.mark.parametrize("wanted", ["bytes=9-3", "bytes=-", "bytes=a-b", "bytes=0-1,5-6", "lines=1-2", "bytes", f"bytes={'9' * 5000}-", "bytes=٣-٤"])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "bytes=9-3",
+        "bytes=-",
+        "bytes=a-b",
+        "bytes=0-1,5-6",
+        "lines=1-2",
+        "bytes",
+        f"bytes={'9' * 5000}-",
+        "bytes=٣-٤",
+    ],
+)
 async def test_a_range_that_makes_no_sense_or_is_several_gives_the_whole_file(wanted: str) -> None:
     response = media_response(Headers(raw=[(b"range", wanted.encode())]), "GET", media())
     assert (response.status_code, response.headers["content-length"]) == (200, "100")
 
 
-@pytest.mark.parametrize(("known", "status"), [(ETAG, 206), ('"other"', 200), (f"W/{ETAG}", 200), ("Mon, 02 Nov 2026 10:00:00 GMT", 200)])
+@pytest.mark.parametrize(
+    ("known", "status"),
+    [(ETAG, 206), ('"other"', 200), (f"W/{ETAG}", 200), ("Mon, 02 Nov 2026 10:00:00 GMT", 200)],
+)
 async def test_a_range_is_sent_only_of_the_file_that_was_begun(known: str, status: int) -> None:
     assert (await answered(headers={"Range": "bytes=1-2", "If-Range": known})).status_code == status
 
@@ -143,7 +179,10 @@ async def test_what_the_browser_has_is_not_sent_again(known: str) -> None:
 @given(st.text())
 def test_any_name_fits_into_a_header_and_comes_out_as_it_was(name: str) -> None:
     name = name.encode("utf-8", "ignore").decode()
-    found = re.fullmatch(r"attachment; filename=\"([^\"\\]*)\"; filename\*=UTF-8''([A-Za-z0-9%._~-]*)", content_disposition(name, is_inline=False))
+    found = re.fullmatch(
+        r"attachment; filename=\"([^\"\\]*)\"; filename\*=UTF-8''([A-Za-z0-9%._~-]*)",
+        content_disposition(name, is_inline=False),
+    )
     assert found is not None
     assert found[1].isascii()
     assert found[1].isprintable()
@@ -170,7 +209,8 @@ async def browsing(shelf: Shelf, stores: TenantStores | None = None) -> AsyncIte
 
     endpoint = partial(serve_media, stores=stores or shelf.stores, app=shelf.app)
     site = Starlette(
-        routes=[Route(path, endpoint) for path in (ORIGINAL_PATH, THUMBNAIL_PATH)], exception_handlers={Missing: say, MediaUnavailable: say}
+        routes=[Route(path, endpoint) for path in (ORIGINAL_PATH, THUMBNAIL_PATH)],
+        exception_handlers={Missing: say, MediaUnavailable: say},
     )
     server = HttpServer(site, request_timeout_seconds=10)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -193,7 +233,11 @@ async def test_a_large_file_and_its_thumbnail_are_served(shelf: Shelf) -> None:
         whole = await client.get(path_of(post_id))
         assert (whole.status_code, whole.content, whole.headers["content-type"]) == (200, data, "image/bmp")
         part = await client.get(
-            path_of(post_id), headers={"Range": f"bytes={PIECE_BYTES - 5}-{2 * PIECE_BYTES + 5}", "If-Range": whole.headers["etag"]}
+            path_of(post_id),
+            headers={
+                "Range": f"bytes={PIECE_BYTES - 5}-{2 * PIECE_BYTES + 5}",
+                "If-Range": whole.headers["etag"],
+            },
         )
         assert (part.status_code, part.content) == (206, data[PIECE_BYTES - 5 : 2 * PIECE_BYTES + 6])
         assert (await client.head(path_of(post_id))).headers["content-length"] == str(len(data))
@@ -205,7 +249,9 @@ async def test_a_large_file_and_its_thumbnail_are_served(shelf: Shelf) -> None:
 
 
 async def test_a_page_that_calls_itself_a_picture_is_downloaded(shelf: Shelf) -> None:
-    post_id = await shelf.post(b"<!doctype html><script>alert(document.cookie)</script>", file_name="photo.jpg")
+    post_id = await shelf.post(
+        b"<!doctype html><script>alert(document.cookie)</script>", file_name="photo.jpg"
+    )
     async with browsing(shelf) as client:
         answer = await client.get(path_of(post_id))
         assert answer.headers["content-type"] == "application/octet-stream"
@@ -218,7 +264,17 @@ async def test_to_another_tenant_and_under_any_other_path_there_is_nothing(shelf
     async with browsing(shelf, await shelf.stranger()) as client:
         for path in (path_of(post_id), f"{path_of(post_id)}/s"):
             assert (await client.get(path)).status_code == 404
-    others = ("0/1/0", "-1/1/0", "x/1/0", f"{2**63}/1/0", f"1/{'9' * 5000}/0", "1/1/32768", "1/1/01", f"{post_id}/0/xl", f"{post_id}/0/%00")
+    others = (
+        "0/1/0",
+        "-1/1/0",
+        "x/1/0",
+        f"{2**63}/1/0",
+        f"1/{'9' * 5000}/0",
+        "1/1/32768",
+        "1/1/01",
+        f"{post_id}/0/xl",
+        f"{post_id}/0/%00",
+    )
     async with browsing(shelf) as client:
         for other in others:
             assert (await client.get(f"/media/{other}")).status_code == 404, other

@@ -57,10 +57,18 @@ async def test_every_page_opens_in_both_languages(
         assert (await browser.open(f".{path}")).status_code == 200
 
 
-async def test_a_post_shows_its_versions(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_a_post_shows_its_versions(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id, "The bridge opens at noon")
     now = datetime.now(UTC).replace(microsecond=0)
-    edited = make_post(channel_id=channel_id, message_id=1, text="The bridge opens at night", posted_at=now - timedelta(minutes=1), edited_at=now)
+    edited = make_post(
+        channel_id=channel_id,
+        message_id=1,
+        text="The bridge opens at night",
+        posted_at=now - timedelta(minutes=1),
+        edited_at=now,
+    )
     await system.landing.land(make_page(edited), Claim(channel_id, 0))
     answer = await owner.open(f"./post/{channel_id}/1")
     assert answer.status_code == 200
@@ -86,7 +94,9 @@ async def test_a_saved_search_is_kept_until_it_is_deleted(owner: Browser) -> Non
 @pytest.mark.parametrize("route", CLOSED, ids=lambda one: f"{type(one).__name__} {one.path}")
 async def test_without_a_session_every_page_leads_to_the_login(browser: Browser, route: AnyRoute) -> None:
     prefix = "/t/00000000-0000-4000-8000-000000000000" if route in OF_TENANT else ""
-    path = prefix + route.path.replace("{channel:int}", "1").replace("{message:int}", "1").replace("{ordinal:int}", "1")
+    path = prefix + route.path.replace("{channel:int}", "1").replace("{message:int}", "1").replace(
+        "{ordinal:int}", "1"
+    )
     answer = await (browser.open(path) if isinstance(route, Page) else browser.submit(path))
     assert answer.status_code == 303
     assert answer.headers["location"].startswith("/login")
@@ -101,7 +111,12 @@ async def test_every_answer_has_the_content_security_policy(browser: Browser, pa
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}, {"Origin": "null"}],
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
     ids=str,
 )
 async def test_a_form_from_another_site_changes_nothing(owner: Browser, headers: dict[str, str]) -> None:
@@ -117,7 +132,9 @@ async def test_a_form_without_our_token_changes_nothing(owner: Browser, token: s
     assert (await owner.submit("./mutes", csrf=token, word="forged")).status_code == 403
 
 
-async def test_the_token_of_one_session_does_not_serve_another(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_the_token_of_one_session_does_not_serve_another(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     async with member_browser(app, tenant_id) as other:
         await other.open("./mutes")
         owner.page = other.page

@@ -1,4 +1,6 @@
-"""What strangers write stays text in a real browser: nothing runs, nothing is asked of another host, no page looks like another."""
+"""What strangers write stays text in a real browser: nothing runs, nothing is asked of another host,
+no page looks like another.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,9 +20,14 @@ from tests.conftest import Admin
 from tests.web import hostile
 
 TEXTS = [text for text in dict.fromkeys(map(storable, hostile.texts())) if text]
-TITLES, NAMES, FILE_NAMES = ([storable(one) for one in some()] for some in (hostile.titles, hostile.names, hostile.file_names))
+TITLES, NAMES, FILE_NAMES = (
+    [storable(one) for one in some()] for some in (hostile.titles, hostile.names, hostile.file_names)
+)
 POSTS_PER_CHANNEL = 20
-FILE = "INSERT INTO post_media (channel_id, message_id, media_id, kind, state, file_name, mime) VALUES ($1, $2, $3, 'document', 'skipped', $4, $4)"
+FILE = (
+    "INSERT INTO post_media (channel_id, message_id, media_id, kind, state, file_name, mime) "
+    "VALUES ($1, $2, $3, 'document', 'skipped', $4, $4)"
+)
 
 
 @pytest.fixture
@@ -29,7 +36,9 @@ async def hostile_tenant(system: SystemStores, admin: Admin, tenant_id: TenantId
     now = datetime.now(UTC).replace(microsecond=0)
     for channel, first in enumerate(range(0, len(TEXTS), POSTS_PER_CHANNEL)):
         channel_id = await make_channel(system, title=TITLES[channel % len(TITLES)], username=None)
-        await follow_long_ago(system, admin, tenant_id, channel_id, folder=(NAMES[channel % len(NAMES)].strip() or "empty")[:60])
+        await follow_long_ago(
+            system, admin, tenant_id, channel_id, folder=(NAMES[channel % len(NAMES)].strip() or "empty")[:60]
+        )
         posts = [
             make_post(
                 channel_id=channel_id,
@@ -44,11 +53,15 @@ async def hostile_tenant(system: SystemStores, admin: Admin, tenant_id: TenantId
         ]
         await system.landing.land(make_page(*posts), Claim(channel_id, 0))
         for number in range(1, len(posts) + 1, 2):
-            await admin.execute(FILE, channel_id, number, fresh_number(), FILE_NAMES[(first + number) % len(FILE_NAMES)])
+            await admin.execute(
+                FILE, channel_id, number, fresh_number(), FILE_NAMES[(first + number) % len(FILE_NAMES)]
+            )
     return tenant_id
 
 
-async def test_two_hundred_hostile_posts_are_read_and_nothing_happens(app: App, hostile_tenant: TenantId) -> None:
+async def test_two_hundred_hostile_posts_are_read_and_nothing_happens(
+    app: App, hostile_tenant: TenantId
+) -> None:
     assert len(TEXTS) >= 200
     troubles: list[str] = []
     async with (
@@ -58,7 +71,12 @@ async def test_two_hundred_hostile_posts_are_read_and_nothing_happens(app: App, 
         open_tab(chromium, RUSSIAN_PHONE, address) as page,
     ):
         watch(page, address, troubles)
-        await page.context.add_cookies([{"name": one.name, "value": one.value or "", "url": address} for one in member.client.cookies.jar])
+        await page.context.add_cookies(
+            [
+                {"name": one.name, "value": one.value or "", "url": address}
+                for one in member.client.cookies.jar
+            ]
+        )
         read, following = 0, f"{member.base}/feed"
         while following:
             await page.goto(following)

@@ -87,20 +87,32 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
         troubles = []
         for name, path in paths.items():
             await page.goto(base + path)
-            troubles += [f"{name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
+            troubles += [
+                f"{name}: {one}"
+                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+            ]
         for name, path in {"me": "/me", "not-found": "/nothing/here"}.items():
             await page.goto(path)
-            troubles += [f"{name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
+            troubles += [
+                f"{name}: {one}"
+                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+            ]
         assert not troubles, "\n".join(troubles)
 
 
-async def test_checks_appear_on_the_page_that_asks_for_them(chromium: Chromium, address: str, app_with_files: App, admin: Admin) -> None:
+async def test_checks_appear_on_the_page_that_asks_for_them(
+    chromium: Chromium, address: str, app_with_files: App, admin: Admin
+) -> None:
     async with open_tab(chromium, WANTED[0], address) as page:
-        base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
+        base = await log_in(
+            page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER
+        )
         await page.goto(f"{base}/operations")
         for _ in range(2):
             await page.locator("#findings a.btn").click()
-            await expect(page.locator("#findings code", has_text="postgres").first).to_be_visible(timeout=30_000)
+            await expect(page.locator("#findings code", has_text="postgres").first).to_be_visible(
+                timeout=30_000
+            )
         assert page.url.endswith("/operations")
 
 
@@ -109,7 +121,9 @@ async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_langua
     chromium: Chromium, address: str, app_with_files: App, admin: Admin, device: Device
 ) -> None:
     async with open_tab(chromium, device, address) as page:
-        base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
+        base = await log_in(
+            page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER
+        )
         troubles = []
         for name, path in {
             "operations": "/operations",
@@ -122,5 +136,8 @@ async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_langua
             assert answer.ok
             for folded in await page.locator("main details > summary").all():
                 await folded.click()
-            troubles += [f"{name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
+            troubles += [
+                f"{name}: {one}"
+                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+            ]
         assert not troubles, "\n".join(troubles)

@@ -23,7 +23,13 @@ from tests.web.reading_world import ReadingWorld
 @every_way
 @pytest.mark.long
 async def test_a_reader_reads_everything_there_is_leaves_and_returns(
-    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld, device: Device, by_keys: bool
+    chromium: Chromium,
+    address: str,
+    app_with_files: App,
+    reader_tenant: TenantId,
+    reading_world: ReadingWorld,
+    device: Device,
+    by_keys: bool,
 ) -> None:
     async with open_tab(chromium, device, address) as page:
         hands = Hands(page, by_keys)
@@ -112,13 +118,20 @@ async def test_the_operators_numbers_refresh_by_themselves_and_a_lost_server_is_
     chromium: Chromium, address: str, app_with_files: App, admin: Admin
 ) -> None:
     async with open_tab(chromium, ENGLISH_DESKTOP, address) as page:
-        base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
+        base = await log_in(
+            page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER
+        )
         await page.goto(f"{base}/operations")
         await page.locator("#ended-processes summary").click()
         await expect(page.locator("#missing-worker")).to_have_count(0)
-        await admin.execute("UPDATE processes SET at = now() + CASE WHEN 'api' = ANY(roles) THEN 1 ELSE -1 END * interval '10 minutes'")
+        await admin.execute(
+            "UPDATE processes SET at = now() + CASE WHEN 'api' = ANY(roles) THEN 1 ELSE -1 END * interval "
+            "'10 minutes'"
+        )
         await expect(page.locator("#missing-worker")).to_be_visible(timeout=15_000)
-        assert await page.locator("#ended-processes").evaluate("details => details.open")  # as the person left it
+        assert await page.locator("#ended-processes").evaluate(
+            "details => details.open"
+        )  # as the person left it
         assert await page.locator("[data-stale]").is_hidden()
         await page.context.set_offline(True)
         await expect(page.locator("[data-stale]")).to_be_visible(timeout=15_000)
@@ -179,7 +192,11 @@ async def test_single_keys_read_undo_save_mute_search_and_move(
 
 
 async def test_a_person_goes_anywhere_by_name(
-    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld
+    chromium: Chromium,
+    address: str,
+    app_with_files: App,
+    reader_tenant: TenantId,
+    reading_world: ReadingWorld,
 ) -> None:
     async with open_tab(chromium, ENGLISH_DESKTOP, address) as page:
         await log_in(page, app_with_files, reader_tenant)
@@ -192,7 +209,9 @@ async def test_a_person_goes_anywhere_by_name(
 
 
 @pytest.mark.usefixtures("reading_world")
-async def test_reading_and_searching_need_no_scripts(chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId) -> None:
+async def test_reading_and_searching_need_no_scripts(
+    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId
+) -> None:
     context = await chromium.new_context(base_url=address, java_script_enabled=False)
     page = await context.new_page()
     base = await log_in(page, app_with_files, reader_tenant)
@@ -209,7 +228,12 @@ async def test_reading_and_searching_need_no_scripts(chromium: Chromium, address
 
 
 async def test_new_posts_are_counted_and_never_inserted(
-    chromium: Chromium, address: str, app_with_files: App, admin: Admin, reader_tenant: TenantId, reading_world: ReadingWorld
+    chromium: Chromium,
+    address: str,
+    app_with_files: App,
+    admin: Admin,
+    reader_tenant: TenantId,
+    reading_world: ReadingWorld,
 ) -> None:
     async with open_tab(chromium, ENGLISH_DESKTOP, address) as page:
         await log_in(page, app_with_files, reader_tenant)
@@ -225,9 +249,16 @@ async def test_new_posts_are_counted_and_never_inserted(
 
 
 async def test_an_owner_invites_a_viewer_who_reads_and_may_not_manage(
-    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld
+    chromium: Chromium,
+    address: str,
+    app_with_files: App,
+    reader_tenant: TenantId,
+    reading_world: ReadingWorld,
 ) -> None:
-    async with open_tab(chromium, ENGLISH_DESKTOP, address) as owner, open_tab(chromium, RUSSIAN_PHONE, address) as guest:
+    async with (
+        open_tab(chromium, ENGLISH_DESKTOP, address) as owner,
+        open_tab(chromium, RUSSIAN_PHONE, address) as guest,
+    ):
         base = await log_in(owner, app_with_files, reader_tenant)
         await owner.goto(f"{base}/members")
         await Hands(owner, by_keys=True).press(owner.get_by_role("button", name="make a link"))
@@ -247,5 +278,10 @@ async def test_an_owner_invites_a_viewer_who_reads_and_may_not_manage(
 
 
 async def arrive(app: App, world: ReadingWorld) -> None:
-    post = make_post(channel_id=world.city, message_id=50, text="Just arrived", posted_at=datetime.now(UTC).replace(microsecond=0))
+    post = make_post(
+        channel_id=world.city,
+        message_id=50,
+        text="Just arrived",
+        posted_at=datetime.now(UTC).replace(microsecond=0),
+    )
     await app.system.landing.land(make_page(post), Claim(world.city, 0))

@@ -1,4 +1,6 @@
-"""Every text of the pages has its Russian, and a Russian page says nothing in English, whatever went wrong."""
+"""Every text of the pages has its Russian, and a Russian page says nothing in English,
+whatever went wrong.
+"""
 
 import re
 import tomllib
@@ -17,7 +19,19 @@ from testkit.web_clients import browser_of, member_browser
 from tests.conftest import Admin
 from tests.web.feed.test_feed import followed
 
-OURS = {"Unofficial", "Telegram", "Assistant", "English", "OCR", "Neo4j", "PostgreSQL", "Redis", "my", "telegram", "org"}
+OURS = {
+    "Unofficial",
+    "Telegram",
+    "Assistant",
+    "English",
+    "OCR",
+    "Neo4j",
+    "PostgreSQL",
+    "Redis",
+    "my",
+    "telegram",
+    "org",
+}
 """Names, which every language writes alike."""
 REFUSED = ("/members", "/post/1/1", "/media/1/1/1", "/feed?after=wrong", "/live?since=wrong", "/nothing")
 INLINE = re.compile(r"<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=|<style|hx-on|javascript:", re.IGNORECASE)
@@ -29,13 +43,23 @@ def test_every_text_has_its_russian_with_all_plural_forms() -> None:
     wrong = []
     for name in declared:
         message = catalogue.get(name)
-        strings = [] if message is None else [message.string] if isinstance(message.string, str) else list(message.string or ())
+        strings = (
+            []
+            if message is None
+            else [message.string]
+            if isinstance(message.string, str)
+            else list(message.string or ())
+        )
         if message is None or not strings or not all(strings) or message.fuzzy or list(message.check()):
             wrong.append(name)
     assert wrong == []
 
 
-@pytest.mark.parametrize("template", sorted((CHECKOUT / "src/telegram_assistant/web/templates").glob("*.html")), ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "template",
+    sorted((CHECKOUT / "src/telegram_assistant/web/templates").glob("*.html")),
+    ids=lambda one: one.name,
+)
 def test_no_template_has_inline_scripts_or_styles(template: Path) -> None:
     assert INLINE.findall(template.read_text(encoding="utf-8")) == []
 
@@ -70,7 +94,9 @@ async def test_a_russian_page_holds_no_english_sentence(app: App, tenant_id: Ten
         assert english_in(browser.page) == []
 
 
-async def test_refused_forms_answer_in_russian(app: App, tenant_id: TenantId, system: SystemStores, admin: Admin) -> None:
+async def test_refused_forms_answer_in_russian(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
     await followed(system, admin, tenant_id, "Мост")
     async with member_browser(app, tenant_id, language="ru") as browser:
         for path, fields in (
@@ -102,7 +128,12 @@ def english_in(page: str) -> list[str]:
     """Runs of three or more English words in what a reader sees, apart from what people wrote (`bdi`)."""
     body = page.partition("<body")[2] or page
     body = re.sub(r"<(code|kbd|bdi|option lang)[^>]*>.*?</\w+>", " ", body, flags=re.DOTALL)
-    seen = " ".join([re.sub(r"<[^>]*>", " | ", body), *re.findall(r'(?:title|placeholder|aria-label|alt)="([^"]*)"', body)])
+    seen = " ".join(
+        [
+            re.sub(r"<[^>]*>", " | ", body),
+            *re.findall(r'(?:title|placeholder|aria-label|alt)="([^"]*)"', body),
+        ]
+    )
     seen = re.sub(r"\w+:\w+", " ", seen)  # operators of the search
     words = [" ".join(one.split()) for one in re.findall(r"(?:\b[A-Za-z][a-z']+\b[ ,.:;]*){3,}", seen)]
     return [one for one in words if not set(re.findall(r"\w+", one)) <= OURS]
@@ -114,8 +145,10 @@ async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_l
     channel_id = await followed(system, admin, tenant_id, "Шторм")
     await admin.execute(
         """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        VALUES ($1, 1, 'tags', 'local', '', 'rules', '', 1, '{"tags": ["шторм"], "topic": "weather", "kind": "news"}')
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+            revision, data)
+        VALUES ($1, 1, 'tags', 'local', '', 'rules', '', 1,
+            '{"tags": ["шторм"], "topic": "weather", "kind": "news"}')
         """,
         channel_id,
     )
@@ -127,7 +160,12 @@ async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_l
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [("analyzed", "Маяк"), ("failed", "прочитать картинки не удалось"), ("skipped", "картинки не рассматривали")]
+    ("status", "words"),
+    [
+        ("analyzed", "Маяк"),
+        ("failed", "прочитать картинки не удалось"),
+        ("skipped", "картинки не рассматривали"),
+    ],
 )
 async def test_what_became_of_pictures_is_said_in_the_readers_language(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin, status: str, words: str
@@ -135,8 +173,10 @@ async def test_what_became_of_pictures_is_said_in_the_readers_language(
     channel_id = await followed(system, admin, tenant_id, "Шторм")
     await admin.execute(
         """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        VALUES ($1, 1, 'vision', 'local', '', 'tesseract', '', 1, jsonb_build_object('status', $2::text, 'text', 'Маяк'))
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+            revision, data)
+        VALUES ($1, 1, 'vision', 'local', '', 'tesseract', '', 1,
+            jsonb_build_object('status', $2::text, 'text', 'Маяк'))
         """,
         channel_id,
         status,
@@ -149,7 +189,9 @@ async def test_what_became_of_pictures_is_said_in_the_readers_language(
 
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_every_topic_of_the_vocabulary_has_a_name(language: str) -> None:
-    topics = tomllib.loads((CHECKOUT / f"src/telegram_assistant/ai/vocabulary/{language}.toml").read_text(encoding="utf-8"))
+    topics = tomllib.loads(
+        (CHECKOUT / f"src/telegram_assistant/ai/vocabulary/{language}.toml").read_text(encoding="utf-8")
+    )
     parts = (CHECKOUT / "src/telegram_assistant/web/templates/parts.html").read_text(encoding="utf-8")
     named = re.search(r"set topic_names = \{(.*?)\}", parts)
     assert named is not None

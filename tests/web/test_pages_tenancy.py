@@ -33,20 +33,28 @@ from tests.web.cases import CASES, ON_PAGES, PageCase
 
 NAMES = {name_of(one): one for one in OF_TENANT}
 CHANGING = re.compile(
-    r'<time [^>]*>[^<]*</time>|name="(?:csrf|once|snapshot)" value="[^"]*"|data-csrf="[^"]*"|since=[^&"]*|/link/[\w-]+|'
+    r'<time [^>]*>[^<]*</time>|name="(?:csrf|once|snapshot)" value="[^"]*"|data-csrf="[^"]*"|since=[^&"]*|'
+    r"/link/[\w-]+|"
     r'<code class="id"[^>]*>[0-9a-f]{8}</code>|'
     r"(?:tga|feed)_[A-Za-z0-9_-]{6,43}|whsec_[A-Za-z0-9+/=]+|"
-    r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|person [0-9a-f]{12}|<td>[^<]*[0-9]{1,2}:[0-9]{2}[^<]*</td>"
+    r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|person [0-9a-f]{12}|"
+    r"<td>[^<]*[0-9]{1,2}:[0-9]{2}[^<]*</td>"
 )
 
 
 @pytest.fixture(scope="module")
-async def worlds(environ: dict[str, str], database: dict[str, str], worker: str, template: str) -> AsyncIterator[Worlds]:
-    async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web", template) as made:
+async def worlds(
+    environ: dict[str, str], database: dict[str, str], worker: str, template: str
+) -> AsyncIterator[Worlds]:
+    async with made_worlds(
+        {**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web", template
+    ) as made:
         async with assemble(made.settings_of(made.both)) as app:
             owner = await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
             session = (await begin_session(app, owner.user_id)).token
-            await app.tenant(made.b).members.invite(MARK, MemberRole.EDITOR, session=session, lasts=timedelta(days=1))
+            await app.tenant(made.b).members.invite(
+                MARK, MemberRole.EDITOR, session=session, lasts=timedelta(days=1)
+            )
             await app.tenant(made.b).logins.begin(uuid4(), way=LoginWay.PHONE, door_key=b"")
         admin = await asyncpg.connect(made.environ_of(made.both)["DATABASE_ADMIN_URL"])
         ids_of_b = {name: await admin.fetchval(query, made.b) for name, query in ON_PAGES.items()}
@@ -77,20 +85,32 @@ def test_every_page_has_its_case() -> None:
 
 def test_every_page_with_an_id_in_its_path_is_asked_with_a_foreign_one() -> None:
     """Pages of the operator answer 404 to A, whatever the id; a tag is a word and belongs to nobody."""
-    of_tenants = [one for one in OF_TENANT if "{" in one.path and one.needs is not KeyScope.OPERATE and "{tag}" not in one.path]
+    of_tenants = [
+        one
+        for one in OF_TENANT
+        if "{" in one.path and one.needs is not KeyScope.OPERATE and "{tag}" not in one.path
+    ]
     assert [name_of(one) for one in of_tenants if CASES[name_of(one)].foreign is None] == []
 
 
 async def test_a_person_of_a_learns_and_changes_nothing_of_b(worlds: Worlds) -> None:
     async with opened(worlds, worlds.alone) as (_, browser, _):
-        without = {name: [await ask(browser, worlds, name, path) for path in paths(case, worlds)] for name, case in CASES.items()}
+        without = {
+            name: [await ask(browser, worlds, name, path) for path in paths(case, worlds)]
+            for name, case in CASES.items()
+        }
     async with opened(worlds, worlds.both) as (_, browser, admin):
         before = await everything_of_b(admin, worlds)
         marks = marks_in(before)
-        beside = {name: [await ask(browser, worlds, name, path) for path in paths(case, worlds)] for name, case in CASES.items()}
+        beside = {
+            name: [await ask(browser, worlds, name, path) for path in paths(case, worlds)]
+            for name, case in CASES.items()
+        }
         assert await everything_of_b(admin, worlds) == before
     for name, case in CASES.items():
-        for answers, status in zip(zip(without[name], beside[name], strict=True), (case.status, case.foreign_status), strict=False):
+        for answers, status in zip(
+            zip(without[name], beside[name], strict=True), (case.status, case.foreign_status), strict=False
+        ):
             assert [one.status_code for one in answers] == [status, status], (name, answers[1].text[-600:])
             assert shown(answers[0]) == shown(answers[1]), name
             sent = f"{answers[1].request.url}{answers[1].request.content.decode()}"
@@ -118,8 +138,12 @@ FEEDS = {FeedKind.FOLDER: "City", FeedKind.STORY: "all"}
 PICTURED = MessageId(FIRST + 2)
 
 
-async def answers_of_feeds(worlds: Worlds, database: str, folder: Path, picture: bytes) -> dict[str, tuple[int, str, bytes]]:
-    """What feed readers get at A's addresses: feeds, their pictures, and pictures that A does not see, with A's own signature."""
+async def answers_of_feeds(
+    worlds: Worlds, database: str, folder: Path, picture: bytes
+) -> dict[str, tuple[int, str, bytes]]:
+    """What feed readers get at A's addresses: feeds, their pictures, and pictures that A does not see,
+    with A's own signature.
+    """
     files = {"files": FilesSettings(folder=folder)}
     async with (
         new_database(worlds.environ, f"{database}_feeds", template=database) as copy,
@@ -129,7 +153,9 @@ async def answers_of_feeds(worlds: Worlds, database: str, folder: Path, picture:
         try:
             await picture_every_post(app, admin, folder, picture)
             for number, (kind, subject) in enumerate(FEEDS.items()):
-                await admin.execute(ADDRESS, worlds.a, UUID(int=number), hash_of(f"feed_of_a_{number}"), kind.value, subject)
+                await admin.execute(
+                    ADDRESS, worlds.a, UUID(int=number), hash_of(f"feed_of_a_{number}"), kind.value, subject
+                )
             async with browser_of(app) as browser:
                 return await read_everything(app, browser.client, worlds)
         finally:
@@ -153,17 +179,27 @@ async def picture_every_post(app: App, admin: Admin, folder: Path, data: bytes) 
     )
 
 
-async def read_everything(app: App, reader: httpx.AsyncClient, worlds: Worlds) -> dict[str, tuple[int, str, bytes]]:
+async def read_everything(
+    app: App, reader: httpx.AsyncClient, worlds: Worlds
+) -> dict[str, tuple[int, str, bytes]]:
     paths = [f"/feeds/feed_of_a_{number}.{kind}" for number in range(len(FEEDS)) for kind in FORMATS]
     bodies = {path: await reader.get(path) for path in paths}
-    pictures = sorted({match for body in bodies.values() for match in re.findall(r"/feeds/pictures/[\w/-]+", body.text)})
+    pictures = sorted(
+        {match for body in bodies.values() for match in re.findall(r"/feeds/pictures/[\w/-]+", body.text)}
+    )
     assert len(pictures) > 4
-    unseen = [PostId(channel_id, PICTURED) for channel_id in ONLY_B] + [PostId(worlds.shared[0], DEEPEST), PostId(ChannelId(1), PICTURED)]
+    unseen = [PostId(channel_id, PICTURED) for channel_id in ONLY_B] + [
+        PostId(worlds.shared[0], DEEPEST),
+        PostId(ChannelId(1), PICTURED),
+    ]
     feed = await app.api.feed_directory.find("feed_of_a_0")
     assert feed is not None
     pictures += [picture_path(feed, app.settings, FeedPicture(post_id, 0)) for post_id in unseen]
     answers = bodies | {path: await reader.get(path) for path in pictures}
-    return {path: (answer.status_code, answer.headers["content-type"], body_of(answer)) for path, answer in answers.items()}
+    return {
+        path: (answer.status_code, answer.headers["content-type"], body_of(answer))
+        for path, answer in answers.items()
+    }
 
 
 def body_of(answer: httpx.Response) -> bytes:
@@ -171,13 +207,17 @@ def body_of(answer: httpx.Response) -> bytes:
 
 
 ADDRESS = """
-INSERT INTO feed_addresses (tenant_id, address_id, hash, kind, subject, name, created_by) VALUES ($1, $2, $3, $4, $5, 'A feed', 'anna')
+INSERT INTO feed_addresses (tenant_id, address_id, hash, kind, subject, name, created_by)
+    VALUES ($1, $2, $3, $4, $5, 'A feed', 'anna')
 """
 
 
 async def test_feeds_of_a_and_their_pictures_are_the_same_beside_b(worlds: Worlds, tmp_path: Path) -> None:
     picture = drawn(size=(60, 40))
-    without, beside = [await answers_of_feeds(worlds, database, tmp_path, picture) for database in (worlds.alone, worlds.both)]
+    without, beside = [
+        await answers_of_feeds(worlds, database, tmp_path, picture)
+        for database in (worlds.alone, worlds.both)
+    ]
     assert without == beside
     statuses = {path: status for path, (status, _, _) in beside.items()}
     unseen = list(statuses)[-4:]

@@ -16,16 +16,24 @@ from tests.web.test_pages_languages import english_in
 NUL = "a\0b"
 SURROGATE = b"+2AA-"
 """A half of a character in UTF-7: a client names the encoding of its form."""
-CASES = [(route, prefix) for routes, prefix in ((OPEN, ""), (OF_PERSON, ""), (OF_TENANT, "./")) for route in routes]
+CASES = [
+    (route, prefix) for routes, prefix in ((OPEN, ""), (OF_PERSON, ""), (OF_TENANT, "./")) for route in routes
+]
 
 
 def filled(path: str) -> str:
     """The path with numbers where numbers must stand, and the character everywhere else."""
-    return re.sub(r"\{\w+\}", quote(NUL), re.sub(r"\{\w+:int\}", "1", path)).replace("/{file}", f"/{quote(NUL)}")
+    return re.sub(r"\{\w+\}", quote(NUL), re.sub(r"\{\w+:int\}", "1", path)).replace(
+        "/{file}", f"/{quote(NUL)}"
+    )
 
 
-@pytest.mark.parametrize(("route", "prefix"), CASES, ids=lambda one: name_of(one) if not isinstance(one, str) else "")
-async def test_no_page_breaks_over_a_character_that_cannot_be_stored(owner: Browser, route: object, prefix: str) -> None:
+@pytest.mark.parametrize(
+    ("route", "prefix"), CASES, ids=lambda one: name_of(one) if not isinstance(one, str) else ""
+)
+async def test_no_page_breaks_over_a_character_that_cannot_be_stored(
+    owner: Browser, route: object, prefix: str
+) -> None:
     path = prefix.removesuffix("/") + filled(route.path)  # type: ignore[attr-defined]  # every route has one
     await owner.open("./mutes")
     if isinstance(route, Page):
@@ -49,9 +57,14 @@ async def test_halves_of_characters_are_refused(owner: Browser) -> None:
     found = TOKEN.search(owner.page)
     assert found is not None
     parts = {"csrf": found[1].encode(), "word": SURROGATE}
-    body = b"".join(b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name.encode(), value) for name, value in parts.items())
+    body = b"".join(
+        b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name.encode(), value)
+        for name, value in parts.items()
+    )
     headers = {"Content-Type": "multipart/form-data; boundary=x; charset=utf-7"}
-    answer: httpx.Response = await owner.client.post(f"{owner.base}/mutes", content=body + b"--x--\r\n", headers=headers)
+    answer: httpx.Response = await owner.client.post(
+        f"{owner.base}/mutes", content=body + b"--x--\r\n", headers=headers
+    )
     assert answer.status_code == 422
 
 

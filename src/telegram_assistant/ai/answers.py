@@ -8,7 +8,13 @@ from typing import Protocol
 
 from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.understanding.policy import Allowed, FallbackReason, PendingImprovement, ProviderRequest, Tier
+from telegram_assistant.domain.understanding.policy import (
+    Allowed,
+    FallbackReason,
+    PendingImprovement,
+    ProviderRequest,
+    Tier,
+)
 from telegram_assistant.telemetry.metrics import AI_RESULTS
 
 
@@ -54,7 +60,10 @@ class Material:
     """No new call is paid for; answers paid for before are used."""
 
     def text_for(self, tier: Tier) -> str:
-        """The text for a tier. A local result uses nothing from a provider, because its readers may not see provider results."""
+        """The text for a tier.
+
+        A local result uses nothing from a provider, because its readers may not see provider results.
+        """
         seen = self.pictures.get(tier) or self.pictures.get(Tier.LOCAL, "")
         return f"{self.text}\n\n{seen}" if seen else self.text
 
@@ -80,7 +89,10 @@ class Understood[T]:
 
 @dataclass(frozen=True, slots=True)
 class PostVectors:
-    """The vectors that could be computed, all by one model. A missing post has none: the policy forbids it, or the model is unavailable."""
+    """The vectors that could be computed, all by one model.
+
+    A missing post has none: the policy forbids it, or the model is unavailable.
+    """
 
     model: str
     vectors: Mapping[PostId, Vector]

@@ -8,7 +8,10 @@ OPEN_SECONDS = 30.0
 
 
 class Breaker:
-    """Closed: calls go through. Open: no call does. Half open, after OPEN_SECONDS: one call goes through and decides."""
+    """Closed: calls go through.
+
+    Open: no call does. Half open, after OPEN_SECONDS: one call goes through and decides.
+    """
 
     def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now

@@ -1,22 +1,34 @@
 """The gate in front of every call to a model.
 
-    policy -> cache -> breaker -> budget -> stream -> provider -> bill        on failure: the next provider, then the local result
+    policy -> cache -> breaker -> budget -> stream -> provider -> bill
+                                            on failure: the next provider, then the local result
 
-Stages and features call models only through the gate. They always get a result in time, with its origin and reason:
+Stages and features call models only through the gate. They always get a result in time, with its origin and
+reason:
 
     understood = await gate.picture(picture, sha256=file.sha256, channel_id=post.channel_id, post_id=post.id)
     if understood.value is not None:
         print(understood.value.description, understood.tier, understood.model)
 
-Live work waits eight seconds for a provider. Then it continues with the local result, and if `post_id` is given the gate writes a
-`provider_wanted` row for later. Only our own stores raise errors (Busy); a provider never does.
+Live work waits eight seconds for a provider. Then it continues with the local result, and if `post_id` is
+given the gate writes a `provider_wanted` row for later. Only our own stores raise errors (Busy); a provider
+never does.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from telegram_assistant.ai.answers import Copies, ImprovementQueue, Material, Policies, PostVectors, Results, Understood, count_result
+from telegram_assistant.ai.answers import (
+    Copies,
+    ImprovementQueue,
+    Material,
+    Policies,
+    PostVectors,
+    Results,
+    Understood,
+    count_result,
+)
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
@@ -55,7 +67,13 @@ from telegram_assistant.domain.understanding.policy import (
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
 from telegram_assistant.telemetry.outages import OutageLog
 
-WAIT_SECONDS = {Urgency.QUESTION: 60.0, Urgency.DIGEST: 120.0, Urgency.LIVE: 8.0, Urgency.RETAGGING: 30.0, Urgency.BACKFILL: 60.0}
+WAIT_SECONDS = {
+    Urgency.QUESTION: 60.0,
+    Urgency.DIGEST: 120.0,
+    Urgency.LIVE: 8.0,
+    Urgency.RETAGGING: 30.0,
+    Urgency.BACKFILL: 60.0,
+}
 PICTURE_TOKENS = 1000
 PICTURE_SHOWN = "Here is the picture."
 OCR = "tesseract"
@@ -88,7 +106,9 @@ class Gate:
         self._copies = copies
         self._picture_outage = OutageLog("local reading of pictures")
         self._flights = SingleFlight(caller)
-        self._asker = ProviderChain(self.sources, caller=caller, flights=self._flights, results=results, wait_seconds=wait_seconds)
+        self._asker = ProviderChain(
+            self.sources, caller=caller, flights=self._flights, results=results, wait_seconds=wait_seconds
+        )
         self._vectors = VectorMaker(
             next((source for source in self.sources if ModelTask.EMBEDDINGS in source.models), None),
             local=local,
@@ -102,33 +122,66 @@ class Gate:
     async def close(self) -> None:
         await self._flights.close()
 
-    async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary, urgency: Urgency = Urgency.LIVE) -> list[Understood[Tags]]:
+    async def tags(
+        self, materials: Sequence[Material], *, vocabulary: Vocabulary, urgency: Urgency = Urgency.LIVE
+    ) -> list[Understood[Tags]]:
         """Tags posts within the vocabulary: by a provider if the policy wants one, and locally in any case.
 
-        All posts wait as long as one of them may. Copies of one text, in this call or an earlier one, are one question.
+        All posts wait as long as one of them may. Copies of one text, in this call or an earlier one, are one
+        question.
         """
         allowed = await self._policies.of_channels(list({one.channel_id for one in materials}))
         policies = [allowed[one.channel_id].policy for one in materials]
         wanted = [place for place, policy in enumerate(policies) if policy is not AiPolicy.OFF]
-        tagged = await self._local.tags([materials[place] for place in wanted], vocabulary=vocabulary) if wanted else []
+        tagged = (
+            await self._local.tags([materials[place] for place in wanted], vocabulary=vocabulary)
+            if wanted
+            else []
+        )
         local: Mapping[int, Tags] = dict(zip(wanted, tagged, strict=True))
-        paid = [place for place in wanted if policies[place] is AiPolicy.PROVIDER and materials[place].text_for(Tier.PROVIDER).strip()]
-        found = await self._tags_by_provider([materials[place] for place in paid], allowed, vocabulary, urgency) if paid else []
+        paid = [
+            place
+            for place in wanted
+            if policies[place] is AiPolicy.PROVIDER and materials[place].text_for(Tier.PROVIDER).strip()
+        ]
+        found = (
+            await self._tags_by_provider([materials[place] for place in paid], allowed, vocabulary, urgency)
+            if paid
+            else []
+        )
         answers: Mapping[int, ProviderAnswer[Tags] | FallbackReason] = dict(zip(paid, found, strict=True))
-        results = [_best(local.get(place), answers.get(place, FallbackReason.POLICY)) for place in range(len(materials))]
+        results = [
+            _best(local.get(place), answers.get(place, FallbackReason.POLICY))
+            for place in range(len(materials))
+        ]
         return await self._all_left_for_later(results, materials)
 
     async def _tags_by_provider(
-        self, materials: Sequence[Material], allowed: Mapping[ChannelId, Allowed], vocabulary: Vocabulary, urgency: Urgency
+        self,
+        materials: Sequence[Material],
+        allowed: Mapping[ChannelId, Allowed],
+        vocabulary: Vocabulary,
+        urgency: Urgency,
     ) -> list[ProviderAnswer[Tags] | FallbackReason]:
         """Asks providers about all materials, with one lookup of copies and one of cached answers."""
         texts = [one.text_for(Tier.PROVIDER) for one in materials]
         contents = await self._copies.originals(texts)
-        listed = {language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))}
+        listed = {
+            language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))
+        }
         inputs = zip(materials, texts, contents, strict=True)
-        questions = [about_tags(text, content, vocabulary, listed, channel_id=one.channel_id) for one, text, content in inputs]
+        questions = [
+            about_tags(text, content, vocabulary, listed, channel_id=one.channel_id)
+            for one, text, content in inputs
+        ]
         chats = [source for source in self.sources if ModelTask.CHAT in source.models]
-        kept = await self._results.find(list({question.key(source) for question in questions for source in chats})) if chats else {}
+        kept = (
+            await self._results.find(
+                list({question.key(source) for question in questions for source in chats})
+            )
+            if chats
+            else {}
+        )
         asking = (
             self._asker.ask(question, allowed[one.channel_id], urgency, kept=kept, only_known=one.is_history)
             for one, question in zip(materials, questions, strict=True)
@@ -136,20 +189,40 @@ class Gate:
         return await asyncio.gather(*asking)
 
     async def picture(
-        self, picture: Picture, *, sha256: bytes, channel_id: ChannelId, urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
+        self,
+        picture: Picture,
+        *,
+        sha256: bytes,
+        channel_id: ChannelId,
+        urgency: Urgency = Urgency.LIVE,
+        post_id: PostId | None = None,
     ) -> Understood[PictureFacts]:
-        """Analyses a JPEG or PNG with a provider, once per file whichever posts show it. `sha256` is that of the original file.
+        """Analyses a JPEG or PNG with a provider, once per file whichever posts show it. `sha256` is that of
+        the original file.
 
-        There is no local substitute; `text_in` reads text locally. No value if no provider may be asked or none answered.
+        There is no local substitute; `text_in` reads text locally. No value if no provider may be asked or
+        none answered.
         """
         written = prompt(VISION)
 
         async def look(source: ConfiguredProvider, instruction: Instruction, timeout_seconds: float) -> Reply:
-            return await source.provider.look(instruction, picture, model=source.models[ModelTask.VISION], timeout_seconds=timeout_seconds)
+            return await source.provider.look(
+                instruction, picture, model=source.models[ModelTask.VISION], timeout_seconds=timeout_seconds
+            )
 
         instruction = Instruction(written.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
         highest = highest_of(instruction, SEEN_TOKENS)
-        question = Question(ModelTask.VISION, written, instruction, sha256.hex(), PictureFacts, unchanged, unchanged, highest, look)
+        question = Question(
+            ModelTask.VISION,
+            written,
+            instruction,
+            sha256.hex(),
+            PictureFacts,
+            unchanged,
+            unchanged,
+            highest,
+            look,
+        )
         return await self._understand(question, await self._policies.of_channel(channel_id), urgency, post_id)
 
     @property
@@ -157,11 +230,16 @@ class Gate:
         """The models that `picture` uses now."""
         label = prompt(VISION).label
         return frozenset(
-            VisionModel(source.name, source.models[ModelTask.VISION], label) for source in self.sources if ModelTask.VISION in source.models
+            VisionModel(source.name, source.models[ModelTask.VISION], label)
+            for source in self.sources
+            if ModelTask.VISION in source.models
         )
 
     async def text_in(self, picture: Picture, *, channel_id: ChannelId) -> Understood[PictureFacts]:
-        """Reads the text in a JPEG or PNG locally. No value if the policy forbids it or no OCR is available."""
+        """Reads the text in a JPEG or PNG locally.
+
+        No value if the policy forbids it or no OCR is available.
+        """
         found: Understood[PictureFacts] = Understood(None, None, "", "", "", reason=FallbackReason.POLICY)
         if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
             try:
@@ -169,7 +247,12 @@ class Gate:
                 self._picture_outage.recovered()
             except ProviderFailed as error:
                 self._picture_outage.failed(error, is_routine=True)
-                found = replace(found, reason=FallbackReason.NO_PROVIDER if error.failure == Failure.REFUSED else FallbackReason.FAILED)
+                found = replace(
+                    found,
+                    reason=FallbackReason.NO_PROVIDER
+                    if error.failure == Failure.REFUSED
+                    else FallbackReason.FAILED,
+                )
         return count_result("text_in", found)
 
     async def vectors(
@@ -180,45 +263,76 @@ class Gate:
         urgency: Urgency = Urgency.LIVE,
         post_id: PostId | None = None,
     ) -> Understood[tuple[Vector, ...]]:
-        """Vectors by the installation's one model. If a provider computes them there is no local substitute: they would not be comparable."""
-        made = await self._vectors.make(texts, TextKind.DOCUMENT, await self._policies.of_channel(channel_id), urgency)
+        """Vectors by the installation's one model.
+
+        If a provider computes them there is no local substitute: they would not be comparable.
+        """
+        made = await self._vectors.make(
+            texts, TextKind.DOCUMENT, await self._policies.of_channel(channel_id), urgency
+        )
         return count_result(VECTORS, await self._left_for_later(made, VECTORS, post_id))
 
-    async def post_vectors(self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE) -> PostVectors:
-        """Vectors of many posts, each by the policy of its channel; posts that a provider may process later are queued."""
+    async def post_vectors(
+        self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE
+    ) -> PostVectors:
+        """Vectors of many posts, each by the policy of its channel;
+        posts that a provider may process later are queued.
+        """
         allowed = await self._policies.of_channels({post_id.channel_id for post_id in texts})
         together: dict[Allowed, list[PostId]] = {}
         for post_id in texts:
             together.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
         model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, FallbackReason]()
         for terms, posts in together.items():
-            made = count_result(VECTORS, await self._vectors.make([texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency))
+            made = count_result(
+                VECTORS,
+                await self._vectors.make(
+                    [texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency
+                ),
+            )
             if made.value is not None:
                 model = made.model
                 vectors |= zip(posts, made.value, strict=True)
             elif made.reason is not None:
                 reasons |= dict.fromkeys(posts, made.reason)
-        if wanted := [PendingImprovement(post_id, VECTORS) for post_id, reason in reasons.items() if reason in WORTH_TRYING_AGAIN]:
+        if wanted := [
+            PendingImprovement(post_id, VECTORS)
+            for post_id, reason in reasons.items()
+            if reason in WORTH_TRYING_AGAIN
+        ]:
             await self._later.add(*wanted)
         return PostVectors(model, vectors, reasons)
 
-    async def _understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency, post_id: PostId | None) -> Understood[T]:
+    async def _understand[T: Output](
+        self, question: Question[T], allowed: Allowed, urgency: Urgency, post_id: PostId | None
+    ) -> Understood[T]:
         result = await self._asker.understand(question, allowed, urgency)
-        return count_result(question.prompt.name, await self._left_for_later(result, question.prompt.name, post_id))
+        return count_result(
+            question.prompt.name, await self._left_for_later(result, question.prompt.name, post_id)
+        )
 
-    async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
+    async def _left_for_later[T](
+        self, result: Understood[T], purpose: str, post_id: PostId | None
+    ) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
             return result
         await self._later.add(PendingImprovement(post_id, purpose))
         return replace(result, is_wanted=True)
 
-    async def _all_left_for_later(self, results: list[Understood[Tags]], materials: Sequence[Material]) -> list[Understood[Tags]]:
+    async def _all_left_for_later(
+        self, results: list[Understood[Tags]], materials: Sequence[Material]
+    ) -> list[Understood[Tags]]:
         wanted = {
-            place: one.post_id for place, one in enumerate(materials) if one.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
+            place: one.post_id
+            for place, one in enumerate(materials)
+            if one.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
         }
         if wanted:
             await self._later.add(*(PendingImprovement(post_id, TAGGING) for post_id in wanted.values()))
-        return [count_result(TAGGING, replace(result, is_wanted=place in wanted)) for place, result in enumerate(results)]
+        return [
+            count_result(TAGGING, replace(result, is_wanted=place in wanted))
+            for place, result in enumerate(results)
+        ]
 
 
 def _best(local: Tags | None, found: ProviderAnswer[Tags] | FallbackReason) -> Understood[Tags]:
@@ -230,5 +344,13 @@ def _best(local: Tags | None, found: ProviderAnswer[Tags] | FallbackReason) -> U
     if local is not None:
         tags = tags.model_copy(update={"is_ad": tags.is_ad or local.is_ad, "kind": tags.kind or local.kind})
     return Understood(
-        tags, Tier.PROVIDER, found.source.name, found.source.models[ModelTask.CHAT], written, None, found.is_cached, found.cost_micro, local=local
+        tags,
+        Tier.PROVIDER,
+        found.source.name,
+        found.source.models[ModelTask.CHAT],
+        written,
+        None,
+        found.is_cached,
+        found.cost_micro,
+        local=local,
     )

@@ -10,7 +10,13 @@ from pydantic.json_schema import SkipJsonSchema
 
 from telegram_assistant.domain.posts.language import language_of
 from telegram_assistant.domain.understanding.policy import Failure, PostSort, ProviderFailed
-from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MAX_TAGS, Vocabulary, language_for, tag_in
+from telegram_assistant.domain.understanding.vocabulary import (
+    MAX_PROPOSALS,
+    MAX_TAGS,
+    Vocabulary,
+    language_for,
+    tag_in,
+)
 
 MAX_CHARACTERS = 100_000
 LEAKED_WORDS = 8
@@ -59,11 +65,16 @@ class Tags(Output):
     """The channel whose text was sent to the provider; set by us, not by the model."""
 
     def without_sort(self) -> "Tags":
-        """The tags for a copy in another channel: the first channel to copy a text must not decide that the original is advertising."""
+        """The tags for a copy in another channel: the first channel to copy a text
+        must not decide that the original is advertising.
+        """
         return self.model_copy(update={"kind": None, "is_ad": False})
 
     def within(self, vocabulary: Vocabulary, text: str) -> "Tags":
-        """Keeps only existing tags and topics, and names that occur in the text. The language is detected here, not by the model."""
+        """Keeps only existing tags and topics, and names that occur in the text.
+
+        The language is detected here, not by the model.
+        """
         language = language_for(text)
         ours = vocabulary.of(language)
         tags = tuple(dict.fromkeys(tag for name in self.tags if (tag := name.casefold()) in ours))[:MAX_TAGS]
@@ -72,7 +83,9 @@ class Tags(Output):
         proposed = dict.fromkeys(tag for tag in spelled if tag not in ours and tag in text.casefold())
         return Tags(
             tags=tags,
-            topic=self.topic if self.topic in vocabulary.topics else max(topics, key=topics.count, default=""),
+            topic=self.topic
+            if self.topic in vocabulary.topics
+            else max(topics, key=topics.count, default=""),
             kind=self.kind or PostSort.NEWS,
             entities=tuple(entity for entity in self.entities if entity.text in text),
             proposed=tuple(proposed)[:MAX_PROPOSALS],
@@ -103,7 +116,10 @@ class Prose(Output):
 
 
 def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
-    """Parses an answer. Raises ProviderFailed(UNUSABLE) for another shape, and for an answer that repeats `ours`, the prompt."""
+    """Parses an answer.
+
+    Raises ProviderFailed(UNUSABLE) for another shape, and for an answer that repeats `ours`, the prompt.
+    """
     if issubclass(shape, Prose):
         return _not_leaking(shape(text=answer[:MAX_CHARACTERS]), ours)
     found = _JSON.search(answer[:MAX_CHARACTERS])
@@ -112,7 +128,9 @@ def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
     try:
         parsed = shape.model_validate_json(found.group())
     except ValidationError as error:
-        places = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)[:5])
+        places = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)[:5]
+        )
         raise ProviderFailed(Failure.UNUSABLE, places[:500]) from error
     return _not_leaking(parsed, ours)
 

@@ -14,7 +14,13 @@ from telegram_assistant.ai.prices import Prices
 from telegram_assistant.ai.provider_queue import ProviderQueue
 from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, ModelTask, ProviderFailed, Urgency
+from telegram_assistant.domain.understanding.policy import (
+    Failure,
+    FallbackReason,
+    ModelTask,
+    ProviderFailed,
+    Urgency,
+)
 from telegram_assistant.domain.understanding.spending import Amount, CallOutcome, ProviderCall, Tokens
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.telemetry.logging import get_logger
@@ -22,7 +28,13 @@ from telegram_assistant.telemetry.metrics import AI_BREAKER_OPEN, AI_CALLS, AI_C
 
 log = get_logger()
 
-ANSWER_SECONDS = {Urgency.QUESTION: 45.0, Urgency.DIGEST: 90.0, Urgency.LIVE: 30.0, Urgency.RETAGGING: 30.0, Urgency.BACKFILL: 60.0}
+ANSWER_SECONDS = {
+    Urgency.QUESTION: 45.0,
+    Urgency.DIGEST: 90.0,
+    Urgency.LIVE: 30.0,
+    Urgency.RETAGGING: 30.0,
+    Urgency.BACKFILL: 60.0,
+}
 RESERVED_FOR = timedelta(minutes=10)
 """Longer than any call waits and takes. A reservation that is not settled by then counts as spent."""
 RATE_PAUSE_SECONDS = 10.0
@@ -50,7 +62,9 @@ class HasTokens(Protocol):
 class Ledger(Protocol):
     """Budgets and usage. Implemented by `Spending` and `QuestionLedger`."""
 
-    async def reserve(self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]: ...
+    async def reserve(
+        self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta
+    ) -> Mapping[TenantId, Amount]: ...
 
     async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None: ...
 
@@ -60,7 +74,9 @@ class Ledger(Protocol):
 class Streams(Protocol):
     """The limits of a provider, shared by all processes. Implemented by `AiStreams`."""
 
-    def taken(self, name: str, *, urgency: Urgency, streams: int, per_minute: int) -> AbstractAsyncContextManager[None]: ...
+    def taken(
+        self, name: str, *, urgency: Urgency, streams: int, per_minute: int
+    ) -> AbstractAsyncContextManager[None]: ...
 
     async def pause(self, name: str, seconds: float, *, why: str) -> None: ...
 
@@ -102,18 +118,36 @@ class ProviderCaller:
         self._lines: dict[str, ProviderQueue] = {}
 
     def breaker(self, order: CallOrder) -> Breaker:
-        """The breaker of a provider. Live work has its own: a provider that is too slow for it may be fast enough for a digest."""
+        """The breaker of a provider.
+
+        Live work has its own: a provider that is too slow for it may be fast enough for a digest.
+        """
         return self._breakers.setdefault((order.source.name, order.urgency is Urgency.LIVE), Breaker())
 
     async def call[A: HasTokens](
-        self, order: CallOrder, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None = None
+        self,
+        order: CallOrder,
+        send: Callable[[float], Awaitable[A]],
+        *,
+        progress: Progress,
+        known: Callable[[], Awaitable[A | None]] | None = None,
     ) -> A:
-        """Makes the call. Raises Withheld if it was not made, ProviderFailed if it failed. `known` is checked again at our turn."""
-        async with self._lines.setdefault(order.source.name, ProviderQueue(order.source.streams)).turn(order.urgency):
+        """Makes the call.
+
+        Raises Withheld if it was not made, ProviderFailed if it failed. `known` is checked again at our turn.
+        """
+        async with self._lines.setdefault(order.source.name, ProviderQueue(order.source.streams)).turn(
+            order.urgency
+        ):
             return await self._call(order, send, progress=progress, known=known)
 
     async def _call[A: HasTokens](
-        self, order: CallOrder, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None
+        self,
+        order: CallOrder,
+        send: Callable[[float], Awaitable[A]],
+        *,
+        progress: Progress,
+        known: Callable[[], Awaitable[A | None]] | None,
     ) -> A:
         breaker = self.breaker(order)
         if breaker.is_open:
@@ -121,13 +155,17 @@ class ProviderCaller:
         if await self._streams.paused_seconds(order.source.name) > SHORT_PAUSE_SECONDS:
             raise Withheld(FallbackReason.BUSY)
         call = ProviderCall(uuid4(), order.work, order.purpose, order.source.name, order.model)
-        highest = Amount(self._prices.of(order.source.name, order.model).of(order.highest), order.highest.total)
+        highest = Amount(
+            self._prices.of(order.source.name, order.model).of(order.highest), order.highest.total
+        )
         if not await self._ledger.reserve(call, highest, order.payers, lifetime=RESERVED_FOR):
             raise Withheld(FallbackReason.NO_BUDGET)
         started = Progress()
         try:
             source = order.source
-            async with self._streams.taken(source.name, urgency=order.urgency, streams=source.streams, per_minute=source.per_minute):
+            async with self._streams.taken(
+                source.name, urgency=order.urgency, streams=source.streams, per_minute=source.per_minute
+            ):
                 found = await known() if known else None
                 if found is not None:
                     return found
@@ -140,7 +178,13 @@ class ProviderCaller:
                 await asyncio.shield(self._ledger.release(call.call_id))
 
     async def _send[A: HasTokens](
-        self, order: CallOrder, call: ProviderCall, highest: Amount, send: Callable[[float], Awaitable[A]], breaker: Breaker, progress: Progress
+        self,
+        order: CallOrder,
+        call: ProviderCall,
+        highest: Amount,
+        send: Callable[[float], Awaitable[A]],
+        breaker: Breaker,
+        progress: Progress,
     ) -> A:
         begun = time.monotonic()
         try:
@@ -166,16 +210,24 @@ class ProviderCaller:
         AI_COST.labels(call.provider, call.model).inc(outcome.amount.micro)
         await self._ledger.settle(call, outcome)
 
-    async def _learn(self, order: CallOrder, failure: Failure, error: ProviderFailed, breaker: Breaker) -> None:
+    async def _learn(
+        self, order: CallOrder, failure: Failure, error: ProviderFailed, breaker: Breaker
+    ) -> None:
         name = order.source.name
         if failure in OUTAGES:
             self._tell(order, breaker, is_well=False)
         else:
             breaker.undecided()
         if failure is Failure.RATE:
-            await self._streams.pause(name, error.retry_after_seconds or RATE_PAUSE_SECONDS, why="it asks to wait")
+            await self._streams.pause(
+                name, error.retry_after_seconds or RATE_PAUSE_SECONDS, why="it asks to wait"
+            )
         elif failure is Failure.NO_MONEY:
-            log.warning("provider_without_money", provider=name, what_to_do="top the account up; it is asked again in ten minutes")
+            log.warning(
+                "provider_without_money",
+                provider=name,
+                what_to_do="top the account up; it is asked again in ten minutes",
+            )
             await self._streams.pause(name, MONEY_PAUSE_SECONDS, why="its account is empty")
 
     def late(self, order: CallOrder) -> None:
@@ -190,7 +242,12 @@ class ProviderCaller:
             lane = "live" if order.urgency is Urgency.LIVE else "other"
             AI_BREAKER_OPEN.labels(order.source.name, lane).set(breaker.has_tripped)
             if breaker.has_tripped:
-                log.warning("provider_away", provider=order.source.name, lane=lane, what_to_do="nothing: local results go on, and it is tried again")
+                log.warning(
+                    "provider_away",
+                    provider=order.source.name,
+                    lane=lane,
+                    what_to_do="nothing: local results go on, and it is tried again",
+                )
             else:
                 log.info("provider_back", provider=order.source.name, lane=lane)
 

@@ -1,6 +1,8 @@
-"""Sanitises strangers' pictures: refuses large or broken ones, and re-encodes the others for providers and OCR, or as thumbnails.
+"""Sanitises strangers' pictures: refuses large or broken ones, and re-encodes the others for providers and
+OCR, or as thumbnails.
 
-Runs as a separate process, which `picture_readers` starts and kills: a decoder that crashes affects nothing else.
+Runs as a separate process, which `picture_readers` starts and kills: a decoder that crashes affects nothing
+else.
 """
 
 import io
@@ -35,7 +37,10 @@ class OversizedPicture(NoPicture):
 
 @dataclass(frozen=True, slots=True)
 class SanitizedPicture:
-    """A re-encoded picture, which contains no block of the original. `width` and `height` are those of the original."""
+    """A re-encoded picture, which contains no block of the original.
+
+    `width` and `height` are those of the original.
+    """
 
     width: int
     height: int
@@ -172,9 +177,11 @@ def _answer(data: bytes, max_side: int | None) -> tuple[dict[str, object], bytes
 
 
 def main() -> None:
-    """Reads pictures from standard input, each a line and then its bytes; writes a line of JSON and the result for each.
+    """Reads pictures from standard input, each a line and then its bytes; writes a line of JSON and the
+    result for each.
 
-    The line says how many bytes follow and, if a thumbnail is wanted, how many pixels its longer side may have.
+    The line says how many bytes follow and, if a thumbnail is wanted, how many pixels its longer side may
+    have.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

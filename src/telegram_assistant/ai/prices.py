@@ -41,7 +41,9 @@ class Prices:
     lines: Mapping[str, Mapping[str, Price]]
 
     def of(self, provider: str, model: str) -> Price:
-        """The price of a model; an unlisted model costs the provider's `*` price, or nothing if there is none."""
+        """The price of a model; an unlisted model costs the provider's `*` price,
+        or nothing if there is none.
+        """
         known = self.lines.get(provider, {})
         return known.get(model) or known.get(OTHERS) or Price()
 
@@ -49,15 +51,30 @@ class Prices:
 def read_prices(file: Path | None) -> Prices:
     """Reads the operator's list, or the packaged one. Raises CannotStart if it is invalid."""
     try:
-        text = file.read_text(encoding="utf-8") if file else (files("telegram_assistant.ai") / "prices.toml").read_text(encoding="utf-8")
+        text = (
+            file.read_text(encoding="utf-8")
+            if file
+            else (files("telegram_assistant.ai") / "prices.toml").read_text(encoding="utf-8")
+        )
         read = _File.model_validate(tomllib.loads(text, parse_float=Decimal))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise CannotStart(
-            Reason("prices_unreadable", "the prices in {file} cannot be read ({error})", file=str(file or "prices.toml"), error=type(error).__name__),
-            remedy=Reason("correct_prices", "Correct AI_PRICES_FILE; src/telegram_assistant/ai/prices.toml shows the form"),
+            Reason(
+                "prices_unreadable",
+                "the prices in {file} cannot be read ({error})",
+                file=str(file or "prices.toml"),
+                error=type(error).__name__,
+            ),
+            remedy=Reason(
+                "correct_prices",
+                "Correct AI_PRICES_FILE; src/telegram_assistant/ai/prices.toml shows the form",
+            ),
         ) from error
     lines = {
-        provider: {model: Price(int(line.sent * MILLION), int(line.received * MILLION)) for model, line in models.items()}
+        provider: {
+            model: Price(int(line.sent * MILLION), int(line.received * MILLION))
+            for model, line in models.items()
+        }
         for provider, models in read.__pydantic_extra__.items()
     }
     return Prices(read.as_of, read.unit, lines)

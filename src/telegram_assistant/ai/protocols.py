@@ -1,6 +1,7 @@
 """Protocols of providers: chat, analysis of pictures, vectors.
 
-Every error of a provider is raised as ProviderFailed with a Failure; no type of a provider's library leaves its module.
+Every error of a provider is raised as ProviderFailed with a Failure; no type of a provider's library leaves
+its module.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -62,21 +63,30 @@ type Hear = Callable[[str], None]
 
 
 class Chat(Protocol):
-    """Answers an instruction. With `hear` the answer is streamed, and returned as a whole at the end as well."""
+    """Answers an instruction.
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply: ...
+    With `hear` the answer is streamed, and returned as a whole at the end as well.
+    """
+
+    async def chat(
+        self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None
+    ) -> Reply: ...
 
 
 class Vision(Protocol):
     """Answers an instruction about one picture."""
 
-    async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply: ...
+    async def look(
+        self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float
+    ) -> Reply: ...
 
 
 class Embeddings(Protocol):
     """Turns texts into vectors."""
 
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded: ...
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded: ...
 
 
 class Provider(Chat, Vision, Embeddings, Protocol):
@@ -90,7 +100,10 @@ type Fetch = Callable[[], Awaitable[tuple[str, float]]]
 
 
 class SharedToken(Protocol):
-    """A token shared by all processes: one that finds none fetches it, while the others wait. Implemented by `AiToken`."""
+    """A token shared by all processes: one that finds none fetches it, while the others wait.
+
+    Implemented by `AiToken`.
+    """
 
     async def current(self) -> str | None: ...
 

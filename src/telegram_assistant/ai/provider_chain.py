@@ -1,4 +1,6 @@
-"""Asks the providers in order: cached answers first, then one call, with one repair if the answer has the wrong shape."""
+"""Asks the providers in order: cached answers first, then one call,
+with one repair if the answer has the wrong shape.
+"""
 
 import asyncio
 import json
@@ -30,7 +32,9 @@ from telegram_assistant.domain.understanding.policy import (
 from telegram_assistant.domain.understanding.spending import Tokens
 
 TRIAL_SECONDS = 1.5
-"""How long live work waits for the trial call to a provider that was unavailable; the trial itself continues."""
+"""How long live work waits for the trial call to a provider that was unavailable;
+the trial itself continues.
+"""
 
 
 class ProviderChain:
@@ -51,7 +55,9 @@ class ProviderChain:
         self._results = results
         self._wait_seconds = wait_seconds
 
-    async def understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency) -> Understood[T]:
+    async def understand[T: Output](
+        self, question: Question[T], allowed: Allowed, urgency: Urgency
+    ) -> Understood[T]:
         """The answer with its origin, or why there is none: the policy, the budget, or the provider."""
         found: ProviderAnswer[T] | FallbackReason = FallbackReason.POLICY
         if allowed.policy is AiPolicy.PROVIDER:
@@ -60,13 +66,29 @@ class ProviderChain:
             return Understood(None, None, "", "", question.prompt.label, reason=found)
         source = found.source
         return Understood(
-            found.value, Tier.PROVIDER, source.name, source.models[question.work], question.prompt.label, None, found.is_cached, found.cost_micro
+            found.value,
+            Tier.PROVIDER,
+            source.name,
+            source.models[question.work],
+            question.prompt.label,
+            None,
+            found.is_cached,
+            found.cost_micro,
         )
 
     async def ask[T: Output](
-        self, question: Question[T], allowed: Allowed, urgency: Urgency, *, kept: Mapping[bytes, str | None] | None = None, only_known: bool = False
+        self,
+        question: Question[T],
+        allowed: Allowed,
+        urgency: Urgency,
+        *,
+        kept: Mapping[bytes, str | None] | None = None,
+        only_known: bool = False,
     ) -> ProviderAnswer[T] | FallbackReason:
-        """The answer of the first provider that gives one, or why none did. `kept` are cached answers, if already loaded."""
+        """The answer of the first provider that gives one, or why none did.
+
+        `kept` are cached answers, if already loaded.
+        """
         now = asyncio.get_running_loop().time()
         until = now + self._wait_seconds[urgency]
         sources = {question.key(source): source for source in self._sources if question.work in source.models}
@@ -74,7 +96,12 @@ class ProviderChain:
             kept = await self._results.find(list(sources))
         for key, source in sources.items():
             if (known := kept.get(key)) is not None:
-                return ProviderAnswer(question.take(question.shape.model_validate_json(known)), source, is_cached=True, cost_micro=0)
+                return ProviderAnswer(
+                    question.take(question.shape.model_validate_json(known)),
+                    source,
+                    is_cached=True,
+                    cost_micro=0,
+                )
         if only_known and sources:
             return FallbackReason.HISTORY
         reasons = []
@@ -82,18 +109,31 @@ class ProviderChain:
             if key in kept:
                 reasons.append(FallbackReason.BLACKLIST)
                 continue
-            order = CallOrder(source, question.work, question.prompt.name, question.highest, allowed.payers, urgency)
+            order = CallOrder(
+                source, question.work, question.prompt.name, question.highest, allowed.payers, urgency
+            )
             try:
-                leave_at = min(until, now + TRIAL_SECONDS) if urgency is Urgency.LIVE and self._caller.breaker(order).has_tripped else until
-                value, cost = await self._flights.join(key, order, partial(self._fly, question, order, key), until=leave_at)
+                leave_at = (
+                    min(until, now + TRIAL_SECONDS)
+                    if urgency is Urgency.LIVE and self._caller.breaker(order).has_tripped
+                    else until
+                )
+                value, cost = await self._flights.join(
+                    key, order, partial(self._fly, question, order, key), until=leave_at
+                )
                 return ProviderAnswer(question.take(value), source, is_cached=False, cost_micro=cost)
             except Withheld as withheld:
                 reasons.append(withheld.reason)
             except ProviderFailed as error:
                 reasons.append(reason_of(error.failure))
-        return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else FallbackReason.NO_PROVIDER)
+        return next(
+            (reason for reason in reasons if reason in WORTH_TRYING_AGAIN),
+            reasons[-1] if reasons else FallbackReason.NO_PROVIDER,
+        )
 
-    async def _fly[T: Output](self, question: Question[T], order: CallOrder, key: bytes, progress: Progress) -> T:
+    async def _fly[T: Output](
+        self, question: Question[T], order: CallOrder, key: bytes, progress: Progress
+    ) -> T:
         """Makes the call; JSON of the wrong shape is repaired once, by the same model."""
         request = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
 
@@ -118,9 +158,13 @@ class ProviderChain:
         await self._results.keep(request, {key: value.model_dump_json()})
         return value
 
-    async def _repair[T: Output](self, question: Question[T], order: CallOrder, answer: str, progress: Progress) -> T:
+    async def _repair[T: Output](
+        self, question: Question[T], order: CallOrder, answer: str, progress: Progress
+    ) -> T:
         schema = json.dumps(question.shape.model_json_schema(), ensure_ascii=False)
-        instruction = prompt("repair").instruct(answer, max_tokens=question.instruction.max_tokens, schema=schema)
+        instruction = prompt("repair").instruct(
+            answer, max_tokens=question.instruction.max_tokens, schema=schema
+        )
         repair_order = replace(order, work=ModelTask.CHAT, purpose="repair", highest=highest_of(instruction))
 
         async def send(timeout_seconds: float) -> Reply:

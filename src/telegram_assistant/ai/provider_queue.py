@@ -1,4 +1,6 @@
-"""This process's queue for a provider: the most urgent first, and only as many reach the shared stores as there are streams."""
+"""This process's queue for a provider: the most urgent first,
+and only as many reach the shared stores as there are streams.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +22,10 @@ class ProviderQueue:
 
     @asynccontextmanager
     async def turn(self, urgency: Urgency) -> AsyncIterator[None]:
-        """Waits for a turn and holds it during the block. Questions and digests skip this queue: the shared queue lets them pass."""
+        """Waits for a turn and holds it during the block.
+
+        Questions and digests skip this queue: the shared queue lets them pass.
+        """
         if urgency > Urgency.DIGEST and (self._waiting or self._served >= self._streams):
             called = asyncio.get_running_loop().create_future()
             heappush(self._waiting, (urgency, next(self._arrivals), called))

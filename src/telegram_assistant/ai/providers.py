@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
-from telegram_assistant.ai.protocols import Embedded, Hear, Instruction, Picture, Provider, Reply, SharedToken, TextKind
+from telegram_assistant.ai.protocols import (
+    Embedded,
+    Hear,
+    Instruction,
+    Picture,
+    Provider,
+    Reply,
+    SharedToken,
+    TextKind,
+)
 from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.errors import CannotStart
@@ -16,7 +25,9 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource, Settings
 
 INSTALL = "pip install 'telegram-assistant[ai]'"
-CORRECT_BUNDLE = Reason("correct_certificates", "Correct GIGACHAT_CA_BUNDLE_FILE: a PEM file with the Russian Trusted Root CA")
+CORRECT_BUNDLE = Reason(
+    "correct_certificates", "Correct GIGACHAT_CA_BUNDLE_FILE: a PEM file with the Russian Trusted Root CA"
+)
 NEEDS = {"gigachat": ("langchain_gigachat", "gigachat"), "openai": ("langchain_openai", "openai")}
 
 
@@ -40,8 +51,13 @@ class ChatModel:
 
 
 @asynccontextmanager
-async def open_sources(settings: Settings, *, token: SharedToken) -> AsyncIterator[tuple[ConfiguredProvider, ...]]:
-    """The providers with a key, in the order of AI_PROVIDERS. Raises CannotStart if a provider's library is missing."""
+async def open_sources(
+    settings: Settings, *, token: SharedToken
+) -> AsyncIterator[tuple[ConfiguredProvider, ...]]:
+    """The providers with a key, in the order of AI_PROVIDERS.
+
+    Raises CannotStart if a provider's library is missing.
+    """
     async with AsyncExitStack() as stack:
         sources = []
         for name in configured(settings):
@@ -80,14 +96,23 @@ def examine(settings: Settings) -> list[Finding]:
     """Checks the configured providers without a call, which might cost money."""
     names = configured(settings)
     if not names:
-        return [off("ai providers", Reason("no_providers", "none configured; posts are understood on this machine"))]
+        return [
+            off(
+                "ai providers",
+                Reason("no_providers", "none configured; posts are understood on this machine"),
+            )
+        ]
     findings = []
     for name in names:
         if missing := _missing(name):
             what = Reason("libraries_missing", "not installed: {libraries}", libraries=", ".join(missing))
-            findings.append(bad(name, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL)))
+            findings.append(
+                bad(name, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL))
+            )
         else:
-            findings.append(ok(name, Reason("provider_configured", "configured ({model})", model=_about(settings, name))))
+            findings.append(
+                ok(name, Reason("provider_configured", "configured ({model})", model=_about(settings, name)))
+            )
     if "gigachat" in names and (complaint := _complaint_about_certificates(settings)):
         findings.append(bad("gigachat certificates", complaint, remedy=CORRECT_BUNDLE))
     return findings
@@ -99,7 +124,9 @@ def _complaint_about_certificates(settings: Settings) -> Reason | None:
         try:
             ssl.create_default_context(cafile=bundle)
         except (OSError, ssl.SSLError):
-            return Reason("certificates_unreadable", "the certificates in {bundle} cannot be read", bundle=str(bundle))
+            return Reason(
+                "certificates_unreadable", "the certificates in {bundle} cannot be read", bundle=str(bundle)
+            )
     return None
 
 
@@ -119,13 +146,23 @@ class _WhenNeeded:
         self._built: Provider | None = None
         self._building = asyncio.Lock()
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply:
-        return await (await self._provider()).chat(instruction, model=model, timeout_seconds=timeout_seconds, hear=hear)
+    async def chat(
+        self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None
+    ) -> Reply:
+        return await (await self._provider()).chat(
+            instruction, model=model, timeout_seconds=timeout_seconds, hear=hear
+        )
 
-    async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
-        return await (await self._provider()).look(instruction, picture, model=model, timeout_seconds=timeout_seconds)
+    async def look(
+        self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float
+    ) -> Reply:
+        return await (await self._provider()).look(
+            instruction, picture, model=model, timeout_seconds=timeout_seconds
+        )
 
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded:
         return await (await self._provider()).embed(texts, kind, model=model, timeout_seconds=timeout_seconds)
 
     async def close(self) -> None:
@@ -143,10 +180,16 @@ def _gigachat(settings: Settings, token: SharedToken) -> ConfiguredProvider:
     own = settings.gigachat
 
     def build() -> Provider:
-        built: Provider = import_module("telegram_assistant.ai.clients.gigachat").GigaChatProvider(own, token=token)
+        built: Provider = import_module("telegram_assistant.ai.clients.gigachat").GigaChatProvider(
+            own, token=token
+        )
         return built
 
-    models = {ModelTask.CHAT: own.model, ModelTask.VISION: own.vision_model, **_vectors(settings, EmbeddingSource.GIGACHAT)}
+    models = {
+        ModelTask.CHAT: own.model,
+        ModelTask.VISION: own.vision_model,
+        **_vectors(settings, EmbeddingSource.GIGACHAT),
+    }
     return ConfiguredProvider("gigachat", _WhenNeeded(build), models, own.streams_in_force, own.per_minute)
 
 
@@ -157,10 +200,19 @@ def _openai(settings: Settings) -> ConfiguredProvider:
         built: Provider = import_module("telegram_assistant.ai.clients.openai_compatible").OpenAiProvider(own)
         return built
 
-    models = {ModelTask.CHAT: own.model, ModelTask.VISION: own.vision_model or own.model, **_vectors(settings, EmbeddingSource.OPENAI)}
+    models = {
+        ModelTask.CHAT: own.model,
+        ModelTask.VISION: own.vision_model or own.model,
+        **_vectors(settings, EmbeddingSource.OPENAI),
+    }
     return ConfiguredProvider("openai", _WhenNeeded(build), models, own.streams, own.per_minute)
 
 
 def _vectors(settings: Settings, by: EmbeddingSource) -> dict[ModelTask, str]:
-    """The model for vectors, if this provider computes them. Only one does: vectors of two models are not comparable."""
-    return {ModelTask.EMBEDDINGS: settings.ai.embeddings_model_in_force} if settings.ai.embeddings is by else {}
+    """The model for vectors, if this provider computes them.
+
+    Only one does: vectors of two models are not comparable.
+    """
+    return (
+        {ModelTask.EMBEDDINGS: settings.ai.embeddings_model_in_force} if settings.ai.embeddings is by else {}
+    )

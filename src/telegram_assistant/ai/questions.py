@@ -50,8 +50,13 @@ class ProviderAnswer[T]:
     cost_micro: int
 
 
-def about_tags(text: str, content: bytes, vocabulary: Vocabulary, listed: Mapping[str, str], *, channel_id: ChannelId) -> Question[Tags]:
-    """The question for tags. Copies share the answer, except the genre of the post, which belongs to the channel."""
+def about_tags(
+    text: str, content: bytes, vocabulary: Vocabulary, listed: Mapping[str, str], *, channel_id: ChannelId
+) -> Question[Tags]:
+    """The question for tags.
+
+    Copies share the answer, except the genre of the post, which belongs to the channel.
+    """
     written = prompt(TAGGING)
     instruction = written.instruct(text, max_tokens=TAGS_TOKENS, vocabulary=listed[language_for(text)])
 
@@ -59,20 +64,43 @@ def about_tags(text: str, content: bytes, vocabulary: Vocabulary, listed: Mappin
         return tags.within(vocabulary, text).model_copy(update={"channel_id": channel_id})
 
     def take(tags: Tags) -> Tags:
-        return tags.within(vocabulary, text) if tags.channel_id == channel_id else tags.within(vocabulary, text).without_sort()
+        return (
+            tags.within(vocabulary, text)
+            if tags.channel_id == channel_id
+            else tags.within(vocabulary, text).without_sort()
+        )
 
-    return Question(ModelTask.CHAT, written, instruction, content.hex(), Tags, accept, take, highest_of(instruction), chat)
+    return Question(
+        ModelTask.CHAT, written, instruction, content.hex(), Tags, accept, take, highest_of(instruction), chat
+    )
 
 
-def about_prose(written: Prompt, data: str, *, tenant_id: TenantId, max_tokens: int, hear: Hear | None, **blanks: str) -> Question[Prose]:
-    """The question for sentences. Its answer is cached for this tenant only: another one must not learn that it was asked."""
+def about_prose(
+    written: Prompt, data: str, *, tenant_id: TenantId, max_tokens: int, hear: Hear | None, **blanks: str
+) -> Question[Prose]:
+    """The question for sentences.
+
+    Its answer is cached for this tenant only: another one must not learn that it was asked.
+    """
     instruction = written.instruct(data, max_tokens=max_tokens, **blanks)
     content = f"{tenant_id}\n{instruction.system}\n{harmless(data)}"
 
     async def send(source: ConfiguredProvider, asked: Instruction, timeout_seconds: float) -> Reply:
-        return await source.provider.chat(asked, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds, hear=hear)
+        return await source.provider.chat(
+            asked, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds, hear=hear
+        )
 
-    return Question(ModelTask.CHAT, written, instruction, content, Prose, unchanged, unchanged, highest_of(instruction), send)
+    return Question(
+        ModelTask.CHAT,
+        written,
+        instruction,
+        content,
+        Prose,
+        unchanged,
+        unchanged,
+        highest_of(instruction),
+        send,
+    )
 
 
 def unchanged[T](answer: T) -> T:
@@ -88,9 +116,13 @@ def listed_by_topic(tags: Mapping[str, str]) -> str:
 
 
 async def chat(source: ConfiguredProvider, instruction: Instruction, timeout_seconds: float) -> Reply:
-    return await source.provider.chat(instruction, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds)
+    return await source.provider.chat(
+        instruction, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds
+    )
 
 
 def highest_of(instruction: Instruction, besides: int = 0) -> Tokens:
     """The most tokens that a call can use: no text has more tokens than characters."""
-    return Tokens(len(instruction.system) + len(instruction.user) + OVERHEAD_TOKENS + besides, instruction.max_tokens)
+    return Tokens(
+        len(instruction.system) + len(instruction.user) + OVERHEAD_TOKENS + besides, instruction.max_tokens
+    )

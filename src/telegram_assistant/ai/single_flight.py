@@ -1,4 +1,7 @@
-"""Single flight: concurrent equal questions share one call. A waiter whose time is up leaves, and the call continues without it."""
+"""Single flight: concurrent equal questions share one call.
+
+A waiter whose time is up leaves, and the call continues without it.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,8 +29,13 @@ class SingleFlight:
     caller: ProviderCaller
     _under_way: dict[bytes, _Flight] = field(default_factory=dict)
 
-    async def join[T](self, key: bytes, order: CallOrder, fly: Callable[[Progress], Awaitable[T]], *, until: float) -> tuple[T, int]:
-        """The answer and its price. Raises Withheld at `until` (loop clock); an unsent call that nobody waits for is cancelled."""
+    async def join[T](
+        self, key: bytes, order: CallOrder, fly: Callable[[Progress], Awaitable[T]], *, until: float
+    ) -> tuple[T, int]:
+        """The answer and its price.
+
+        Raises Withheld at `until` (loop clock); an unsent call that nobody waits for is cancelled.
+        """
         flight = self._under_way.get(key)
         if flight is None or not flight.can_be_joined:
             progress = Progress()

@@ -1,4 +1,7 @@
-"""Tenants' own questions to models: vectors of searches, answers, texts. Requests reach a model only here, and never at another's cost."""
+"""Tenants' own questions to models: vectors of searches, answers, texts.
+
+Requests reach a model only here, and never at another's cost.
+"""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,7 +17,13 @@ from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.ai.questions import OVERHEAD_TOKENS, VECTORS, about_prose
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, ModelTask, ProviderRequest, Urgency
+from telegram_assistant.domain.understanding.policy import (
+    AiPolicy,
+    Allowed,
+    ModelTask,
+    ProviderRequest,
+    Urgency,
+)
 from telegram_assistant.domain.understanding.spending import Tokens
 
 MAX_RECENT = 1000
@@ -68,27 +77,54 @@ class TenantQuestions:
         """Whether any provider could write a text."""
         return bool(self._writers)
 
-    async def vectors(self, questions: Sequence[str], *, tenant_id: TenantId) -> Understood[tuple[Vector, ...]]:
-        """Vectors by the same model as those of posts. A provider is called only with the owner's consent, and the tenant pays."""
+    async def vectors(
+        self, questions: Sequence[str], *, tenant_id: TenantId
+    ) -> Understood[tuple[Vector, ...]]:
+        """Vectors by the same model as those of posts.
+
+        A provider is called only with the owner's consent, and the tenant pays.
+        """
         allowed = await self._allowed(tenant_id) if self._maker.needs_provider else Allowed(AiPolicy.LOCAL)
-        return count_result(VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed, Urgency.QUESTION))
+        return count_result(
+            VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed, Urgency.QUESTION)
+        )
 
     async def offer(self, characters: int, *, max_tokens: int, tenant_id: TenantId) -> WritingOffer | None:
-        """The highest price of a text about so many characters. None without a provider, or without the owner's consent."""
+        """The highest price of a text about so many characters.
+
+        None without a provider, or without the owner's consent.
+        """
         if not self._writers or not await self._has_consented(tenant_id):
             return None
         most = Tokens(characters + OVERHEAD_TOKENS, max_tokens)
-        prices = [self._prices.of(source.name, source.models[ModelTask.CHAT]).of(most) for source in self._writers]
+        prices = [
+            self._prices.of(source.name, source.models[ModelTask.CHAT]).of(most) for source in self._writers
+        ]
         first = self._writers[0]
         return WritingOffer(first.name, first.models[ModelTask.CHAT], max(prices), self._prices.unit)
 
     async def write(
-        self, written: Prompt, data: str, *, tenant_id: TenantId, urgency: Urgency, max_tokens: int, hear: Hear | None = None, **blanks: str
+        self,
+        written: Prompt,
+        data: str,
+        *,
+        tenant_id: TenantId,
+        urgency: Urgency,
+        max_tokens: int,
+        hear: Hear | None = None,
+        **blanks: str,
     ) -> Understood[Prose]:
-        """Text about the data, at the tenant's cost. `hear` gets its pieces, unless the answer is known already. No local substitute."""
+        """Text about the data, at the tenant's cost.
+
+        `hear` gets its pieces, unless the answer is known already. No local substitute.
+        """
         question = about_prose(written, data, tenant_id=tenant_id, max_tokens=max_tokens, hear=hear, **blanks)
         allowed = await self._allowed(tenant_id) if self._writers else Allowed(AiPolicy.PROVIDER)
         return count_result(written.name, await self._chain.understand(question, allowed, urgency))
 
     async def _allowed(self, tenant_id: TenantId) -> Allowed:
-        return Allowed(AiPolicy.PROVIDER, (tenant_id,)) if await self._has_consented(tenant_id) else Allowed(AiPolicy.LOCAL)
+        return (
+            Allowed(AiPolicy.PROVIDER, (tenant_id,))
+            if await self._has_consented(tenant_id)
+            else Allowed(AiPolicy.LOCAL)
+        )

@@ -33,7 +33,10 @@ type Made = Understood[tuple[Vector, ...]]
 
 
 class VectorMaker:
-    """Computes vectors. If a provider does, there is no local substitute: vectors of two models are not comparable."""
+    """Computes vectors.
+
+    If a provider does, there is no local substitute: vectors of two models are not comparable.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,11 @@ class VectorMaker:
 
     def terms(self, allowed: Allowed) -> Allowed:
         """The terms by which texts are batched together. With a local model the payers do not matter."""
-        return allowed if self._local_model is None or allowed.policy is AiPolicy.OFF else Allowed(AiPolicy.LOCAL)
+        return (
+            allowed
+            if self._local_model is None or allowed.policy is AiPolicy.OFF
+            else Allowed(AiPolicy.LOCAL)
+        )
 
     async def make(self, texts: Sequence[str], kind: TextKind, allowed: Allowed, urgency: Urgency) -> Made:
         if self._local_model is not None and allowed.policy is not AiPolicy.OFF:
@@ -86,20 +93,36 @@ class VectorMaker:
         self._outage.recovered()
         return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
 
-    async def _there(self, texts: Sequence[str], kind: TextKind, source: ConfiguredProvider, allowed: Allowed, urgency: Urgency) -> Made:
+    async def _there(
+        self,
+        texts: Sequence[str],
+        kind: TextKind,
+        source: ConfiguredProvider,
+        allowed: Allowed,
+        urgency: Urgency,
+    ) -> Made:
         """Computes vectors with a provider; cached ones are not paid for again."""
         model = source.models[ModelTask.EMBEDDINGS]
         keys = [key_of("vector", source.name, model, kind.value, text) for text in texts]
-        have = {key: _unpacked(data) for key, data in (await self._results.find(keys)).items() if data is not None}
+        have = {
+            key: _unpacked(data) for key, data in (await self._results.find(keys)).items() if data is not None
+        }
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in have}
         cost = 0
         if missing:
             order = CallOrder(
-                source, ModelTask.EMBEDDINGS, "vectors", Tokens(sum(map(len, missing.values())) + OVERHEAD_TOKENS), allowed.payers, urgency
+                source,
+                ModelTask.EMBEDDINGS,
+                "vectors",
+                Tokens(sum(map(len, missing.values())) + OVERHEAD_TOKENS),
+                allowed.payers,
+                urgency,
             )
 
             async def send(timeout_seconds: float) -> Embedded:
-                return await source.provider.embed(list(missing.values()), kind, model=model, timeout_seconds=timeout_seconds)
+                return await source.provider.embed(
+                    list(missing.values()), kind, model=model, timeout_seconds=timeout_seconds
+                )
 
             async def fly(progress: Progress) -> dict[bytes, Vector]:
                 embedded = await self._caller.call(order, send, progress=progress)
@@ -107,14 +130,25 @@ class VectorMaker:
                     raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
                 new = dict(zip(missing, embedded.vectors, strict=True))
                 await self._results.keep(
-                    ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""), {key: _packed(vector) for key, vector in new.items()}
+                    ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""),
+                    {key: _packed(vector) for key, vector in new.items()},
                 )
                 return new
 
             until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
-            new, cost = await self._flights.join(key_of(*(key.hex() for key in missing)), order, fly, until=until)
+            new, cost = await self._flights.join(
+                key_of(*(key.hex() for key in missing)), order, fly, until=until
+            )
             have |= new
-        return Understood(tuple(have[key] for key in keys), Tier.PROVIDER, source.name, model, "", is_cached=not missing, cost_micro=cost)
+        return Understood(
+            tuple(have[key] for key in keys),
+            Tier.PROVIDER,
+            source.name,
+            model,
+            "",
+            is_cached=not missing,
+            cost_micro=cost,
+        )
 
 
 def _none(reason: FallbackReason) -> Made:

@@ -25,10 +25,18 @@ from telegram_assistant.stores.redis.rate_limits import RateLimitDecision
 PREFIX = "/api/v1"
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 MAX_KEY_LENGTH = 255
-KEY_NEEDED = Reason("key_needed", "Send `Authorization: Bearer` with a valid API key; `tga keys create` creates one.")
-KEY_INVALID = Reason("idempotency_key_invalid", "An Idempotency-Key must be 1 to {max_length} printable ASCII characters.", max_length=MAX_KEY_LENGTH)
+KEY_NEEDED = Reason(
+    "key_needed", "Send `Authorization: Bearer` with a valid API key; `tga keys create` creates one."
+)
+KEY_INVALID = Reason(
+    "idempotency_key_invalid",
+    "An Idempotency-Key must be 1 to {max_length} printable ASCII characters.",
+    max_length=MAX_KEY_LENGTH,
+)
 SECRET_SHOWN = Reason(
-    "secret_shown_once", "This request has already succeeded, and the secret is shown only once. Revoke the key and create another."
+    "secret_shown_once",
+    "This request has already succeeded, and the secret is shown only once. "
+    "Revoke the key and create another.",
 )
 
 
@@ -69,11 +77,17 @@ class AccessMiddleware:
         if scope["method"] not in CHANGING:
             await self._site(scope, receive, send_with_limits)
             return
-        body = await read_body(receive, headers, max_bytes=self._settings.max_bytes, timeout_seconds=self._body_timeout_seconds)
-        response = body if isinstance(body, Response) else await self._perform_once(scope, body, caller, headers)
+        body = await read_body(
+            receive, headers, max_bytes=self._settings.max_bytes, timeout_seconds=self._body_timeout_seconds
+        )
+        response = (
+            body if isinstance(body, Response) else await self._perform_once(scope, body, caller, headers)
+        )
         await response(scope, receive, send_with_limits)
 
-    async def _perform_once(self, scope: Scope, body: bytes, caller: Caller, headers: dict[bytes, bytes]) -> Response:
+    async def _perform_once(
+        self, scope: Scope, body: bytes, caller: Caller, headers: dict[bytes, bytes]
+    ) -> Response:
         header = headers.get(b"idempotency-key")
         if header is None:
             return (await self._perform(scope, body, caller)).response
@@ -81,7 +95,9 @@ class AccessMiddleware:
         if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
             return problem(422, KEY_INVALID)
         idempotency = self._tenant(caller.tenant_id).idempotency
-        earlier = await idempotency.take(key, _hash_request(scope, body, caller), seconds=self._settings.timeout_seconds + 5)
+        earlier = await idempotency.take(
+            key, _hash_request(scope, body, caller), seconds=self._settings.timeout_seconds + 5
+        )
         if earlier is not None:
             return _replay_response(earlier)
         try:
@@ -90,18 +106,29 @@ class AccessMiddleware:
             await idempotency.give_back(key)
             raise
         if buffered.is_success:
-            await idempotency.keep(key, StoredResponse(buffered.status, None if _is_secret(scope) else buffered.body))
+            await idempotency.keep(
+                key, StoredResponse(buffered.status, None if _is_secret(scope) else buffered.body)
+            )
         else:
             await idempotency.give_back(key)
         return buffered.response
 
     async def _perform(self, scope: Scope, body: bytes, caller: Caller) -> "_BufferedResponse":
-        """Buffers the response until the audit log has recorded the change, so no change is confirmed unrecorded."""
+        """Buffers the response until the audit log has recorded the change,
+        so no change is confirmed unrecorded.
+        """
         buffered = _BufferedResponse()
         await self._site(scope, _receive_body(body), buffered.send)
         if buffered.is_success:
             subject = scope["path"].removeprefix(PREFIX)
-            change = AuditedAction(caller.actor, scope["route"].operation_id, subject, caller.key_id, scope["audit_facts"], caller.actor_id)
+            change = AuditedAction(
+                caller.actor,
+                scope["route"].operation_id,
+                subject,
+                caller.key_id,
+                scope["audit_facts"],
+                caller.actor_id,
+            )
             await self._tenant(caller.tenant_id).audit.note(change)
         return buffered
 
@@ -152,7 +179,10 @@ def _add_rate_headers(send: Send, decision: RateLimitDecision) -> Send:
 
 
 def _receive_body(body: bytes) -> Receive:
-    parts: list[Message] = [{"type": "http.disconnect"}, {"type": "http.request", "body": body, "more_body": False}]
+    parts: list[Message] = [
+        {"type": "http.disconnect"},
+        {"type": "http.request", "body": body, "more_body": False},
+    ]
 
     async def receive() -> Message:
         return parts.pop() if len(parts) > 1 else parts[0]
@@ -162,7 +192,13 @@ def _receive_body(body: bytes) -> Receive:
 
 def _hash_request(scope: Scope, body: bytes, caller: Caller) -> bytes:
     """Two requests with the same hash are the same request."""
-    parts = (caller.counted_as.encode(), scope["method"].encode(), scope["path"].encode(), scope["query_string"], body)
+    parts = (
+        caller.counted_as.encode(),
+        scope["method"].encode(),
+        scope["path"].encode(),
+        scope["query_string"],
+        body,
+    )
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 

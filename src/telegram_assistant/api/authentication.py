@@ -1,4 +1,6 @@
-"""Authentication for `/api/v1`: looks up API keys, caches them for at most a minute, and applies the limits of key and tenant."""
+"""Authentication for `/api/v1`: looks up API keys, caches them for at most a minute,
+and applies the limits of key and tenant.
+"""
 
 import asyncio
 import hmac
@@ -29,9 +31,14 @@ class _CachedCaller:
 
 
 class Authenticator:
-    """Caches callers by key. A revoked key stops working at once: each rate-limit decision says whether keys have changed."""
+    """Caches callers by key.
 
-    def __init__(self, directory: KeyDirectory, limiter: Limiter, *, settings: ApiSettings, operator_key: SecretStr) -> None:
+    A revoked key stops working at once: each rate-limit decision says whether keys have changed.
+    """
+
+    def __init__(
+        self, directory: KeyDirectory, limiter: Limiter, *, settings: ApiSettings, operator_key: SecretStr
+    ) -> None:
         self._directory, self._limiter, self._settings = directory, limiter, settings
         self._operator_key = operator_key.get_secret_value().encode()
         self._cache: dict[bytes, _CachedCaller] = {}
@@ -62,24 +69,32 @@ class Authenticator:
 
     async def _look_up(self, hashed: bytes, key: str, changes: int | None) -> _CachedCaller | None:
         """`changes` was read before this look-up, so a key that is revoked meanwhile is looked up again."""
-        caller = await (self._directory.operator() if self._is_operator_key(key) else self._directory.caller(hashed))
+        caller = await (
+            self._directory.operator() if self._is_operator_key(key) else self._directory.caller(hashed)
+        )
         if caller is None:
             self._cache.pop(hashed, None)
             return None
         if len(self._cache) >= MAX_CACHED:
             self._cache.clear()
-        self._cache[hashed] = found = _CachedCaller(caller, time.monotonic() + _cache_seconds(caller), changes)
+        self._cache[hashed] = found = _CachedCaller(
+            caller, time.monotonic() + _cache_seconds(caller), changes
+        )
         return found
 
     def _buckets(self, caller: Caller) -> tuple[Bucket, Bucket]:
         settings = self._settings
         return (
             Bucket(BucketOwner.KEY, caller.counted_as, settings.per_minute, settings.burst),
-            Bucket(BucketOwner.TENANT, str(caller.tenant_id), settings.tenant_per_minute, settings.tenant_burst),
+            Bucket(
+                BucketOwner.TENANT, str(caller.tenant_id), settings.tenant_per_minute, settings.tenant_burst
+            ),
         )
 
     def _is_operator_key(self, key: str) -> bool:
-        return bool(self._operator_key) and hmac.compare_digest(key.encode("utf-8", "surrogatepass"), self._operator_key)
+        return bool(self._operator_key) and hmac.compare_digest(
+            key.encode("utf-8", "surrogatepass"), self._operator_key
+        )
 
 
 def _cache_seconds(caller: Caller) -> float:

@@ -1,4 +1,7 @@
-"""/docs: every endpoint on one page, rendered from the OpenAPI document. It has no scripts and no external resources, so it works offline."""
+"""/docs: every endpoint on one page, rendered from the OpenAPI document.
+
+It has no scripts and no external resources, so it works offline.
+"""
 
 import json
 import re
@@ -16,11 +19,14 @@ nav a { display: inline-block; margin: 0 .8rem .3rem 0; }
 details { border: 1px solid var(--line); border-radius: .5rem; margin: .4rem 0; padding: .1rem .8rem; }
 details[open] { padding-bottom: .8rem; }
 summary { cursor: pointer; padding: .45rem 0; overflow-wrap: anywhere; }
-code, pre { font: 14px/1.45 ui-monospace, monospace; background: var(--soft); border-radius: .3rem; padding: .1rem .3rem; }
+code, pre { font: 14px/1.45 ui-monospace, monospace; background: var(--soft); border-radius: .3rem;
+  padding: .1rem .3rem; }
 pre { padding: .7rem .9rem; overflow-x: auto; }
 .method { display: inline-block; min-width: 4.2rem; font: bold 13px ui-monospace, monospace; }
-.GET { color: #2a7de1; } .POST { color: #2e9e4f; } .PUT, .PATCH { color: #c27c0e; } .DELETE { color: #d1383d; }
-table { border-collapse: collapse; width: 100%; } td { border-top: 1px solid var(--line); padding: .3rem .6rem .3rem 0; vertical-align: top; }
+.GET { color: #2a7de1; } .POST { color: #2e9e4f; } .PUT, .PATCH { color: #c27c0e; }
+.DELETE { color: #d1383d; }
+table { border-collapse: collapse; width: 100%; }
+td { border-top: 1px solid var(--line); padding: .3rem .6rem .3rem 0; vertical-align: top; }
 .soft { opacity: .75; }
 """
 
@@ -31,17 +37,21 @@ def render_docs(described: Described) -> str:
     by_area: dict[str, list[str]] = {area["name"]: [] for area in described["tags"]}
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
-            by_area[operation["tags"][0]].append("".join(_operation(method.upper(), path, operation, described)))
+            by_area[operation["tags"][0]].append(
+                "".join(_operation(method.upper(), path, operation, described))
+            )
     areas = "".join(
-        f'<h2 id="{_anchor(area["name"])}">{escape(area["name"])}</h2><p class="soft">{_prose(area["description"])}</p>'
-        + "".join(by_area[area["name"]])
+        f'<h2 id="{_anchor(area["name"])}">{escape(area["name"])}</h2><p '
+        f'class="soft">{_prose(area["description"])}</p>' + "".join(by_area[area["name"]])
         for area in described["tags"]
     )
     links = "".join(f'<a href="#{_anchor(name)}">{escape(name)}</a>' for name in by_area)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        'content="width=device-width">'
         f"<title>{escape(info['title'])}</title><style>{STYLE}</style></head><body>"
-        f'<h1>{escape(info["title"])}</h1><p class="soft">API {escape(info["version"])} · <a href="/openapi.json">openapi.json</a></p>'
+        f'<h1>{escape(info["title"])}</h1><p class="soft">API {escape(info["version"])} · <a '
+        'href="/openapi.json">openapi.json</a></p>'
         f"{_blocks(info['description'])}<nav>{links}</nav>{areas}</body></html>"
     )
 
@@ -51,7 +61,10 @@ def _anchor(area: str) -> str:
 
 
 def _operation(method: str, path: str, operation: Described, described: Described) -> Iterator[str]:
-    yield f'<details id="{escape(operation["operationId"])}"><summary><span class="method {method}">{method}</span> '
+    yield (
+        f'<details id="{escape(operation["operationId"])}"><summary><span class="method '
+        f'{method}">{method}</span> '
+    )
     yield f'<code>{escape(path)}</code> <span class="soft">{escape(operation["summary"])}</span></summary>'
     yield _blocks(operation.get("description", ""))
     if parameters := operation.get("parameters"):
@@ -61,7 +74,9 @@ def _operation(method: str, path: str, operation: Described, described: Describe
     for status, answer in operation["responses"].items():
         if status.startswith("2"):
             content = answer.get("content", {}).get("application/json")
-            yield f"<p>{escape(status)} {escape(answer['description'])}</p>" + (_code(_example(content, described)) if content else "")
+            yield f"<p>{escape(status)} {escape(answer['description'])}</p>" + (
+                _code(_example(content, described)) if content else ""
+            )
     refusals = ", ".join(status for status in operation["responses"] if not status.startswith("2"))
     yield f'<p class="soft">Errors: {escape(refusals)}, as application/problem+json.</p></details>'
 
@@ -98,7 +113,11 @@ def _blocks(text: str) -> str:
     blocks = []
     for block in re.split(r"\n\s*\n", text.strip()):
         if block.startswith("* "):
-            blocks.append("<ul>" + "".join(f"<li>{_prose(line)}</li>" for line in block.removeprefix("* ").split("\n* ")) + "</ul>")
+            blocks.append(
+                "<ul>"
+                + "".join(f"<li>{_prose(line)}</li>" for line in block.removeprefix("* ").split("\n* "))
+                + "</ul>"
+            )
         elif block:
             blocks.append(f"<p>{_prose(block)}</p>")
     return "".join(blocks)

@@ -1,4 +1,6 @@
-"""HTTP endpoints of the ingest role besides health and metrics: scheduler status, and reading a channel on demand."""
+"""HTTP endpoints of the ingest role besides health and metrics: scheduler status,
+and reading a channel on demand.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -24,7 +26,10 @@ from telegram_assistant.telemetry.health import Fact
 
 
 class PollRequest(RequestModel):
-    """How to read the channel. With priority `high`, it is read before all others. Without `mode`, the usual rules choose one."""
+    """How to read the channel.
+
+    With priority `high`, it is read before all others. Without `mode`, the usual rules choose one.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "incremental", "priority": "high"}]})
 
@@ -43,13 +48,23 @@ def ingest_role_endpoints(app: App) -> RoleEndpoints:
 
     async def scheduler() -> Mapping[str, Fact]:
         parser = app.settings.parser
-        status = await scheduler_status(lock=lock, planning=app.system.planning, settings=parser, now=datetime.now(UTC))
-        return {**status.as_json(parser.interval_seconds), **({"detail": status.detail} if status.detail else {})}
+        status = await scheduler_status(
+            lock=lock, planning=app.system.planning, settings=parser, now=datetime.now(UTC)
+        )
+        return {
+            **status.as_json(parser.interval_seconds),
+            **({"detail": status.detail} if status.detail else {}),
+        }
 
     async def poll(request: Request) -> Response:
         settings = app.settings
         headers = dict(request.headers.raw)
-        body = await read_body(request.receive, headers, max_bytes=settings.api.max_bytes, timeout_seconds=settings.http.request_timeout_seconds)
+        body = await read_body(
+            request.receive,
+            headers,
+            max_bytes=settings.api.max_bytes,
+            timeout_seconds=settings.http.request_timeout_seconds,
+        )
         if isinstance(body, Response):
             return body
         try:
@@ -58,9 +73,13 @@ def ingest_role_endpoints(app: App) -> RoleEndpoints:
             return problem_from(error)
         channel_id = ChannelId(request.path_params["channel_id"])
         try:
-            await poll_any(channel_id, mode=poll_request.mode, first=poll_request.first, schedule=app.system.schedule)
+            await poll_any(
+                channel_id, mode=poll_request.mode, first=poll_request.first, schedule=app.system.schedule
+            )
         except (Busy, Missing) as error:
             return problem_from(error)
         return JSONResponse({"channel_id": channel_id, "status": "scheduled"}, status_code=202)
 
-    return RoleEndpoints({PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),))
+    return RoleEndpoints(
+        {PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),)
+    )

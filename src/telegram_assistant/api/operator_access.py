@@ -1,4 +1,6 @@
-"""Authorization for the operator's endpoints of every role: health details, metrics, and reading a channel on demand."""
+"""Authorization for the operator's endpoints of every role: health details, metrics,
+and reading a channel on demand.
+"""
 
 import ipaddress
 import secrets
@@ -14,12 +16,20 @@ from telegram_assistant.settings import HttpSettings
 
 FORWARDING = ("forwarded", "via", "x-real-ip")
 FORWARDING_PREFIX = "x-forwarded-"
-KEY_NEEDED = Reason("operator_key_needed", "Only for the operator. Send `Authorization: Bearer` with the value of OPERATOR_KEY.")
-KEY_NOT_SET = Reason("operator_key_not_set", "Only for the operator. This needs the operator's key: set OPERATOR_KEY first.")
+KEY_NEEDED = Reason(
+    "operator_key_needed",
+    "Only for the operator. Send `Authorization: Bearer` with the value of OPERATOR_KEY.",
+)
+KEY_NOT_SET = Reason(
+    "operator_key_not_set", "Only for the operator. This needs the operator's key: set OPERATOR_KEY first."
+)
 
 
 class OperatorAccess:
-    """Decides by the operator's key, the Host header and the client's address. Each method returns an error response, or None to allow."""
+    """Decides by the operator's key, the Host header and the client's address.
+
+    Each method returns an error response, or None to allow.
+    """
 
     def __init__(self, http: HttpSettings, failed_keys: FailedKeys) -> None:
         self._failed_keys = failed_keys
@@ -31,14 +41,20 @@ class OperatorAccess:
         return None if self._is_local(request) else await self._refuse_without_key(request)
 
     async def refuse_page(self, request: Request) -> Response | None:
-        """For pages that the operator reads: if a key is set, it is required; otherwise only this machine is allowed."""
+        """For pages that the operator reads: if a key is set, it is required;
+        otherwise only this machine is allowed.
+        """
         if not self._key and self._is_local(request):
             return None
         return await self.refuse_action(request)
 
     async def refuse_action(self, request: Request) -> Response | None:
         """For actions of the operator: the key is always required."""
-        return await self._refuse_without_key(request) if self._has_known_host(request) else _misdirected(request)
+        return (
+            await self._refuse_without_key(request)
+            if self._has_known_host(request)
+            else _misdirected(request)
+        )
 
     async def _refuse_without_key(self, request: Request) -> Response | None:
         if self._has_key(request):
@@ -50,11 +66,18 @@ class OperatorAccess:
 
     def _has_key(self, request: Request) -> bool:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        return bool(self._key) and scheme.lower() == "bearer" and secrets.compare_digest(key.encode(), self._key)
+        return (
+            bool(self._key) and scheme.lower() == "bearer" and secrets.compare_digest(key.encode(), self._key)
+        )
 
     def _is_local(self, request: Request) -> bool:
-        """A request forwarded by a proxy on this machine, or sent by a browser to a foreign host name, does not count as local."""
-        if any(name in FORWARDING or name.startswith(FORWARDING_PREFIX) for name in request.headers) or request.client is None:
+        """A request forwarded by a proxy on this machine, or sent by a browser to a foreign host name,
+        does not count as local.
+        """
+        if (
+            any(name in FORWARDING or name.startswith(FORWARDING_PREFIX) for name in request.headers)
+            or request.client is None
+        ):
             return False
         return ipaddress.ip_address(request.client.host).is_loopback and self._has_known_host(request)
 
@@ -72,7 +95,8 @@ def _misdirected(request: Request) -> Response:
         421,
         Reason(
             "host_unknown",
-            "This server does not answer requests for the host {host!a}. If the name is yours, add it to ALLOWED_HOSTS.",
+            "This server does not answer requests for the host {host!a}. If the name is yours, "
+            "add it to ALLOWED_HOSTS.",
             host=request.headers.get("host", ""),
         ),
     )

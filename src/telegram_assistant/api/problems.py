@@ -35,16 +35,23 @@ TITLES = {
 }
 """Reason phrases of RFC 9110. `detail` says what happened and what to do."""
 MAX_ERRORS = 20
-"""Listed in one response; the others are only counted, so that a request with many errors does not get a huge response."""
+"""Listed in one response; the others are only counted,
+so that a request with many errors does not get a huge response.
+"""
 MAX_WHERE_CHARACTERS = 100
 MAX_WHY_CHARACTERS = 300
 SAID_IN_DETAIL = 5
 REASONS = {
     404: Reason("path_unknown", "There is nothing at this path."),
-    405: Reason("method_not_supported", "This path does not support this method; the `Allow` header lists the supported ones."),
+    405: Reason(
+        "method_not_supported",
+        "This path does not support this method; the `Allow` header lists the supported ones.",
+    ),
 }
 INVALID_REQUEST = Reason("request_invalid", "the request is not valid")
-INTERNAL_ERROR = Reason("internal_error", "An internal error occurred and was logged. Quote the trace_id when you report it.")
+INTERNAL_ERROR = Reason(
+    "internal_error", "An internal error occurred and was logged. Quote the trace_id when you report it."
+)
 
 
 EXAMPLE: JsonDict = {
@@ -65,7 +72,10 @@ class WrongField(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457). `detail` says what happened and what to do, in the language of `Accept-Language`: en or ru."""
+    """An error (RFC 9457).
+
+    `detail` says what happened and what to do, in the language of `Accept-Language`: en or ru.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -74,17 +84,29 @@ class Problem(BaseModel):
     status: int
     detail: str
     code: str = Field(description="The reason, for programs.")
-    parameters: dict[str, JsonValue] = Field(description="What `detail` names, like the id that was not found.")
-    errors: list[WrongField] | None = Field(default=None, description=f"The invalid parts of the request, at most {MAX_ERRORS} of them.")
-    more_errors: int | None = Field(default=None, description="How many more errors there are than `errors` lists.")
+    parameters: dict[str, JsonValue] = Field(
+        description="What `detail` names, like the id that was not found."
+    )
+    errors: list[WrongField] | None = Field(
+        default=None, description=f"The invalid parts of the request, at most {MAX_ERRORS} of them."
+    )
+    more_errors: int | None = Field(
+        default=None, description="How many more errors there are than `errors` lists."
+    )
     trace_id: str | None = Field(default=None, description="Identifies the request in the logs.")
 
 
 class ProblemResponse(Response):
     """A problem. It speaks the language that the request accepts, which is known when it is sent."""
 
-    def __init__(self, status: int, detail: Reason, *, members: Mapping[str, object], headers: Mapping[str, str]) -> None:
-        self._head = {"type": "about:blank", "title": TITLES.get(status, HTTPStatus(status).phrase), "status": status}
+    def __init__(
+        self, status: int, detail: Reason, *, members: Mapping[str, object], headers: Mapping[str, str]
+    ) -> None:
+        self._head = {
+            "type": "about:blank",
+            "title": TITLES.get(status, HTTPStatus(status).phrase),
+            "status": status,
+        }
         self._detail, self._members = detail, members
         super().__init__(self._render(ENGLISH), status, dict(headers), MEDIA_TYPE)
 
@@ -124,15 +146,27 @@ def problem_from(error: Exception, *, trace_id: str | None = None) -> Response:
         case RequestValidationError() | ValidationError():
             return _invalid(error)
         case HTTPException():
-            return problem(error.status_code, REASONS.get(error.status_code, quote(str(error.detail))), headers=error.headers)
+            return problem(
+                error.status_code,
+                REASONS.get(error.status_code, quote(str(error.detail))),
+                headers=error.headers,
+            )
         case Throttled():
             return problem(429, error.reason, headers=retry_after(error.retry_after_seconds))
         case Busy():
             advice = Reason("busy", "{why}; try again in a moment.", why=error.reason)
-            return problem(503, error.reason, detail=advice, headers=retry_after(error.retry_after_seconds), trace_id=trace_id)
+            return problem(
+                503,
+                error.reason,
+                detail=advice,
+                headers=retry_after(error.retry_after_seconds),
+                trace_id=trace_id,
+            )
         case Rejected():
             wait = getattr(error, "retry_after_seconds", None)
-            return problem(_status_of(error), error.reason, headers=None if wait is None else retry_after(wait))
+            return problem(
+                _status_of(error), error.reason, headers=None if wait is None else retry_after(wait)
+            )
         case _:
             return problem(500, INTERNAL_ERROR, trace_id=trace_id)
 
@@ -153,10 +187,16 @@ def _invalid(error: RequestValidationError | ValidationError) -> Response:
     """Says where and why, and never repeats the sent value."""
     found = error.errors()
     errors = [
-        {"where": ".".join(map(str, one["loc"]))[:MAX_WHERE_CHARACTERS], "why": str(one["msg"])[:MAX_WHY_CHARACTERS]} for one in found[:MAX_ERRORS]
+        {
+            "where": ".".join(map(str, one["loc"]))[:MAX_WHERE_CHARACTERS],
+            "why": str(one["msg"])[:MAX_WHY_CHARACTERS],
+        }
+        for one in found[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{one['where']}: {one['why']}" for one in errors[:SAID_IN_DETAIL])
-    return problem(422, INVALID_REQUEST, detail=quote(detail), errors=errors, more_errors=len(found) - len(errors))
+    return problem(
+        422, INVALID_REQUEST, detail=quote(detail), errors=errors, more_errors=len(found) - len(errors)
+    )
 
 
 def retry_after(seconds: float) -> dict[str, str]:

@@ -12,12 +12,16 @@ from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, Rat
 FAILED_KEYS_PER_MINUTE = 10
 FAILED_KEYS_AT_ONCE = 20
 REASONS = {
-    BucketOwner.KEY: Reason("key_too_many_requests", "This key has sent too many requests. Wait for the time in `Retry-After`."),
+    BucketOwner.KEY: Reason(
+        "key_too_many_requests", "This key has sent too many requests. Wait for the time in `Retry-After`."
+    ),
     BucketOwner.TENANT: Reason(
-        "tenant_too_many_requests", "The keys of your tenant together have sent too many requests. Wait for the time in `Retry-After`."
+        "tenant_too_many_requests",
+        "The keys of your tenant together have sent too many requests. Wait for the time in `Retry-After`.",
     ),
     BucketOwner.ADDRESS: Reason(
-        "address_too_many_invalid_keys", "Too many invalid keys were sent from your address. Wait for the time in `Retry-After`."
+        "address_too_many_invalid_keys",
+        "Too many invalid keys were sent from your address. Wait for the time in `Retry-After`.",
     ),
 }
 
@@ -37,7 +41,11 @@ class FailedKeys:
 
 def too_many(decision: RateLimitDecision) -> Response:
     """Returns the 429 response for a request that exceeds a limit."""
-    return problem(429, REASONS[decision.bucket.counted_by], headers={**retry_after(decision.seconds), **rate_headers(decision)})
+    return problem(
+        429,
+        REASONS[decision.bucket.counted_by],
+        headers={**retry_after(decision.seconds), **rate_headers(decision)},
+    )
 
 
 def rate_headers(decision: RateLimitDecision) -> dict[str, str]:

@@ -22,7 +22,10 @@ APP = "api_app"
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The context of one request. `stores` see only the data of the caller's tenant; nothing here sees data of other tenants."""
+    """The context of one request.
+
+    `stores` see only the data of the caller's tenant; nothing here sees data of other tenants.
+    """
 
     caller: Caller
     app: ApiApp
@@ -45,7 +48,12 @@ class RequestContext:
     def own(self) -> PersonStores:
         """The stores of the caller's person. Raises Forbidden if the key belongs to nobody."""
         if self.caller.user_id is None:
-            raise Forbidden(Reason("key_of_nobody", "this belongs to a person; use a key that a person made on the page “API keys”"))
+            raise Forbidden(
+                Reason(
+                    "key_of_nobody",
+                    "this belongs to a person; use a key that a person made on the page “API keys”",
+                )
+            )
         return self.app.person(self.caller.tenant_id, self.caller.user_id)
 
     def leave_queue(self) -> None:
@@ -63,7 +71,12 @@ async def _build_context(request: Request) -> RequestContext:
     app: ApiApp = request.scope[APP]
     language = accepted_language(request.headers.get("accept-language", ""))
     return RequestContext(
-        caller, app, app.tenant_of_actor(caller.tenant_id, caller.user_id), datetime.now(UTC), request.scope["audit_facts"], language
+        caller,
+        app,
+        app.tenant_of_actor(caller.tenant_id, caller.user_id),
+        datetime.now(UTC),
+        request.scope["audit_facts"],
+        language,
     )
 
 

@@ -52,12 +52,21 @@ class ResponseMiddleware:
         parent = headers.get(b"traceparent", b"")
         given = TRACEPARENT.match(parent)
         with span("http", parent=parent.decode() if given else None):
-            scope["trace_id"] = given[1].decode() if given else trace_id_of(traceparent()) or secrets.token_hex(16)
+            scope["trace_id"] = (
+                given[1].decode() if given else trace_id_of(traceparent()) or secrets.token_hex(16)
+            )
             with logged_with_trace(scope["trace_id"]):
                 await self._respond(scope, receive, send, began)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send, began: float) -> None:
-        answer = _Answer(send, {**HEADERS, "Content-Security-Policy": ONE_PAGE if scope["path"] == DOCS else NOTHING, "Trace-Id": scope["trace_id"]})
+        answer = _Answer(
+            send,
+            {
+                **HEADERS,
+                "Content-Security-Policy": ONE_PAGE if scope["path"] == DOCS else NOTHING,
+                "Trace-Id": scope["trace_id"],
+            },
+        )
         work = asyncio.ensure_future(self._answer(scope, receive, answer))
         try:
             await asyncio.wait({work}, timeout=self._timeout_seconds)
@@ -68,7 +77,9 @@ class ResponseMiddleware:
                 self._cut(work)
         if not answer.status:
             self._late.failed(f"no answer within {self._timeout_seconds:g} s")
-            await problem(503, TOOK_TOO_LONG, headers=retry_after(1), trace_id=scope["trace_id"])(scope, receive, answer.last)
+            await problem(503, TOOK_TOO_LONG, headers=retry_after(1), trace_id=scope["trace_id"])(
+                scope, receive, answer.last
+            )
         else:
             self._late.recovered()
         answer.is_over = True
@@ -115,6 +126,9 @@ class _Answer:
     async def last(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self.is_stream = any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in message["headers"])
+            self.is_stream = any(
+                name == b"content-type" and value.startswith(b"text/event-stream")
+                for name, value in message["headers"]
+            )
             message = {**message, "headers": [*message["headers"], *self._headers]}
         await self._send(message)

@@ -50,14 +50,26 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
 
-KEY = HTTPBearer(scheme_name="key", description="An API key created with `tga keys create`, or the value of OPERATOR_KEY.", auto_error=False)
+KEY = HTTPBearer(
+    scheme_name="key",
+    description="An API key created with `tga keys create`, or the value of OPERATOR_KEY.",
+    auto_error=False,
+)
 ALWAYS = (401, 403, 422, 429, 500, 503)
-WAITS = {"Retry-After": {"description": "Seconds to wait before the next request.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}}
+WAITS = {
+    "Retry-After": {
+        "description": "Seconds to wait before the next request.",
+        "schema": {"type": "string", "pattern": "^[0-9]+$"},
+    }
+}
 IDEMPOTENCY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Any text that is unique per change. Repeating a request with it within a day returns the first response and changes nothing.",
+    "description": (
+        "Any text that is unique per change. Repeating a request with it within a day returns the first "
+        "response and changes nothing."
+    ),
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     "example": "2026-11-15-follow-1",
 }
@@ -70,13 +82,46 @@ class Area:
         self.name, self.about = name, about
         self.router = APIRouter(tags=[name])
 
-    def get(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = (), is_expensive: bool = False) -> Declaration:
-        """`also`: further status codes that it may return. `is_expensive`: few of them run at once for one tenant (fair_queue.py)."""
-        return self._declare("GET", path, scope=scope, example=example, status=200, also=also, is_expensive=is_expensive)
+    def get(
+        self,
+        path: str,
+        *,
+        scope: KeyScope,
+        example: object,
+        also: Collection[int] = (),
+        is_expensive: bool = False,
+    ) -> Declaration:
+        """`also`: further status codes that it may return.
 
-    def events(self, path: str, *, scope: KeyScope, example: object, data: type[BaseModel], is_expensive: bool = False) -> Declaration:
-        """A stream of server-sent events, each of which has such `data`. Its place is free again when the stream begins."""
-        return self._declare("GET", path, scope=scope, example=example, status=200, also=(), data=data, is_expensive=is_expensive)
+        `is_expensive`: few of them run at once for one tenant (fair_queue.py).
+        """
+        return self._declare(
+            "GET", path, scope=scope, example=example, status=200, also=also, is_expensive=is_expensive
+        )
+
+    def events(
+        self,
+        path: str,
+        *,
+        scope: KeyScope,
+        example: object,
+        data: type[BaseModel],
+        is_expensive: bool = False,
+    ) -> Declaration:
+        """A stream of server-sent events, each of which has such `data`.
+
+        Its place is free again when the stream begins.
+        """
+        return self._declare(
+            "GET",
+            path,
+            scope=scope,
+            example=example,
+            status=200,
+            also=(),
+            data=data,
+            is_expensive=is_expensive,
+        )
 
     def post(
         self,
@@ -90,12 +135,25 @@ class Area:
         is_expensive: bool = False,
     ) -> Declaration:
         """`is_secret`: its response is returned once and never stored."""
-        return self._declare("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret, is_expensive=is_expensive)
+        return self._declare(
+            "POST",
+            path,
+            scope=scope,
+            example=example,
+            status=status,
+            also=also,
+            is_secret=is_secret,
+            is_expensive=is_expensive,
+        )
 
-    def put(self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = ()) -> Declaration:
+    def put(
+        self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = ()
+    ) -> Declaration:
         return self._declare("PUT", path, scope=scope, example=example, status=status, also=also)
 
-    def patch(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = ()) -> Declaration:
+    def patch(
+        self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = ()
+    ) -> Declaration:
         return self._declare("PATCH", path, scope=scope, example=example, status=200, also=also)
 
     def delete(self, path: str, *, scope: KeyScope, also: Collection[int] = ()) -> Declaration:
@@ -115,11 +173,19 @@ class Area:
         data: type[BaseModel] | None = None,
     ) -> Declaration:
         changes = method != "GET"
-        refusals = {*ALWAYS, *also, *((404,) if "{" in path else ()), *((400, 408, 409, 413) if changes else ())}
+        refusals = {
+            *ALWAYS,
+            *also,
+            *((404,) if "{" in path else ()),
+            *((400, 408, 409, 413) if changes else ()),
+        }
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
         response_class: type[Response] = JSONResponse if data is None else EventStream
         if example is not None:
-            answer["content"] = {response_class.media_type: {"example": example} | ({} if data is None else {"schema": _event_of(data)})}
+            answer["content"] = {
+                response_class.media_type: {"example": example}
+                | ({} if data is None else {"schema": _event_of(data)})
+            }
 
         def declare[E: Endpoint](endpoint: E, /) -> E:
             summary, _, description = (getdoc(endpoint) or "").partition("\n\n")
@@ -135,7 +201,8 @@ class Area:
                 description=f"{description}\n\nNeeds the scope `{scope}`.".strip(),
                 dependencies=[Depends(_requires(scope)), Security(KEY)],
                 responses={status: answer, **{refusal: _refusal(refusal) for refusal in sorted(refusals)}},
-                openapi_extra={"x-scope": scope.value, "x-is-secret": is_secret} | ({"parameters": [IDEMPOTENCY]} if changes else {}),
+                openapi_extra={"x-scope": scope.value, "x-is-secret": is_secret}
+                | ({"parameters": [IDEMPOTENCY]} if changes else {}),
             )
             return endpoint
 
@@ -155,8 +222,16 @@ def _queued(endpoint: Endpoint, *, is_expensive: bool) -> Endpoint:
 
 
 def _event_of(data: type[BaseModel]) -> dict[str, Any]:
-    content = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"$ref": f"#/components/schemas/{data.__name__}"}}
-    return {"type": "object", "properties": {"event": {"type": "string"}, "data": content}, "required": ["data"]}
+    content = {
+        "type": "string",
+        "contentMediaType": "application/json",
+        "contentSchema": {"$ref": f"#/components/schemas/{data.__name__}"},
+    }
+    return {
+        "type": "object",
+        "properties": {"event": {"type": "string"}, "data": content},
+        "required": ["data"],
+    }
 
 
 def _refusal(status: int) -> dict[str, Any]:
@@ -170,6 +245,13 @@ def _requires(scope: KeyScope) -> Callable[[Request], Awaitable[None]]:
         caller: Caller = request.scope["caller"]
         if scope not in caller.scopes:
             scopes = ", ".join(sorted(caller.scopes)) or "–"
-            raise Forbidden(Reason("scope_missing", "this needs a key with the scope `{scope}`; yours has: {scopes}", scope=scope, scopes=scopes))
+            raise Forbidden(
+                Reason(
+                    "scope_missing",
+                    "this needs a key with the scope `{scope}`; yours has: {scopes}",
+                    scope=scope,
+                    scopes=scopes,
+                )
+            )
 
     return check

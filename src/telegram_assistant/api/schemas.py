@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import to_json
 
 from telegram_assistant.errors import Rejected
@@ -16,14 +25,26 @@ from telegram_assistant.settings import known_zone
 MAX_ID = 2**63 - 1
 MAX_PAGE = 200
 MAX_FIELDS = 100
-"""Per object in a request. No request needs more, and each unknown field would be one more error in the response."""
+"""Per object in a request.
 
-ChannelNumber = Annotated[int, Path(ge=1, le=MAX_ID, description="Telegram's id of the channel.", examples=[1234567890])]
-MessageNumber = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the message in its channel.", examples=[42])]
+No request needs more, and each unknown field would be one more error in the response.
+"""
+
+ChannelNumber = Annotated[
+    int, Path(ge=1, le=MAX_ID, description="Telegram's id of the channel.", examples=[1234567890])
+]
+MessageNumber = Annotated[
+    int, Path(ge=1, le=MAX_ID, description="Id of the message in its channel.", examples=[42])
+]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items in the page.")]
 CursorText = Annotated[
     str | None,
-    Query(min_length=1, max_length=400, pattern="^[A-Za-z0-9_-]+$", description="`next` of the previous page; leave it out for the first page."),
+    Query(
+        min_length=1,
+        max_length=400,
+        pattern="^[A-Za-z0-9_-]+$",
+        description="`next` of the previous page; leave it out for the first page.",
+    ),
 ]
 Storable = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """Text without NUL, which PostgreSQL cannot store."""
@@ -41,7 +62,9 @@ def _check_year(moment: datetime) -> datetime:
 Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]
 """A time with its time zone, between 1970 and 2100."""
 Zone = Annotated[
-    Storable, AfterValidator(known_zone), Query(max_length=64, description="Time zone of the days in the query.", examples=["Europe/Moscow"])
+    Storable,
+    AfterValidator(known_zone),
+    Query(max_length=64, description="Time zone of the days in the query.", examples=["Europe/Moscow"]),
 ]
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 
@@ -68,7 +91,9 @@ class ResponseModel(BaseModel):
 class PageResponse(ResponseModel):
     """One page of a list. Subclasses declare `items`."""
 
-    next: str | None = Field(description="Send it as `cursor` to get the next page; null: this is the last page.")
+    next: str | None = Field(
+        description="Send it as `cursor` to get the next page; null: this is the last page."
+    )
 
 
 def write_cursor(*parts: int | str) -> str:
@@ -81,6 +106,12 @@ def read_cursor[T](text: str | None, kind: TypeAdapter[T]) -> T | None:
     if text is None:
         return None
     try:
-        return kind.validate_json(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True), strict=False)
+        return kind.validate_json(
+            base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True), strict=False
+        )
     except (ValidationError, binascii.Error) as error:
-        raise Rejected(Reason("cursor_invalid", "the cursor is not valid; send `next` of the previous page, or leave it out")) from error
+        raise Rejected(
+            Reason(
+                "cursor_invalid", "the cursor is not valid; send `next` of the previous page, or leave it out"
+            )
+        ) from error

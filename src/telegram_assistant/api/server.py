@@ -22,7 +22,8 @@ class HttpServer(uvicorn.Server):
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=5,
-            # The client's address is that of the connection. Headers that claim another address are not trusted.
+            # The client's address is that of the connection. Headers that claim another address are not
+            # trusted.
             proxy_headers=False,
         )
         super().__init__(config)
@@ -33,20 +34,26 @@ class HttpServer(uvicorn.Server):
 
 
 class DeadlineProtocol(H11Protocol):
-    """Closes a connection if complete headers do not arrive in time, counted from its opening or from the last response.
+    """Closes a connection if complete headers do not arrive in time, counted from its opening or from the
+    last response.
 
-    uvicorn starts this timer only after a response, and cancels it at the first byte. A few hundred clients that never finish their
-    headers, or the body of a request that is already answered, would hold their connections forever.
+    uvicorn starts this timer only after a response, and cancels it at the first byte. A few hundred clients
+    that never finish their headers, or the body of a request that is already answered, would hold their
+    connections forever.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows the transport too
         super().connection_made(transport)
-        # asyncio does this only for sockets that name their protocol, which ours do not. Without it the body of an answer waits until the
-        # reader has acknowledged the headers: 40 ms.
+        # asyncio does this only for sockets that name their protocol, which ours do not. Without it the body
+        # of an answer waits until the reader has acknowledged the headers: 40 ms.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
 
     def data_received(self, data: bytes) -> None:
-        """Like uvicorn's, but does not cancel the timer: `handle_events` does that when the headers are complete."""
+        """Like uvicorn's, but does not cancel the timer:
+        `handle_events` does that when the headers are complete.
+        """
         self.conn.receive_data(data)
         self.handle_events()

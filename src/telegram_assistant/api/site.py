@@ -69,15 +69,19 @@ ABOUT = """
 Everything that a tenant can read and change. Send an API key as `Authorization: Bearer tga_…`.
 
 * Lists are paginated: send `next` of a page as `cursor` to get the page after it.
-* Errors are `application/problem+json` (RFC 9457). Resources of other tenants are answered with 404, as if they did not exist.
-* Too many requests are answered with 429, and requests while a server is unavailable with 503; `Retry-After` says how long to wait.
+* Errors are `application/problem+json` (RFC 9457). Resources of other tenants are answered \
+with 404, as if they did not exist.
+* Too many requests are answered with 429, and requests while a server is unavailable with 503; \
+`Retry-After` says how long to wait.
 * Requests that change something accept an `Idempotency-Key`, and the audit log records them.
 """
 
 
 def build_site(app: ApiApp) -> ASGIApp:
     settings = app.settings.api
-    callers = Authenticator(app.api.key_directory, app.limiter, settings=settings, operator_key=app.settings.http.operator_key)
+    callers = Authenticator(
+        app.api.key_directory, app.limiter, settings=settings, operator_key=app.settings.http.operator_key
+    )
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         scope[APP] = app
@@ -111,7 +115,10 @@ def build_site(app: ApiApp) -> ASGIApp:
 
 
 class _Site(FastAPI):
-    """FastAPI with `Problem` added to its schemas. Declared as a response model, it would also be listed as `application/json`."""
+    """FastAPI with `Problem` added to its schemas.
+
+    Declared as a response model, it would also be listed as `application/json`.
+    """
 
     def openapi(self) -> dict[str, Any]:
         described = super().openapi()
@@ -122,7 +129,10 @@ class _Site(FastAPI):
 
 @cache
 def endpoints() -> FastAPI:
-    """Builds the endpoints without middleware, once per process. Each request brings the ApiApp that it is for."""
+    """Builds the endpoints without middleware, once per process.
+
+    Each request brings the ApiApp that it is for.
+    """
     site = _Site(
         title="Unofficial Telegram Assistant",
         version=__version__,

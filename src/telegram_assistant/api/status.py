@@ -28,7 +28,9 @@ type Handler = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class RoleEndpoints:
-    """What a role serves besides the common endpoints: sections of health, operator actions, and a site with access control."""
+    """What a role serves besides the common endpoints: sections of health, operator actions,
+    and a site with access control.
+    """
 
     sections: Mapping[str, Section] = field(default_factory=dict)
     actions: Sequence[Route] = ()
@@ -46,9 +48,18 @@ class RoleSites:
 
 
 def role_sites(
-    *, role: str, instance: str, health: Health, access: OperatorAccess, endpoints: RoleEndpoints, has_operations_port: bool = False
+    *,
+    role: str,
+    instance: str,
+    health: Health,
+    access: OperatorAccess,
+    endpoints: RoleEndpoints,
+    has_operations_port: bool = False,
 ) -> RoleSites:
-    """Builds both sites. Both serve the probes; the operator's endpoints are public only if there is no operations port."""
+    """Builds both sites.
+
+    Both serve the probes; the operator's endpoints are public only if there is no operations port.
+    """
     who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 
     async def live(_request: Request) -> Response:
@@ -62,13 +73,21 @@ def role_sites(
     async def details(_request: Request) -> Response:
         found = await health.summarize()
         sections = {name: dict(facts) for name, facts in found.sections.items()}
-        body = {"status": found.state.value, **who, **sections, "servers_away": dict(found.servers_away), "parts": health.parts()}
+        body = {
+            "status": found.state.value,
+            **who,
+            **sections,
+            "servers_away": dict(found.servers_away),
+            "parts": health.parts(),
+        }
         return JSONResponse(body)
 
     async def ready(_request: Request) -> Response:
         obstacles = await health.why_not_ready()
         if obstacles:
-            return JSONResponse({"status": "not ready", "because": obstacles}, status_code=503, headers={"Retry-After": "5"})
+            return JSONResponse(
+                {"status": "not ready", "because": obstacles}, status_code=503, headers={"Retry-After": "5"}
+            )
         return JSONResponse({"status": "ready"})
 
     async def metrics(request: Request) -> Response:
@@ -86,7 +105,14 @@ def role_sites(
     operator_endpoints: list[BaseRoute] = [
         Route("/health/details", _guarded(details, access.refuse_page)),
         Route("/metrics", _guarded(metrics, access.refuse_page)),
-        *(Route(action.path, _guarded(action.endpoint, access.refuse_action), methods=list(action.methods or ())) for action in endpoints.actions),
+        *(
+            Route(
+                action.path,
+                _guarded(action.endpoint, access.refuse_action),
+                methods=list(action.methods or ()),
+            )
+            for action in endpoints.actions
+        ),
     ]
     site: list[BaseRoute] = [Mount("", endpoints.site)] if endpoints.site else []
     public = [*probes, *site] if has_operations_port else [*probes, *operator_endpoints, *site]
@@ -94,7 +120,10 @@ def role_sites(
 
 
 def files_section(files: Files | None) -> dict[str, Section]:
-    """The section about the store for files, if there is one. Roles are ready without it: files wait until it is back."""
+    """The section about the store for files, if there is one.
+
+    Roles are ready without it: files wait until it is back.
+    """
     if files is None:
         return {}
 

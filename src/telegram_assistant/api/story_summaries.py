@@ -6,7 +6,13 @@ from pydantic import Field
 
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.reasons import Reason
-from telegram_assistant.summaries.values import ChangeSort, CitedSentence, NumberClaim, StorySummary, WrittenSummary
+from telegram_assistant.summaries.values import (
+    ChangeSort,
+    CitedSentence,
+    NumberClaim,
+    StorySummary,
+    WrittenSummary,
+)
 
 
 class CitedSentenceResponse(ResponseModel):
@@ -48,7 +54,10 @@ class CorrectionResponse(ResponseModel):
 
 
 class StorySummaryResponse(ResponseModel):
-    """The story in sentences of its own posts, in one language. `established`: what happened, then what at least two channels say."""
+    """The story in sentences of its own posts, in one language.
+
+    `established`: what happened, then what at least two channels say.
+    """
 
     language: str
     established: list[CitedSentenceResponse]
@@ -58,19 +67,26 @@ class StorySummaryResponse(ResponseModel):
 
 
 class WrittenSummaryResponse(ResponseModel):
-    """What a provider wrote about the story, each sentence compared with the posts that it cites. `cost_micro` is in millionths of `unit`."""
+    """What a provider wrote about the story, each sentence compared with the posts that it cites.
+
+    `cost_micro` is in millionths of `unit`.
+    """
 
     sentences: list[CitedSentenceResponse] = Field(description="Empty if the posts support nothing of it.")
     provider: str
     model: str
     unit: str
     cost_micro: int
-    replaced: int = Field(description="Doubtful sentences of the provider, shown as the sentence of the post.")
+    replaced: int = Field(
+        description="Doubtful sentences of the provider, shown as the sentence of the post."
+    )
     left_out: list[str] = Field(description="Why sentences of the provider are not shown, one reason each.")
 
 
 WRITTEN_EXAMPLE = {
-    "sentences": [{"text": "The bridge is closed to trucks until April.", "post_ids": ["1234567890/42", "1234567891/7"]}],
+    "sentences": [
+        {"text": "The bridge is closed to trucks until April.", "post_ids": ["1234567890/42", "1234567891/7"]}
+    ],
     "provider": "gigachat",
     "model": "GigaChat-2",
     "unit": "RUB",
@@ -80,9 +96,16 @@ WRITTEN_EXAMPLE = {
 }
 SUMMARY_EXAMPLE = {
     "language": "en",
-    "established": [{"text": "The bridge is closed to trucks until April.", "post_ids": ["1234567890/42", "1234567891/7"]}],
+    "established": [
+        {"text": "The bridge is closed to trucks until April.", "post_ids": ["1234567890/42", "1234567891/7"]}
+    ],
     "disputed": [],
-    "added": [{"channel": "Roads today", "sentence": {"text": "The detour is 12 km longer.", "post_ids": ["1234567891/7"]}}],
+    "added": [
+        {
+            "channel": "Roads today",
+            "sentence": {"text": "The detour is 12 km longer.", "post_ids": ["1234567891/7"]},
+        }
+    ],
     "corrections": [],
 }
 
@@ -100,11 +123,21 @@ def summary_response(summary: StorySummary) -> StorySummaryResponse:
         language=summary.language,
         established=[cited_response(one) for one in summary.known],
         disputed=[
-            DisputeResponse(sentence=cited_response(one.sentence), stands=_claim(one.stands), others=[_claim(other) for other in one.others])
+            DisputeResponse(
+                sentence=cited_response(one.sentence),
+                stands=_claim(one.stands),
+                others=[_claim(other) for other in one.others],
+            )
             for one in summary.disputed
         ],
-        added=[AdditionResponse(channel=one.channel, sentence=cited_response(one.sentence)) for one in summary.added],
-        corrections=[CorrectionResponse(kind=one.kind, channel=one.channel, text=one.text, post_id=str(one.post_id)) for one in summary.changes],
+        added=[
+            AdditionResponse(channel=one.channel, sentence=cited_response(one.sentence))
+            for one in summary.added
+        ],
+        corrections=[
+            CorrectionResponse(kind=one.kind, channel=one.channel, text=one.text, post_id=str(one.post_id))
+            for one in summary.changes
+        ],
     )
 
 

@@ -4,11 +4,22 @@ from telegram_assistant.ai.tenant_questions import WritingOffer
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.features.understanding.provider_texts import WritingPrice, price_of
 
-OFFER_EXAMPLE = {"offer": {"provider": "gigachat", "model": "GigaChat-2", "unit": "RUB", "highest_micro": 2720000, "spent_micro": None}}
+OFFER_EXAMPLE = {
+    "offer": {
+        "provider": "gigachat",
+        "model": "GigaChat-2",
+        "unit": "RUB",
+        "highest_micro": 2720000,
+        "spent_micro": None,
+    }
+}
 
 
 class WritingPriceResponse(ResponseModel):
-    """What a provider may cost at most, and what it has cost, in millionths of `unit`. `spent_micro` is null until it is known."""
+    """What a provider may cost at most, and what it has cost, in millionths of `unit`.
+
+    `spent_micro` is null until it is known.
+    """
 
     provider: str
     model: str
@@ -18,14 +29,20 @@ class WritingPriceResponse(ResponseModel):
 
 
 class OfferResponse(ResponseModel):
-    """`offer` is null if no provider may write: none is configured, the owner has not consented, or no post may be sent. Then nothing is paid."""
+    """`offer` is null if no provider may write: none is configured, the owner has not consented,
+    or no post may be sent. Then nothing is paid.
+    """
 
     offer: WritingPriceResponse | None
 
 
 def price_response(price: WritingPrice) -> WritingPriceResponse:
     return WritingPriceResponse(
-        provider=price.provider, model=price.model, unit=price.unit, highest_micro=price.highest_micro, spent_micro=price.spent_micro
+        provider=price.provider,
+        model=price.model,
+        unit=price.unit,
+        highest_micro=price.highest_micro,
+        spent_micro=price.spent_micro,
     )
 
 

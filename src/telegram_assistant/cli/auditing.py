@@ -9,7 +9,10 @@ ACTOR = "command line"
 
 
 async def record_change(app: App, tenant_id: TenantId, action: str, subject: str, **facts: Json) -> None:
-    """Records a change in the audit log of its tenant. `action` is the API's name of the operation where it has one."""
+    """Records a change in the audit log of its tenant.
+
+    `action` is the API's name of the operation where it has one.
+    """
     await app.tenant(tenant_id).audit.note(AuditedAction(ACTOR, action, subject, facts=facts))
 
 

@@ -1,4 +1,7 @@
-"""Helpers of commands that connect to the servers. Other commands do not import this module, so they start faster."""
+"""Helpers of commands that connect to the servers.
+
+Other commands do not import this module, so they start faster.
+"""
 
 import asyncio
 import shlex
@@ -37,15 +40,22 @@ async def member_named(app: App, tenant: Tenant, name: str) -> Member:
     known = await app.system.users.find(tenant.tenant_id, name)
     if known is None:
         raise Rejected(
-            Reason("person_to_name", "say which person of tenant {tenant!r} with --person; `tga people list` shows them", tenant=tenant.name)
+            Reason(
+                "person_to_name",
+                "say which person of tenant {tenant!r} with --person; `tga people list` shows them",
+                tenant=tenant.name,
+            )
         )
     return known
 
 
-def with_app[T](work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True, with_graph: bool = False) -> T:
+def with_app[T](
+    work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True, with_graph: bool = False
+) -> T:
     """Runs `work` with the assembled app. Prints errors as sentences and exits with 1.
 
-    Work that only reads PostgreSQL needs no Redis, and only commands that use the graph wait until its library is loaded.
+    Work that only reads PostgreSQL needs no Redis, and only commands that use the graph wait until its
+    library is loaded.
     """
     settings = settings_or_exit()
     configure_logging(settings.telemetry)

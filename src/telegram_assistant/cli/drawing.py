@@ -11,12 +11,18 @@ from rich.text import Text
 
 BORDER = 2
 """Light modules around the code. The standard asks for four, but phones find it with two."""
-SCAN = "Scan this with Telegram on your phone: Settings, Devices, Link Desktop Device. A new code is drawn every half minute."
+SCAN = (
+    "Scan this with Telegram on your phone: Settings, Devices, Link Desktop Device. "
+    "A new code is drawn every half minute."
+)
 
 
 @contextmanager
 def drawing(console: Console) -> Iterator[Callable[[str], None]]:
-    """Draws each code over the previous one and erases the last. If the output is no terminal, it prints one below the other."""
+    """Draws each code over the previous one and erases the last.
+
+    If the output is no terminal, it prints one below the other.
+    """
     if not console.is_terminal:
         yield lambda link: console.print(picture(link))
         return
@@ -25,7 +31,10 @@ def drawing(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 def picture(link: str) -> Text:
-    """Renders two modules per character. Colours are fixed, because on a light terminal the code would be inverted."""
+    """Renders two modules per character.
+
+    Colours are fixed, because on a light terminal the code would be inverted.
+    """
     drawn = io.StringIO()
     segno.make_qr(link, error="l").terminal(drawn, border=BORDER, compact=True)
     return Text.assemble(f"{SCAN}\n", (drawn.getvalue(), "bright_white on black"))

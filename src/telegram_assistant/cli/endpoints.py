@@ -16,7 +16,11 @@ ALL = 100_000
 
 
 def print_endpoint[T: BaseModel](
-    endpoint: Callable[[RequestContext], Awaitable[T]], *, tenant: str = "default", person: str | None = None, with_graph: bool = False
+    endpoint: Callable[[RequestContext], Awaitable[T]],
+    *,
+    tenant: str = "default",
+    person: str | None = None,
+    with_graph: bool = False,
 ) -> T:
     """Calls an endpoint as this tenant, or as this person in it, and prints its response."""
 
@@ -29,8 +33,18 @@ def print_endpoint[T: BaseModel](
 
 
 async def context_for(assembled: App, tenant: str, *, person: str | None = None) -> RequestContext:
-    """Builds the context of a request by this tenant; of a person in it, if one is named, or "" for the only one."""
+    """Builds the context of a request by this tenant; of a person in it, if one is named,
+    or "" for the only one.
+    """
     known = await tenant_named(assembled, tenant)
     user_id = None if person is None else (await member_named(assembled, known, person)).user_id
-    caller = Caller(known.tenant_id, known.public_id, known.name, known.is_operator, frozenset(KeyScope), "command line", user_id=user_id)
+    caller = Caller(
+        known.tenant_id,
+        known.public_id,
+        known.name,
+        known.is_operator,
+        frozenset(KeyScope),
+        "command line",
+        user_id=user_id,
+    )
     return RequestContext(caller, assembled, assembled.tenant(known.tenant_id), datetime.now(UTC), {})

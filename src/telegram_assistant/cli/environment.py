@@ -36,8 +36,13 @@ def env_file(path: Path = Path(".env")) -> EnvFile:
     with path.open(encoding="utf-8") as lines:
         bindings = list(parse_stream(lines))
     wrong = [one for one in bindings if one.error or (one.key is not None and one.value is None)]
-    problems = tuple(f"line {one.original.line} of {path} has no effect: it does not have the form NAME=value" for one in wrong)
-    return EnvFile({one.key: one.value for one in bindings if one.key is not None and one.value is not None}, problems)
+    problems = tuple(
+        f"line {one.original.line} of {path} has no effect: it does not have the form NAME=value"
+        for one in wrong
+    )
+    return EnvFile(
+        {one.key: one.value for one in bindings if one.key is not None and one.value is not None}, problems
+    )
 
 
 def environment() -> Mapping[str, str]:

@@ -8,7 +8,10 @@ from telegram_assistant.domain.operations.diagnosis import Severity
 
 
 class ProviderResponse(ResponseModel):
-    """The load of a provider: `speaking` calls run, `waiting` calls are queued. `paused_seconds`: how long no call is sent."""
+    """The load of a provider: `speaking` calls run, `waiting` calls are queued.
+
+    `paused_seconds`: how long no call is sent.
+    """
 
     provider: str
     speaking: int
@@ -95,7 +98,10 @@ class MediaTroubleResponse(ResponseModel):
 
 
 class MediaStatusResponse(ResponseModel):
-    """Numbers, sizes and errors of all media files. `downloads_paused` says why files wait for room on a disk of this machine."""
+    """Numbers, sizes and errors of all media files.
+
+    `downloads_paused` says why files wait for room on a disk of this machine.
+    """
 
     store: str
     downloads_paused: str | None
@@ -165,7 +171,9 @@ class UnknownGroupResponse(ResponseModel):
 
 
 class StagesResponse(ResponseModel):
-    """All stages, the number of post revisions that have not passed the pipeline, and consumer groups of other programs."""
+    """All stages, the number of post revisions that have not passed the pipeline,
+    and consumer groups of other programs.
+    """
 
     items: list[StageResponse]
     on_their_way: int
@@ -173,7 +181,10 @@ class StagesResponse(ResponseModel):
 
 
 class FindingResponse(ResponseModel):
-    """One finding of `tga doctor`. `code` is for programs, `what` and `remedy` are in the language of the terminal; `remedy` says what to do."""
+    """One finding of `tga doctor`.
+
+    `code` is for programs, `what` and `remedy` are in the language of the terminal; `remedy` says what to do.
+    """
 
     subject: str
     verdict: Severity

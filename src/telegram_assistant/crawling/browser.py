@@ -14,22 +14,48 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.outbound.guard import Guard
 from telegram_assistant.reasons import Reason
 from telegram_assistant.sandbox.launching import probe, start
-from telegram_assistant.sandbox.rules import DEVICES, NOBODY, SYSTEM_LIBRARIES, TIME_ZONES, Rules, SandboxedProgram
+from telegram_assistant.sandbox.rules import (
+    DEVICES,
+    NOBODY,
+    SYSTEM_LIBRARIES,
+    TIME_ZONES,
+    Rules,
+    SandboxedProgram,
+)
 
 STARTING_SECONDS = 30.0
 LEAVING_SECONDS = 5.0
 COMMON_FLAGS = (
-    *("headless", "disable-gpu", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"),
+    *(
+        "headless",
+        "disable-gpu",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+    ),
     *("disable-dev-shm-usage", "disable-crash-reporter", "disable-breakpad"),
 )
 NETWORK_FLAGS = (
     "proxy-bypass-list=<-loopback>",  # requests to this machine go through the proxy too
-    "webrtc-ip-handling-policy=disable_non_proxied_udp",  # no datagrams past the proxy; measured: without it they reach loopback
+    # no datagrams past the proxy; measured: without it they reach loopback
+    "webrtc-ip-handling-policy=disable_non_proxied_udp",
     "disable-quic",
 )
 CONFIGURATION = tuple(
     f"/etc/{name}"
-    for name in ("fonts", "chromium", "chromium.d", "ssl/certs", "ca-certificates", "alternatives", "passwd", "group", "nsswitch.conf", "hosts")
+    for name in (
+        "fonts",
+        "chromium",
+        "chromium.d",
+        "ssl/certs",
+        "ca-certificates",
+        "alternatives",
+        "passwd",
+        "group",
+        "nsswitch.conf",
+        "hosts",
+    )
 )
 
 
@@ -47,7 +73,9 @@ class Browser:
 
 
 def browser_rules(program: str, *, profile: Path, proxy_port: int) -> Rules:
-    """Return the browser's rules: it reads installed files, writes its profile, and connects to the proxy only."""
+    """Return the browser's rules: it reads installed files, writes its profile,
+    and connects to the proxy only.
+    """
     return Rules(
         read=(*CONFIGURATION, *TIME_ZONES, "/sys"),
         execute=("/usr", "/bin", "/opt", *SYSTEM_LIBRARIES, str(Path(program).resolve().parent)),
@@ -66,7 +94,11 @@ async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> 
     path = shutil.which(program)
     if path is None:
         raise CannotStart(
-            Reason("browser_missing", "the browser {program} cannot be started (there is no such program)", program=program),
+            Reason(
+                "browser_missing",
+                "the browser {program} cannot be started (there is no such program)",
+                program=program,
+            ),
             remedy=Reason("install_browser", "Install Chromium or correct BROWSER_PATH"),
         )
     async with filtering_proxy(guard) as proxy:
@@ -80,16 +112,35 @@ async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> 
                     "remote-debugging-port=0",
                 ]
                 flags += [] if has_own_sandbox else ["no-sandbox"]
-                environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(profile), "TMPDIR": str(profile)}
+                environment = {
+                    "PATH": "/usr/local/bin:/usr/bin:/bin",
+                    "HOME": str(profile),
+                    "TMPDIR": str(profile),
+                }
                 rules = browser_rules(path, profile=profile, proxy_port=proxy.port)
-                process = await start(rules, path, *(f"--{flag}" for flag in flags), *extra_arguments, environment=environment, has_pipes=False)
+                process = await start(
+                    rules,
+                    path,
+                    *(f"--{flag}" for flag in flags),
+                    *extra_arguments,
+                    environment=environment,
+                    has_pipes=False,
+                )
                 try:
                     port = await _wait_for_port(process, profile / "DevToolsActivePort")
                     if port is not None:
-                        own = "Chromium's own sandbox" if has_own_sandbox else "without Chromium's own sandbox"
+                        own = (
+                            "Chromium's own sandbox" if has_own_sandbox else "without Chromium's own sandbox"
+                        )
                         protection = f"{own}, no capabilities, {(await probe(rules)).in_words()}"
                         url = f"http://127.0.0.1:{port}"
-                        yield Browser(cdp_url=url, proxy=proxy, profile=profile, has_own_sandbox=has_own_sandbox, protection=protection)
+                        yield Browser(
+                            cdp_url=url,
+                            proxy=proxy,
+                            profile=profile,
+                            has_own_sandbox=has_own_sandbox,
+                            protection=protection,
+                        )
                         return
                 finally:
                     await _stop(process)
@@ -109,7 +160,10 @@ def _profile() -> Iterator[Path]:
 
 
 async def _wait_for_port(process: asyncio.subprocess.Process, file: Path) -> int | None:
-    """Wait until the browser writes its port to the file. Returns None if it ends before, or takes too long."""
+    """Wait until the browser writes its port to the file.
+
+    Returns None if it ends before, or takes too long.
+    """
     with suppress(TimeoutError):
         async with asyncio.timeout(STARTING_SECONDS):
             while process.returncode is None:

@@ -1,4 +1,5 @@
-"""The process with the browser: `python -m telegram_assistant.crawling.crawler`, installed with the extra `crawler`.
+"""The process with the browser: `python -m telegram_assistant.crawling.crawler`, installed with the extra
+`crawler`.
 
 It has no database and no secrets, and should run in its own container.
 Crawl4AI drives the browser over CDP. The browser is replaced after some hundred pages,
@@ -39,10 +40,20 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
     is_worn_out = asyncio.Event()
     pages = 0
     run_config = CrawlerRunConfig(
-        cache_mode=CacheMode.BYPASS, page_timeout=PAGE_MILLISECONDS, delay_before_return_html=SETTLE_SECONDS, verbose=False, log_console=False
+        cache_mode=CacheMode.BYPASS,
+        page_timeout=PAGE_MILLISECONDS,
+        delay_before_return_html=SETTLE_SECONDS,
+        verbose=False,
+        log_console=False,
     )
     async with running_browser(guard, settings.browser_path) as browser:
-        config = BrowserConfig(browser_mode="cdp", cdp_url=browser.cdp_url, create_isolated_context=True, ignore_https_errors=False, verbose=False)
+        config = BrowserConfig(
+            browser_mode="cdp",
+            cdp_url=browser.cdp_url,
+            create_isolated_context=True,
+            ignore_https_errors=False,
+            verbose=False,
+        )
         async with AsyncWebCrawler(config=config) as crawler:
 
             async def load(url: str) -> tuple[str, str]:
@@ -53,15 +64,25 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
                     pages += 1
                     if pages >= MAX_PAGES:
                         is_worn_out.set()
-                if not result.html:  # Crawl4AI calls small pages unsuccessful too; the caller judges their content
+                if (
+                    not result.html
+                ):  # Crawl4AI calls small pages unsuccessful too; the caller judges their content
                     raise Unreadable(
                         PageStatus.FAILED,
-                        Reason("page_browser_failed", "the browser could not open it: {error}", error=str(result.error_message)[:MAX_REASON_LENGTH]),
+                        Reason(
+                            "page_browser_failed",
+                            "the browser could not open it: {error}",
+                            error=str(result.error_message)[:MAX_REASON_LENGTH],
+                        ),
                     )
                 return result.redirected_url or url, result.html
 
             async with serving(
-                load, settings.crawler_address or DEFAULT_ADDRESS, guard=guard, max_bytes=settings.max_bytes, protection=browser.protection
+                load,
+                settings.crawler_address or DEFAULT_ADDRESS,
+                guard=guard,
+                max_bytes=settings.max_bytes,
+                protection=browser.protection,
             ) as port:
                 print(f"reading pages on port {port}; {browser.protection}", file=sys.stderr, flush=True)  # noqa: T201 -- its only output
                 waits = [asyncio.create_task(event.wait()) for event in (is_worn_out, stopping)]

@@ -1,7 +1,8 @@
-"""Extracts title, author, date, text, language and image of a page. Runs in its own process, see `readers.py`.
+"""Extracts title, author, date, text, language and image of a page. Runs in its own process, see
+`readers.py`.
 
-A malicious page can keep the parser busy for minutes or fill the memory. So this process may be killed at any time, has a
-memory limit, and knows no secrets.
+A malicious page can keep the parser busy for minutes or fill the memory. So this process may be killed at any
+time, has a memory limit, and knows no secrets.
 """
 
 import json
@@ -28,18 +29,26 @@ SCRIPTED = ("<script", "<noscript")
 
 
 def extract(body: bytes, charset: str | None, url: str) -> Extracted:
-    """Extract a page. `charset` is what the server declares; without it, the page's own declaration and a guess decide."""
+    """Extract a page.
+
+    `charset` is what the server declares; without it, the page's own declaration and a guess decide.
+    """
     html = _decode(body, charset)
     if "<" not in html:  # plain text needs no extraction
         text = _clean(html)[:MAX_TEXT_LENGTH]
         return Extracted(text=text, lang=language_of(text))
-    document: Any = trafilatura.bare_extraction(html, url=url, with_metadata=True, include_comments=False, include_images=False)
+    document: Any = trafilatura.bare_extraction(
+        html, url=url, with_metadata=True, include_comments=False, include_images=False
+    )
     has_scripts = any(marker in html.lower() for marker in SCRIPTED)
     if document is None:
         metadata: Any = trafilatura.extract_metadata(html, default_url=url)
         return _build_result("", metadata, url, needs_browser=has_scripts)
     return _build_result(
-        _clean(document.text or "")[:MAX_TEXT_LENGTH], document, url, needs_browser=has_scripts and len(document.text or "") < ENOUGH_TEXT
+        _clean(document.text or "")[:MAX_TEXT_LENGTH],
+        document,
+        url,
+        needs_browser=has_scripts and len(document.text or "") < ENOUGH_TEXT,
     )
 
 
@@ -94,7 +103,10 @@ def _address(address: object, url: str) -> str | None:
 
 
 def main() -> None:
-    """Serve pages from standard input: a line of JSON, then `size` bytes. Writes a line when ready, then a line of JSON per page."""
+    """Serve pages from standard input: a line of JSON, then `size` bytes.
+
+    Writes a line when ready, then a line of JSON per page.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)

@@ -1,4 +1,6 @@
-"""Requests one page over plain HTTP: guarded connection, limited size and time, redirects followed by hand."""
+"""Requests one page over plain HTTP: guarded connection, limited size and time,
+redirects followed by hand.
+"""
 
 import ssl
 import zlib
@@ -23,7 +25,11 @@ SILENCE_SECONDS = 10.0
 """How long a server may be silent before it is given up."""
 READABLE = ("text/html", "application/xhtml+xml", "text/plain")
 ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.5"
-COMMON_HEADERS = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Accept-Language": "ru,en;q=0.8,*;q=0.5"}
+COMMON_HEADERS = {
+    "User-Agent": USER_AGENT,
+    "Accept-Encoding": "gzip",
+    "Accept-Language": "ru,en;q=0.8,*;q=0.5",
+}
 REDIRECTS = {301, 302, 303, 307, 308}
 
 type Before = Callable[[Target], Awaitable[None]]
@@ -60,9 +66,16 @@ class PageFetcher:
         )
 
     async def get(
-        self, url: str, *, before: Before, accept: str = ACCEPT, kinds: tuple[str, ...] = READABLE, first_bytes: int | None = None
+        self,
+        url: str,
+        *,
+        before: Before,
+        accept: str = ACCEPT,
+        kinds: tuple[str, ...] = READABLE,
+        first_bytes: int | None = None,
     ) -> FetchedResponse:
-        """Fetch a page, after at most five redirects; each hop is checked like the first. Raises Unreadable on failure.
+        """Fetch a page, after at most five redirects; each hop is checked like the first. Raises Unreadable
+        on failure.
 
         With `first_bytes`, the rest of a larger response is not read; without, a larger response is refused.
         """
@@ -74,15 +87,25 @@ class PageFetcher:
                 return found
             url = found.url
         raise Unreadable(
-            PageStatus.FAILED, Reason("page_redirects_too_often", "it redirects more than {max_redirects} times", max_redirects=MAX_REDIRECTS)
+            PageStatus.FAILED,
+            Reason(
+                "page_redirects_too_often",
+                "it redirects more than {max_redirects} times",
+                max_redirects=MAX_REDIRECTS,
+            ),
         )
 
     async def close(self) -> None:
         await self._pool.aclose()
 
-    async def _once(self, target: Target, accept: str, kinds: tuple[str, ...], first_bytes: int | None) -> FetchedResponse | _Redirected:
+    async def _once(
+        self, target: Target, accept: str, kinds: tuple[str, ...], first_bytes: int | None
+    ) -> FetchedResponse | _Redirected:
         async with self._request(target, accept) as response:
-            headers = {name.decode("ascii").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
+            headers = {
+                name.decode("ascii").lower(): value.decode("utf-8", "replace")
+                for name, value in response.headers
+            }
             if response.status in REDIRECTS and "location" in headers:
                 return _Redirected(_join_url(target.url, headers["location"]))
             content_type, _, parameters = headers.get("content-type", "text/html").lower().partition(";")
@@ -90,39 +113,65 @@ class PageFetcher:
                 return FetchedResponse(target, response.status, content_type, None, b"")
             if content_type.strip() not in kinds:
                 raise Unreadable(
-                    PageStatus.NOT_A_PAGE, Reason("not_a_page", "its content type is {content_type!r}", content_type=content_type.strip()[:80])
+                    PageStatus.NOT_A_PAGE,
+                    Reason(
+                        "not_a_page",
+                        "its content type is {content_type!r}",
+                        content_type=content_type.strip()[:80],
+                    ),
                 )
             max_bytes = self._max_bytes if first_bytes is None else first_bytes
             body = await _body(response.aiter_stream(), headers.get("content-encoding", ""), max_bytes)
             if len(body) > max_bytes and first_bytes is None:
-                raise Unreadable(PageStatus.TOO_LARGE, Reason("page_too_large", "it is larger than {max_bytes:,} bytes", max_bytes=max_bytes))
+                raise Unreadable(
+                    PageStatus.TOO_LARGE,
+                    Reason("page_too_large", "it is larger than {max_bytes:,} bytes", max_bytes=max_bytes),
+                )
             body = body[:max_bytes]
             return FetchedResponse(target, response.status, content_type.strip(), _charset(parameters), body)
 
     @asynccontextmanager
     async def _request(self, target: Target, accept: str) -> AsyncIterator[httpcore.Response]:
-        url = httpcore.URL(scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode())
+        url = httpcore.URL(
+            scheme=target.scheme.encode(),
+            host=target.host.encode(),
+            port=target.port,
+            target=target.path.encode(),
+        )
         headers = {"Host": target.authority, "Accept": accept, **COMMON_HEADERS}
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), SILENCE_SECONDS)
         try:
-            async with self._pool.stream("GET", url, headers=list(headers.items()), extensions={"timeout": timeouts}) as response:
+            async with self._pool.stream(
+                "GET", url, headers=list(headers.items()), extensions={"timeout": timeouts}
+            ) as response:
                 yield response
         except httpcore.TimeoutException as error:
-            raise Unreadable(PageStatus.TOO_SLOW, Reason("page_server_silent", "the server is silent")) from error
+            raise Unreadable(
+                PageStatus.TOO_SLOW, Reason("page_server_silent", "the server is silent")
+            ) from error
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, zlib.error, OSError) as error:
             raise Unreadable(
-                PageStatus.FAILED, Reason("page_connection_failed", "the connection failed ({error})", error=type(error).__name__)
+                PageStatus.FAILED,
+                Reason(
+                    "page_connection_failed", "the connection failed ({error})", error=type(error).__name__
+                ),
             ) from error
 
 
 async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> bytes:
     """Read the body, or at least its first `max_bytes` + 1 bytes.
 
-    It is decompressed piece by piece, so that a small response cannot become a large one in memory. Compressed bytes count too, so
-    that a response that decompresses to nothing ends as well. Nothing is read after the end of the compressed data.
+    It is decompressed piece by piece, so that a small response cannot become a large one in memory.
+    Compressed bytes count too, so that a response that decompresses to nothing ends as well. Nothing is read
+    after the end of the compressed data.
     """
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        raise Unreadable(PageStatus.FAILED, Reason("page_encoded", "it is encoded as {encoding}, which was not requested", encoding=encoding[:40]))
+        raise Unreadable(
+            PageStatus.FAILED,
+            Reason(
+                "page_encoded", "it is encoded as {encoding}, which was not requested", encoding=encoding[:40]
+            ),
+        )
     decompressor = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
     body, compressed_bytes = bytearray(), 0
     async for chunk in chunks:
@@ -132,7 +181,12 @@ async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> 
             break
         if compressed_bytes > max_bytes:
             raise Unreadable(
-                PageStatus.TOO_LARGE, Reason("page_too_large_compressed", "it is larger than {max_bytes:,} bytes, compressed", max_bytes=max_bytes)
+                PageStatus.TOO_LARGE,
+                Reason(
+                    "page_too_large_compressed",
+                    "it is larger than {max_bytes:,} bytes, compressed",
+                    max_bytes=max_bytes,
+                ),
             )
     return bytes(body)
 
@@ -141,7 +195,9 @@ def _join_url(url: str, location: str) -> str:
     try:
         return urldefrag(urljoin(url, location)).url
     except ValueError as error:
-        raise Unreadable(PageStatus.BLOCKED, Reason("page_redirects_to_invalid", "it redirects to an invalid URL")) from error
+        raise Unreadable(
+            PageStatus.BLOCKED, Reason("page_redirects_to_invalid", "it redirects to an invalid URL")
+        ) from error
 
 
 def _charset(parameters: str) -> str | None:

@@ -24,7 +24,10 @@ TRANSIENT_STATUSES = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStat
 EMPTY = Reason("page_empty", "nothing on it could be read")
 
 type Render = Callable[[FetchedResponse], Awaitable[FetchedResponse]]
-"""Renders the same page in a browser. Raises Unreadable if the browser is unreachable or cannot render the page."""
+"""Renders the same page in a browser.
+
+Raises Unreadable if the browser is unreachable or cannot render the page.
+"""
 
 
 class Turn(Protocol):
@@ -56,7 +59,10 @@ class PageReader:
         self.max_seconds = max_seconds
 
     async def read(self, url: str) -> LinkedPage:
-        """Read a page, or return why it cannot be read; always within `max_seconds`. Raises Busy if a store of ours is unreachable."""
+        """Read a page, or return why it cannot be read; always within `max_seconds`.
+
+        Raises Busy if a store of ours is unreachable.
+        """
         try:
             async with asyncio.timeout(self.max_seconds) as limit:
                 page = await self._read(url, limit)
@@ -71,9 +77,14 @@ class PageReader:
         async def before(target: Target) -> None:
             demanded_seconds = await self._robots.allow(target)
             every_seconds = min(max(self._every_seconds, demanded_seconds), MAX_INTERVAL_SECONDS)
-            wait_seconds = await self._turn(target.host, every_seconds=every_seconds, max_seconds=_seconds_left(limit) / 2)
+            wait_seconds = await self._turn(
+                target.host, every_seconds=every_seconds, max_seconds=_seconds_left(limit) / 2
+            )
             if wait_seconds is None:
-                raise Unreadable(PageStatus.WAITING, Reason("page_waits_for_site", "many pages of its site wait to be read"))
+                raise Unreadable(
+                    PageStatus.WAITING,
+                    Reason("page_waits_for_site", "many pages of its site wait to be read"),
+                )
             await asyncio.sleep(wait_seconds)
 
         answer = await self._fetcher.get(url, before=before)
@@ -101,9 +112,15 @@ def _seconds_left(limit: asyncio.Timeout) -> float:
 
 def _refuse_errors(answer: FetchedResponse) -> None:
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in TRANSIENT_STATUSES:
-        raise Unreadable(PageStatus.FAILED, Reason("page_server_answers", "its server answers {status}", status=answer.status))
+        raise Unreadable(
+            PageStatus.FAILED,
+            Reason("page_server_answers", "its server answers {status}", status=answer.status),
+        )
     if answer.status >= HTTPStatus.BAD_REQUEST:
-        raise Unreadable(PageStatus.GONE, Reason("page_server_answers", "its server answers {status}", status=answer.status))
+        raise Unreadable(
+            PageStatus.GONE,
+            Reason("page_server_answers", "its server answers {status}", status=answer.status),
+        )
 
 
 def _page(answer: FetchedResponse, found: Extracted) -> LinkedPage:
@@ -112,7 +129,9 @@ def _page(answer: FetchedResponse, found: Extracted) -> LinkedPage:
         status=PageStatus.READ if found.text else PageStatus.EMPTY,
         title=found.title,
         author=found.author,
-        published_at=None if found.published_on is None else datetime.fromisoformat(found.published_on).replace(tzinfo=UTC),
+        published_at=None
+        if found.published_on is None
+        else datetime.fromisoformat(found.published_on).replace(tzinfo=UTC),
         lang=found.lang,
         text=found.text,
         image_url=found.image_url,

@@ -1,7 +1,8 @@
 """The browser's proxy to the web, which connects to checked addresses only.
 
-A page in a browser may request anything: pictures, frames, scripts, sockets, and workers that outlive it. All of these go
-through this proxy, so the guard decides about each connection, and the browser resolves no name itself.
+A page in a browser may request anything: pictures, frames, scripts, sockets, and workers that outlive it. All
+of these go through this proxy, so the guard decides about each connection, and the browser resolves no name
+itself.
 """
 
 import asyncio
@@ -51,11 +52,18 @@ class FilteringProxy:
             head = await reader.readuntil(b"\r\n\r\n")
         method, address, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
         try:
-            upstream, first = await (self._tunnel(address) if method == "CONNECT" else self._request(method, address, head))
+            upstream, first = await (
+                self._tunnel(address) if method == "CONNECT" else self._request(method, address, head)
+            )
         except Unreadable as error:
             self.refused += 1
             log.info("browser_was_refused", why=str(error))
-            writer.write(f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n{error}\n".encode())
+            writer.write(
+                (
+                    "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+                    f"{error}\n"
+                ).encode()
+            )
             return
         upstream_reader, upstream_writer = upstream
         try:
@@ -69,13 +77,26 @@ class FilteringProxy:
 
     async def _tunnel(self, address: str) -> tuple[Streams, bytes]:
         host, _, port = address.rpartition(":")
-        return await self._connect(host.removeprefix("[").removesuffix("]"), int(port)), b"HTTP/1.1 200 Connected\r\n\r\n"
+        return await self._connect(
+            host.removeprefix("[").removesuffix("]"), int(port)
+        ), b"HTTP/1.1 200 Connected\r\n\r\n"
 
     async def _request(self, method: str, address: str, head: bytes) -> tuple[Streams, bytes]:
-        """Rewrite a plain request for its server: path only, the checked host, and one request per connection."""
+        """Rewrite a plain request for its server: path only, the checked host,
+        and one request per connection.
+        """
         target = self.guard.target(address)
-        lines = [line for line in head.split(b"\r\n")[1:-2] if not line.lower().startswith((b"host:", *HOP_BY_HOP))]
-        first = [f"{method} {target.path} HTTP/1.1".encode(), f"Host: {target.authority}".encode(), b"Connection: close", *lines, b"", b""]
+        lines = [
+            line for line in head.split(b"\r\n")[1:-2] if not line.lower().startswith((b"host:", *HOP_BY_HOP))
+        ]
+        first = [
+            f"{method} {target.path} HTTP/1.1".encode(),
+            f"Host: {target.authority}".encode(),
+            b"Connection: close",
+            *lines,
+            b"",
+            b"",
+        ]
         return await self._connect(target.host, target.port), b"\r\n".join(first)
 
     async def _connect(self, host: str, port: int) -> Streams:
@@ -109,8 +130,13 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def filtering_proxy(guard: Guard, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[FilteringProxy]:
-    """Run the proxy while the block lasts. It authenticates nobody: listen where only the browser can reach it."""
+async def filtering_proxy(
+    guard: Guard, *, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[FilteringProxy]:
+    """Run the proxy while the block lasts.
+
+    It authenticates nobody: listen where only the browser can reach it.
+    """
     proxy = FilteringProxy(guard)
     server = await asyncio.start_server(proxy.serve, host, port, limit=MAX_HEAD_BYTES)
     proxy.port = server.sockets[0].getsockname()[1]

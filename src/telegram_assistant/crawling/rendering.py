@@ -38,13 +38,29 @@ class Renderer:
                 reply = await self._ask({"url": answer.target.url})
         except (OSError, TimeoutError, ValueError) as error:
             raise Unreadable(
-                PageStatus.FAILED, Reason("page_browser_unreachable", "the browser is unreachable ({error})", error=type(error).__name__)
+                PageStatus.FAILED,
+                Reason(
+                    "page_browser_unreachable",
+                    "the browser is unreachable ({error})",
+                    error=type(error).__name__,
+                ),
             ) from error
         if "html" not in reply:
             raise Unreadable(
-                PageStatus.FAILED, Reason("page_not_rendered", "the browser could not read it: {why}", why=reply.get("why", "")[:MAX_WHY])
+                PageStatus.FAILED,
+                Reason(
+                    "page_not_rendered",
+                    "the browser could not read it: {why}",
+                    why=reply.get("why", "")[:MAX_WHY],
+                ),
             )
-        return FetchedResponse(self._guard.target(reply["url"]), HTTPStatus.OK, "text/html", "utf-8", reply["html"].encode("utf-8", "replace"))
+        return FetchedResponse(
+            self._guard.target(reply["url"]),
+            HTTPStatus.OK,
+            "text/html",
+            "utf-8",
+            reply["html"].encode("utf-8", "replace"),
+        )
 
     async def ask_protection(self) -> str:
         """Return a description of the browser's sandbox. Raises Unreadable if the browser is unreachable."""
@@ -53,7 +69,12 @@ class Renderer:
                 return (await self._ask(PROTECTION_QUESTION))["protection"]
         except (OSError, TimeoutError, ValueError, KeyError) as error:
             raise Unreadable(
-                PageStatus.FAILED, Reason("page_browser_unreachable", "the browser is unreachable ({error})", error=type(error).__name__)
+                PageStatus.FAILED,
+                Reason(
+                    "page_browser_unreachable",
+                    "the browser is unreachable ({error})",
+                    error=type(error).__name__,
+                ),
             ) from error
 
     async def _ask(self, question: dict[str, str]) -> dict[str, str]:
@@ -68,8 +89,13 @@ class Renderer:
 
 
 @asynccontextmanager
-async def serving(load: Load, address: str, *, guard: Guard, max_bytes: int, at_once: int = AT_ONCE, protection: str = "") -> AsyncIterator[int]:
-    """Serve the browser while the block lasts, and yield the port. It authenticates nobody: listen where only we can reach it."""
+async def serving(
+    load: Load, address: str, *, guard: Guard, max_bytes: int, at_once: int = AT_ONCE, protection: str = ""
+) -> AsyncIterator[int]:
+    """Serve the browser while the block lasts, and yield the port.
+
+    It authenticates nobody: listen where only we can reach it.
+    """
     free = asyncio.Semaphore(at_once)
 
     async def answer_question(question: bytes) -> dict[str, str]:

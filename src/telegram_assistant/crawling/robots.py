@@ -1,6 +1,7 @@
 """The rules of sites' robots.txt, cached for a day.
 
-The cache keeps the files as they came, up to a limit. A separate process, which can be killed, parses the rules (`robots_parser.py`).
+The cache keeps the files as they came, up to a limit. A separate process, which can be killed, parses the
+rules (`robots_parser.py`).
 """
 
 import asyncio
@@ -58,13 +59,24 @@ class Robots:
         self._clock = clock
         self._max_cache_bytes = max_cache_bytes
         self._sites: OrderedDict[str, _Site] = OrderedDict()
-        self._parser = IsolatedProcesses("telegram_assistant.crawling.robots_parser", at_once=1, max_seconds=max_judging_seconds, max_uses=MAX_USES)
+        self._parser = IsolatedProcesses(
+            "telegram_assistant.crawling.robots_parser",
+            at_once=1,
+            max_seconds=max_judging_seconds,
+            max_uses=MAX_USES,
+        )
 
     async def allow(self, target: Target) -> float:
-        """Return how many seconds the site wants between two requests. Raises Unreadable if it forbids this one."""
+        """Return how many seconds the site wants between two requests.
+
+        Raises Unreadable if it forbids this one.
+        """
         site = await self._site_of(target)
         if site.file is None:
-            raise Unreadable(PageStatus.FAILED, Reason("robots_not_fetched", "the robots.txt of its site cannot be fetched"))
+            raise Unreadable(
+                PageStatus.FAILED,
+                Reason("robots_not_fetched", "the robots.txt of its site cannot be fetched"),
+            )
         if site.file == NOTHING_FORBIDDEN:
             return 0.0
         request = {"url": target.url, "name": NAME, "size": len(site.file)}
@@ -72,9 +84,13 @@ class Robots:
             found, _ = await self._parser.ask(json.dumps(request), site.file)
         except (OSError, EOFError, ValueError) as error:  # TimeoutError is an OSError
             site.file, site.until = None, self._clock() + TTL_AFTER_FAILURE_SECONDS
-            raise Unreadable(PageStatus.FAILED, Reason("robots_not_parsed", "the robots.txt of its site cannot be parsed")) from error
+            raise Unreadable(
+                PageStatus.FAILED, Reason("robots_not_parsed", "the robots.txt of its site cannot be parsed")
+            ) from error
         if not found["allowed"]:
-            raise Unreadable(PageStatus.ROBOTS, Reason("robots_forbid", "its site forbids it to programs (robots.txt)"))
+            raise Unreadable(
+                PageStatus.ROBOTS, Reason("robots_forbid", "its site forbids it to programs (robots.txt)")
+            )
         return float(found["delay"])
 
     async def close(self) -> None:
@@ -104,7 +120,11 @@ class Robots:
     async def _fetch(self, origin: str) -> tuple[bytes | None, float]:
         try:
             answer = await self._fetcher.get(
-                f"{origin}/robots.txt", before=_allow_at_once, accept="text/plain", kinds=ANY_KIND, first_bytes=MAX_FILE_BYTES
+                f"{origin}/robots.txt",
+                before=_allow_at_once,
+                accept="text/plain",
+                kinds=ANY_KIND,
+                first_bytes=MAX_FILE_BYTES,
             )
         except Unreadable as error:
             if error.status == PageStatus.BLOCKED:
@@ -112,7 +132,9 @@ class Robots:
             return None, TTL_AFTER_FAILURE_SECONDS
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return None, TTL_AFTER_FAILURE_SECONDS
-        if answer.status >= HTTPStatus.BAD_REQUEST or answer.content_type == "text/html":  # most often a page that says "not found"
+        if (
+            answer.status >= HTTPStatus.BAD_REQUEST or answer.content_type == "text/html"
+        ):  # most often a page that says "not found"
             return NOTHING_FORBIDDEN, TTL_SECONDS
         return answer.body, TTL_SECONDS
 

@@ -1,7 +1,7 @@
 """Decides whether a robots.txt allows a page. Runs in its own process, see `robots.py`.
 
-Half a megabyte of malicious rules takes seconds and a hundred megabytes. So this process may be killed at any time, has a
-memory limit, and knows no secrets.
+Half a megabyte of malicious rules takes seconds and a hundred megabytes. So this process may be killed at any
+time, has a memory limit, and knows no secrets.
 """
 
 import json
@@ -25,7 +25,10 @@ def judge(text: str, url: str, name: str) -> dict[str, bool | float]:
 
 
 def main() -> None:
-    """Serve requests from standard input: a line of JSON, then `size` bytes. Writes a line when ready, then one per request."""
+    """Serve requests from standard input: a line of JSON, then `size` bytes.
+
+    Writes a line when ready, then one per request.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)

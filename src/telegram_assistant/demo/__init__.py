@@ -1,1 +1,3 @@
-"""`tga demo`: the whole program on this machine, without a Telegram account: servers, the simulator, a filled tenant."""
+"""`tga demo`: the whole program on this machine, without a Telegram account: servers, the simulator,
+a filled tenant.
+"""

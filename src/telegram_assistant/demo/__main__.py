@@ -1,4 +1,5 @@
-"""The ingest and worker roles of the demo, in a process of their own so that pages stay fast while posts are being read.
+"""The ingest and worker roles of the demo, in a process of their own so that pages stay fast while posts are
+being read.
 
 They get their settings as a line of JSON on stdin. If stdin ends, the demo has ended, and so do they.
 """

@@ -1,4 +1,6 @@
-"""The folder of a demo: what it remembers from one start to the next, and the lock that allows one process at a time."""
+"""The folder of a demo: what it remembers from one start to the next,
+and the lock that allows one process at a time.
+"""
 
 import fcntl
 import os
@@ -20,15 +22,32 @@ NAME = "telegram-assistant-demo"
 MARKER, LOCK, PROCESSES = "demo.json", "lock", "processes.json"
 UNFINISHED = ".new"
 CONTENTS = (
-    *("redis", "postgres", "files", "spool", "models", "log", "journal", "simulator.pem", "simulator.json", "simulator.json" + UNFINISHED),
+    *(
+        "redis",
+        "postgres",
+        "files",
+        "spool",
+        "models",
+        "log",
+        "journal",
+        "simulator.pem",
+        "simulator.json",
+        "simulator.json" + UNFINISHED,
+    ),
     *(PROCESSES, PROCESSES + UNFINISHED, MARKER + UNFINISHED, LOCK, MARKER),
 )
-"""Everything that a demo creates in its folder. The marker goes last, so that an interrupted removal can be repeated."""
+"""Everything that a demo creates in its folder.
+
+The marker goes last, so that an interrupted removal can be repeated.
+"""
 USUAL_SEED = 1
 
 
 class DemoState(BaseModel):
-    """What a demo remembers. With the same seed and time the simulator has the same channels and message ids."""
+    """What a demo remembers.
+
+    With the same seed and time the simulator has the same channels and message ids.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +86,10 @@ class DemoFolder:
         return self.path / "log" / f"{name}.log"
 
     def remove(self) -> list[str]:
-        """Deletes what the demo has created, and the folder if nothing else is in it. Returns the names of what is left."""
+        """Deletes what the demo has created, and the folder if nothing else is in it.
+
+        Returns the names of what is left.
+        """
         shutil.rmtree(self.state.postgres_folder, ignore_errors=True)
         for name in CONTENTS:
             entry = self.path / name
@@ -87,8 +109,13 @@ def usual_folder(environ: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def open_folder(path: Path, *, seed: int | None, has_own_servers: bool, web_port: int) -> Iterator[DemoFolder]:
-    """Opens the demo in the folder, or creates one. Raises CannotStart if it is in use, or was made in another way."""
+def open_folder(
+    path: Path, *, seed: int | None, has_own_servers: bool, web_port: int
+) -> Iterator[DemoFolder]:
+    """Opens the demo in the folder, or creates one.
+
+    Raises CannotStart if it is in use, or was made in another way.
+    """
     path = path.absolute()
     if not (path / MARKER).exists() and path.exists() and any(path.iterdir()):
         raise CannotStart(
@@ -97,17 +124,38 @@ def open_folder(path: Path, *, seed: int | None, has_own_servers: bool, web_port
         )
     path.mkdir(parents=True, exist_ok=True, mode=0o755)
     with _locked(path):
-        state = _read(path) if (path / MARKER).exists() else _create(path, seed or USUAL_SEED, has_own_servers=has_own_servers, web_port=web_port)
-        remedy = Reason("remove_demo_first", "Remove the demo first with `tga demo --remove`, or choose another folder with --folder")
+        state = (
+            _read(path)
+            if (path / MARKER).exists()
+            else _create(path, seed or USUAL_SEED, has_own_servers=has_own_servers, web_port=web_port)
+        )
+        remedy = Reason(
+            "remove_demo_first",
+            "Remove the demo first with `tga demo --remove`, or choose another folder with --folder",
+        )
         if seed not in {None, state.seed}:
             raise CannotStart(
-                Reason("demo_has_other_seed", "the demo in {folder} was made with --seed {seed}", folder=str(path), seed=state.seed), remedy=remedy
+                Reason(
+                    "demo_has_other_seed",
+                    "the demo in {folder} was made with --seed {seed}",
+                    folder=str(path),
+                    seed=state.seed,
+                ),
+                remedy=remedy,
             )
         if has_own_servers != state.has_own_servers:
             raise CannotStart(
-                Reason("demo_has_own_servers", "the demo in {folder} has servers of its own; do not set DATABASE_URL and REDIS_URL", folder=str(path))
+                Reason(
+                    "demo_has_own_servers",
+                    "the demo in {folder} has servers of its own; do not set DATABASE_URL and REDIS_URL",
+                    folder=str(path),
+                )
                 if state.has_own_servers
-                else Reason("demo_has_given_servers", "the demo in {folder} uses given servers; set DATABASE_URL and REDIS_URL", folder=str(path)),
+                else Reason(
+                    "demo_has_given_servers",
+                    "the demo in {folder} uses given servers; set DATABASE_URL and REDIS_URL",
+                    folder=str(path),
+                ),
                 remedy=remedy,
             )
         (path / "log").mkdir(exist_ok=True)
@@ -116,7 +164,10 @@ def open_folder(path: Path, *, seed: int | None, has_own_servers: bool, web_port
 
 @contextmanager
 def existing_folder(path: Path) -> Iterator[DemoFolder | None]:
-    """Opens the demo in the folder; None if there is no such folder. Raises CannotStart if it holds something else, or the demo runs."""
+    """Opens the demo in the folder; None if there is no such folder.
+
+    Raises CannotStart if it holds something else, or the demo runs.
+    """
     path = path.absolute()
     if not path.exists():
         yield None
@@ -136,7 +187,9 @@ def _read(path: Path) -> DemoState:
     except ValidationError as error:
         raise CannotStart(
             Reason("demo_unreadable", "{file} cannot be read by this version", file=str(path / MARKER)),
-            remedy=Reason("delete_demo_folder", "Delete the folder yourself, or choose another one with --folder"),
+            remedy=Reason(
+                "delete_demo_folder", "Delete the folder yourself, or choose another one with --folder"
+            ),
         ) from error
 
 
@@ -162,7 +215,9 @@ def save_state(path: Path, state: DemoState) -> None:
 def replace_file(path: Path, text: str) -> None:
     """Writes a file at once, so that nobody reads half of it, and for the owner's eyes only."""
     written = path.with_name(path.name + UNFINISHED)
-    with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+    ) as file:
         file.write(text)
     written.rename(path)
 

@@ -1,4 +1,6 @@
-"""The owner of the demo: what they watch, look for and mute, and, once there are stories, what they have saved and their first digest."""
+"""The owner of the demo: what they watch, look for and mute, and, once there are stories,
+what they have saved and their first digest.
+"""
 
 import asyncio
 import os
@@ -45,7 +47,11 @@ class OwnersWatch:
 
 
 WATCHES = (
-    OwnersWatch("Пожары и аварии", WatchTarget(kind=WatchKind.WORDS, query="пожар or авария or эвакуация or fire"), AlertSeverity.CRITICAL),
+    OwnersWatch(
+        "Пожары и аварии",
+        WatchTarget(kind=WatchKind.WORDS, query="пожар or авария or эвакуация or fire"),
+        AlertSeverity.CRITICAL,
+    ),
     OwnersWatch("Novera", WatchTarget(kind=WatchKind.MENTION, query="Новера or Novera")),
     OwnersWatch("Edited or deleted", WatchTarget(kind=WatchKind.CHANGES, query=""), AlertSeverity.LOW),
     OwnersWatch("Big stories", WatchTarget(kind=WatchKind.STORY, query="", posts=8)),
@@ -92,11 +98,16 @@ async def read_first_stories(app: App) -> None:
     for one in told[:1]:
         await interests.say(one.story.story_id, Feedback.MORE, stores=stores, interests=own.interests)
     tenant, owner, now = await demo_tenant(app), await demo_owner(app), datetime.now(UTC)
-    await make_digest(tenant.tenant_id, owner, now, stores=stores, own=own, now=now, language=terminal_language(os.environ))
+    await make_digest(
+        tenant.tenant_id, owner, now, stores=stores, own=own, now=now, language=terminal_language(os.environ)
+    )
 
 
 async def go_on_after(reading: Awaitable[None]) -> None:
-    """What the owner reads is an ornament: if it fails, the log says so, and the demo goes on. DemoStopped still ends it."""
+    """What the owner reads is an ornament: if it fails, the log says so, and the demo goes on.
+
+    DemoStopped still ends it.
+    """
     try:
         await reading
     except DemoStopped:

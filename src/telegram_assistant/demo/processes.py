@@ -61,8 +61,8 @@ class StartedProcess:
 class ChildProcesses:
     """The running processes. At the end of the block all of them have ended.
 
-    Each is in a session of its own, so that Ctrl-C in a terminal reaches this process alone and they end in order. Their ids
-    are in a file: if this process is killed, the next start ends what is left.
+    Each is in a session of its own, so that Ctrl-C in a terminal reaches this process alone and they end in
+    order. Their ids are in a file: if this process is killed, the next start ends what is left.
     """
 
     def __init__(self, folder: DemoFolder, *, report_end: Callable[[str], None]) -> None:
@@ -75,17 +75,28 @@ class ChildProcesses:
         await asyncio.to_thread(end_leftovers, self._folder)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for watcher in self._watchers:
             watcher.cancel()
         for first in (True, False):
-            await asyncio.gather(*(_end(program, process) for program, process in self._running.values() if program.uses_others is first))
+            await asyncio.gather(
+                *(
+                    _end(program, process)
+                    for program, process in self._running.values()
+                    if program.uses_others is first
+                )
+            )
         (self._folder.path / PROCESSES).unlink(missing_ok=True)
 
     async def start(self, program: Program) -> StartedProcess:
         process = await self._spawn(program)
         self._running[program.name] = (program, process)
-        known = {name: [process.pid, int(program.stop_signal), started_at(process.pid)] for name, (program, process) in self._running.items()}
+        known = {
+            name: [process.pid, int(program.stop_signal), started_at(process.pid)]
+            for name, (program, process) in self._running.items()
+        }
         replace_file(self._folder.path / PROCESSES, json.dumps(known))
         self._watchers.append(asyncio.create_task(self._watch(program, process)))
         return StartedProcess(process)
@@ -100,7 +111,10 @@ class ChildProcesses:
             raise
         if code:
             raise CannotStart(
-                self.describe(program.name, Reason("process_failed", "failed with exit code {exit_code}", exit_code=code)),
+                self.describe(
+                    program.name,
+                    Reason("process_failed", "failed with exit code {exit_code}", exit_code=code),
+                ),
                 remedy=self.remedy(program.name),
             )
 
@@ -111,7 +125,13 @@ class ChildProcesses:
 
     def describe(self, name: str, what: Reason) -> Reason:
         lines = self._folder.log(name).read_text(encoding="utf-8", errors="replace").splitlines()
-        return Reason("demo_process", "{name} {what}\n  {lines}", name=name, what=what, lines="\n  ".join(lines[-SHOWN_LINES:]))
+        return Reason(
+            "demo_process",
+            "{name} {what}\n  {lines}",
+            name=name,
+            what=what,
+            lines="\n  ".join(lines[-SHOWN_LINES:]),
+        )
 
     def remedy(self, name: str) -> Reason:
         return Reason(
@@ -151,7 +171,10 @@ async def _end(program: Program, process: asyncio.subprocess.Process) -> None:
 
 
 def end_leftovers(folder: DemoFolder) -> None:
-    """Ends processes of a demo that was killed. A process id that another program has got meanwhile is left alone."""
+    """Ends processes of a demo that was killed.
+
+    A process id that another program has got meanwhile is left alone.
+    """
     file = folder.path / PROCESSES
     if not file.exists():
         return
@@ -172,7 +195,9 @@ def end_leftovers(folder: DemoFolder) -> None:
 def started_at(pid: int) -> str | None:
     """When the kernel started a process; None if it is gone, or the system does not say."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        )
     except OSError:
         return None
     return None if fields[0] == "Z" else fields[19]

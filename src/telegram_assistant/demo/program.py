@@ -1,4 +1,6 @@
-"""The program in the demo: its schema, a filled tenant, and its roles: api here, ingest and worker in a process beside it."""
+"""The program in the demo: its schema, a filled tenant, and its roles: api here,
+ingest and worker in a process beside it.
+"""
 
 import asyncio
 import json
@@ -26,12 +28,24 @@ async def run_program(environment: DemoEnvironment) -> None:
     settings = read_settings(variables)
     with environment.folder.log("api").open("w", encoding="utf-8") as log:
         configure_logging(settings.telemetry, stream=log)
-        await stopping.unless_stopped(report(progress, DemoStep.SCHEMA, migrate(settings.database, tell=lambda _: None)))
+        await stopping.unless_stopped(
+            report(progress, DemoStep.SCHEMA, migrate(settings.database, tell=lambda _: None))
+        )
         async with assemble(settings, with_accounts=True, with_graph=False) as app:
-            key = await stopping.unless_stopped(report(progress, DemoStep.ACCOUNTS, fill_tenant(environment.telegram, app)))
+            key = await stopping.unless_stopped(
+                report(progress, DemoStep.ACCOUNTS, fill_tenant(environment.telegram, app))
+            )
             await stopping.unless_stopped(write_down_wishes(app))
-            await environment.background.send(json.dumps({"variables": variables, "web_port": environment.telegram.web_port}))
-            api = asyncio.create_task(run_roles(settings, [role for role in ROLES if role.name is RoleName.API], wait_for_stop=stopping.wait))
+            await environment.background.send(
+                json.dumps({"variables": variables, "web_port": environment.telegram.web_port})
+            )
+            api = asyncio.create_task(
+                run_roles(
+                    settings,
+                    [role for role in ROLES if role.name is RoleName.API],
+                    wait_for_stop=stopping.wait,
+                )
+            )
             api.add_done_callback(lambda _: stopping.stop())
             try:
                 environment.announce(await stopping.unless_stopped(_wait_until_open(environment, app, key)))
@@ -49,18 +63,31 @@ async def _wait_until_open(environment: DemoEnvironment, app: App, key: str) -> 
     try:
         async with asyncio.timeout(FILL_SECONDS):
             await report(environment.progress, DemoStep.CHANNELS, wait_for_channels(app))
-            await report(environment.progress, DemoStep.POSTS, wait_for_first("feed", port=environment.port, key=key))
-            await report(environment.progress, DemoStep.STORIES, wait_for_first("stories", port=environment.port, key=key))
+            await report(
+                environment.progress, DemoStep.POSTS, wait_for_first("feed", port=environment.port, key=key)
+            )
+            await report(
+                environment.progress,
+                DemoStep.STORIES,
+                wait_for_first("stories", port=environment.port, key=key),
+            )
     except TimeoutError as error:
         raise CannotStart(
-            Reason("demo_without_posts", "no posts have arrived within {seconds:.0f} s", seconds=FILL_SECONDS),
-            remedy=Reason("see_demo_logs", "See the files in {folder}", folder=str(environment.folder.log("api").parent)),
+            Reason(
+                "demo_without_posts", "no posts have arrived within {seconds:.0f} s", seconds=FILL_SECONDS
+            ),
+            remedy=Reason(
+                "see_demo_logs", "See the files in {folder}", folder=str(environment.folder.log("api").parent)
+            ),
         ) from error
     return OpenDemo(f"http://{LOOPBACK}:{environment.port}/", await login_address(app), key)
 
 
 def demo_variables(environment: DemoEnvironment) -> dict[str, str]:
-    """All settings of the demo. None comes from the environment, so that no key and no address of another installation is used."""
+    """All settings of the demo.
+
+    None comes from the environment, so that no key and no address of another installation is used.
+    """
     folder, telegram, database = environment.folder, environment.telegram, environment.servers.database
     return {
         "DATABASE_URL": plain(database.url),

@@ -11,7 +11,10 @@ from telegram_assistant.reasons import Reason
 
 
 async def remove_demo(path: Path, *, environ: Mapping[str, str]) -> list[str] | None:
-    """Deletes what the demo has created and nothing else. Returns the names of other files in its folder; None if there is no demo."""
+    """Deletes what the demo has created and nothing else.
+
+    Returns the names of other files in its folder; None if there is no demo.
+    """
     with existing_folder(path) as folder:
         if folder is None:
             return None

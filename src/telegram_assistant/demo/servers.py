@@ -1,4 +1,6 @@
-"""PostgreSQL and Redis of the demo: a database of its own on given servers, or servers of its own in its folder."""
+"""PostgreSQL and Redis of the demo: a database of its own on given servers,
+or servers of its own in its folder.
+"""
 
 import asyncio
 import os
@@ -22,7 +24,11 @@ from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.reasons import Reason
 from telegram_assistant.reasons import quote as quote_words
 from telegram_assistant.settings import DatabaseSettings, PostgresUrl, RedisSettings, read_group
-from telegram_assistant.stores.postgres.own_database import accepts_connections, create_database, drop_database
+from telegram_assistant.stores.postgres.own_database import (
+    accepts_connections,
+    create_database,
+    drop_database,
+)
 from telegram_assistant.stores.redis.own_database import answers, claim_database, clear_database
 
 LOOPBACK = "127.0.0.1"
@@ -36,9 +42,12 @@ POSTGRES_OPTIONS = {
 }
 INSTALL = Reason(
     "install_demo_servers",
-    "Install PostgreSQL 15 or newer and Redis 7 or newer (on Debian and Ubuntu: apt-get install postgresql redis-server)",
+    "Install PostgreSQL 15 or newer and Redis 7 or newer (on Debian and Ubuntu: "
+    "apt-get install postgresql redis-server)",
 )
-GIVEN = Reason("give_demo_servers", "Set DATABASE_URL and REDIS_URL to servers on which the demo may create a database")
+GIVEN = Reason(
+    "give_demo_servers", "Set DATABASE_URL and REDIS_URL to servers on which the demo may create a database"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +79,13 @@ class ServerSettings:
 
 
 def choose_servers(environ: Mapping[str, str]) -> DemoServers:
-    """The servers that the environment names, else the programs of its own. Raises CannotStart if there are neither."""
-    database, redis = (environ.get(name) or environ.get(f"{name}_FILE") for name in ("DATABASE_URL", "REDIS_URL"))
+    """The servers that the environment names, else the programs of its own.
+
+    Raises CannotStart if there are neither.
+    """
+    database, redis = (
+        environ.get(name) or environ.get(f"{name}_FILE") for name in ("DATABASE_URL", "REDIS_URL")
+    )
     if database and redis:
         return _existing(environ)
     if database or redis:
@@ -80,10 +94,14 @@ def choose_servers(environ: Mapping[str, str]) -> DemoServers:
             remedy=Reason("give_both_servers", "Set both, or none to let the demo start its own servers"),
         )
     if sys.platform != "linux":
-        raise CannotStart(Reason("demo_on_linux_only", "the demo starts servers of its own on Linux only"), remedy=GIVEN)
+        raise CannotStart(
+            Reason("demo_on_linux_only", "the demo starts servers of its own on Linux only"), remedy=GIVEN
+        )
     postgres, own_redis = _find_postgres(), shutil.which("redis-server") or shutil.which("valkey-server")
     if postgres is None or own_redis is None:
-        missing = ", ".join(name for name, found in (("PostgreSQL", postgres), ("Redis", own_redis)) if found is None)
+        missing = ", ".join(
+            name for name, found in (("PostgreSQL", postgres), ("Redis", own_redis)) if found is None
+        )
         raise CannotStart(
             Reason("demo_servers_missing", "the demo does not find {missing}", missing=missing),
             remedy=Reason("install_or_give", "{install}. Or: {give}", install=INSTALL, give=GIVEN),
@@ -95,7 +113,10 @@ def _existing(environ: Mapping[str, str]) -> ExistingServers:
     try:
         database, redis = read_group(DatabaseSettings, environ), read_group(RedisSettings, environ)
     except SettingsError as error:
-        raise CannotStart(quote_words("; ".join(error.problems)), remedy=Reason("correct_environment", "Correct it in the environment")) from error
+        raise CannotStart(
+            quote_words("; ".join(error.problems)),
+            remedy=Reason("correct_environment", "Correct it in the environment"),
+        ) from error
     return ExistingServers(database.admin_url or database.url, redis)
 
 
@@ -104,14 +125,18 @@ async def open_servers(servers: DemoServers, folder: DemoFolder, children: Child
     if isinstance(servers, ExistingServers):
         admin_url, redis = servers.admin_url, await claim_database(servers.redis, folder.state.demo_id)
     else:
-        admin_url, redis = await asyncio.gather(_start_postgres(servers, folder, children), _start_redis(servers, folder, children))
+        admin_url, redis = await asyncio.gather(
+            _start_postgres(servers, folder, children), _start_redis(servers, folder, children)
+        )
     await create_database(admin_url, folder.state.database)
     return ServerSettings(_database(admin_url, folder), redis)
 
 
 async def forget_existing(servers: ExistingServers, folder: DemoFolder) -> None:
     """Deletes the demo's database, its login and its keys in Redis. Everything else on the servers stays."""
-    await drop_database(servers.admin_url, folder.state.database, logins=(folder.state.api_login, folder.state.system_login))
+    await drop_database(
+        servers.admin_url, folder.state.database, logins=(folder.state.api_login, folder.state.system_login)
+    )
     await clear_database(servers.redis, folder.state.demo_id)
 
 
@@ -120,7 +145,14 @@ async def _start_postgres(programs: OwnPrograms, folder: DemoFolder, children: C
     if not (place / "data").exists():
         await _init_postgres(programs, place, password, children)
     options = [f"-c{name}={value}" for name, value in POSTGRES_OPTIONS.items()]
-    command = [str(programs.postgres_folder / "postgres"), "-D", str(place / "data"), "-p", str(port), *options]
+    command = [
+        str(programs.postgres_folder / "postgres"),
+        "-D",
+        str(place / "data"),
+        "-p",
+        str(port),
+        *options,
+    ]
     await children.start(Program("postgres", command, signal.SIGINT, programs.postgres_user, place))
     url = SecretStr(f"postgresql://postgres:{quote(password)}@{LOOPBACK}:{port}/postgres")
     await _until(lambda: accepts_connections(url), "postgres", children)
@@ -128,7 +160,9 @@ async def _start_postgres(programs: OwnPrograms, folder: DemoFolder, children: C
 
 
 async def _init_postgres(programs: OwnPrograms, place: Path, password: str, children: ChildProcesses) -> None:
-    """Creates the data folder under another name first, so that an interrupted start leaves none that is half finished."""
+    """Creates the data folder under another name first,
+    so that an interrupted start leaves none that is half finished.
+    """
     unfinished, password_file = place / "data.new", place / "password"
     shutil.rmtree(unfinished, ignore_errors=True)
     password_file.write_text(password, encoding="ascii")
@@ -147,13 +181,18 @@ async def _init_postgres(programs: OwnPrograms, place: Path, password: str, chil
         str(password_file),
     ]
     options = ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
-    await children.run_to_end(Program("postgres", [*command, *options], user=programs.postgres_user, folder=place))
+    await children.run_to_end(
+        Program("postgres", [*command, *options], user=programs.postgres_user, folder=place)
+    )
     password_file.unlink()
     unfinished.rename(place / "data")
 
 
 def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:
-    """PostgreSQL refuses to run as root. Where its own user cannot reach the demo's folder, its data are in one beside it."""
+    """PostgreSQL refuses to run as root.
+
+    Where its own user cannot reach the demo's folder, its data are in one beside it.
+    """
     place, user = folder.state.postgres_folder, programs.postgres_user
     if user is not None and not place.exists() and not _is_reachable(folder.path):
         place = Path(tempfile.mkdtemp(prefix="telegram-assistant-demo-", dir="/var/tmp"))
@@ -195,14 +234,23 @@ async def _until(ready: Callable[[], Awaitable[bool]], name: str, children: Chil
         children.check(name)
         if time.monotonic() > deadline:
             raise CannotStart(
-                children.describe(name, Reason("process_did_not_answer", "did not answer within {seconds:.0f} s", seconds=WAIT_SECONDS)),
+                children.describe(
+                    name,
+                    Reason(
+                        "process_did_not_answer",
+                        "did not answer within {seconds:.0f} s",
+                        seconds=WAIT_SECONDS,
+                    ),
+                ),
                 remedy=children.remedy(name),
             )
         await asyncio.sleep(LOOK_SECONDS)
 
 
 def _database(admin_url: PostgresUrl, folder: DemoFolder) -> DatabaseSettings:
-    """The demo's database with its logins, which `migrate` creates: one for requests, one for everything else."""
+    """The demo's database with its logins, which `migrate` creates: one for requests,
+    one for everything else.
+    """
     state = folder.state
     parts = urlsplit(admin_url.get_secret_value())._replace(path=f"/{state.database}")
     server = parts.netloc.rpartition("@")[2]
@@ -210,7 +258,11 @@ def _database(admin_url: PostgresUrl, folder: DemoFolder) -> DatabaseSettings:
     def url_of(login: str) -> PostgresUrl:
         return SecretStr(urlunsplit(parts._replace(netloc=f"{login}:{quote(state.password)}@{server}")))
 
-    return DatabaseSettings(url=url_of(state.api_login), system_url=url_of(state.system_login), admin_url=SecretStr(urlunsplit(parts)))
+    return DatabaseSettings(
+        url=url_of(state.api_login),
+        system_url=url_of(state.system_login),
+        admin_url=SecretStr(urlunsplit(parts)),
+    )
 
 
 def _find_postgres() -> Path | None:
@@ -242,4 +294,6 @@ def free_port(*wanted: int) -> int:
                 return int(listener.getsockname()[1])
         except OSError:
             continue
-    raise CannotStart(Reason("no_port_free", "no port is free"), remedy=Reason("end_other_programs", "End other programs"))
+    raise CannotStart(
+        Reason("no_port_free", "no port is free"), remedy=Reason("end_other_programs", "End other programs")
+    )

@@ -53,13 +53,22 @@ class SimulatedTelegram(BaseModel):
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise CannotStart(
-                Reason("simulator_silent", "the simulator does not answer ({error})", error=type(error).__name__), remedy=START_AGAIN
+                Reason(
+                    "simulator_silent", "the simulator does not answer ({error})", error=type(error).__name__
+                ),
+                remedy=START_AGAIN,
             ) from error
         finally:
             connection.close()
         if response.status != http.client.OK:
             raise CannotStart(
-                Reason("simulator_refuses", "the simulator refuses {method} {path} with {status}", method=method, path=path, status=response.status),
+                Reason(
+                    "simulator_refuses",
+                    "the simulator refuses {method} {path} with {status}",
+                    method=method,
+                    path=path,
+                    status=response.status,
+                ),
                 remedy=START_AGAIN,
             )
         return json.loads(answer)
@@ -75,7 +84,12 @@ async def start_simulator(folder: DemoFolder, children: ChildProcesses) -> Simul
         children.check(NAME)
         if time.monotonic() > deadline:
             raise CannotStart(
-                children.describe(NAME, Reason("process_did_not_start", "did not start within {seconds:.0f} s", seconds=START_SECONDS)),
+                children.describe(
+                    NAME,
+                    Reason(
+                        "process_did_not_start", "did not start within {seconds:.0f} s", seconds=START_SECONDS
+                    ),
+                ),
                 remedy=children.remedy(NAME),
             )
         await asyncio.sleep(LOOK_SECONDS)
@@ -97,7 +111,13 @@ def _command(folder: DemoFolder, addresses: Path) -> Sequence[str]:
         "key": folder.path / "simulator.pem",
         "where": addresses,
     }
-    return [sys.executable, "-m", "telegram_simulator", "demo", *(word for name, value in options.items() for word in (f"--{name}", str(value)))]
+    return [
+        sys.executable,
+        "-m",
+        "telegram_simulator",
+        "demo",
+        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
+    ]
 
 
 def _read(addresses: Path) -> SimulatedTelegram | None:

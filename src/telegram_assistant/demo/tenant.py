@@ -46,7 +46,15 @@ ACCOUNTS = (
         "79990000001",
         "Новости",
         (
-            *("severny_vestnik", "srochno_24", "worldwire_now", "digest_ot_vsego", "slukhi_gorod", "severograd_live", "gorod_s_oknom"),
+            *(
+                "severny_vestnik",
+                "srochno_24",
+                "worldwire_now",
+                "digest_ot_vsego",
+                "slukhi_gorod",
+                "severograd_live",
+                "gorod_s_oknom",
+            ),
             *("halbrook_daily", "northwick_post", "dps_ryadom", "mchs_po_delu"),
         ),
     ),
@@ -54,7 +62,15 @@ ACCOUNTS = (
         "79990000002",
         "Tech & Science",
         (
-            *("tech_almanac", "kod_i_kofe", "whisper_mill", "nauka_po_sredam", "nightly_science", "bezopasnik", "startup_kitchen"),
+            *(
+                "tech_almanac",
+                "kod_i_kofe",
+                "whisper_mill",
+                "nauka_po_sredam",
+                "nightly_science",
+                "bezopasnik",
+                "startup_kitchen",
+            ),
             *("patch_notes_daily", "planeta_ryadom", "birzha_utro"),
         ),
     ),
@@ -62,7 +78,14 @@ ACCOUNTS = (
         "79990000003",
         "Наблюдение",
         (
-            *("open_eyes_osint", "glaz_so_sputnika", "port_watch", "proverim_foto", "Закрытый круг наблюдателей", "market_tide"),
+            *(
+                "open_eyes_osint",
+                "glaz_so_sputnika",
+                "port_watch",
+                "proverim_foto",
+                "Закрытый круг наблюдателей",
+                "market_tide",
+            ),
             *("sport_express_line", "pitch_side", "kultura_bez_pafosa", "old_cinema_club"),
         ),
     ),
@@ -77,10 +100,16 @@ async def fill_tenant(telegram: SimulatedTelegram, app: App) -> str:
 
 
 async def log_accounts_in(telegram: SimulatedTelegram, app: App) -> None:
-    """Gives every account a login at the simulator, which forgets all logins, joined channels and folders when it ends."""
+    """Gives every account a login at the simulator, which forgets all logins,
+    joined channels and folders when it ends.
+    """
     assert app.ingest is not None
     tenant, accounts = await demo_tenant(app), app.ingest.accounts
-    ids = {name: int(one["channel_id"]) for one in await telegram.call("GET", "/channels") for name in (one["username"], one["title"])}
+    ids = {
+        name: int(one["channel_id"])
+        for one in await telegram.call("GET", "/channels")
+        for name in (one["username"], one["title"])
+    }
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
     known = [one.account_id for one in await accounts.all() if one.tenant == tenant.name]
     for number, wanted in enumerate(ACCOUNTS):
@@ -125,7 +154,9 @@ async def new_key(app: App) -> str:
         if one.name == KEY_NAME and one.revoked_at is None:
             await revoke_key(one.key_id, keys=keys, drop_cached_keys=RateLimits(app.redis).drop_cached_keys)
     scopes = SCOPES_OF[MemberRole.OWNER] - {KeyScope.OPERATE}
-    return (await make_key(KEY_NAME, scopes, maker=KeyMaker(actor=KEY_NAME, scopes=scopes), keys=keys, now=now)).secret
+    return (
+        await make_key(KEY_NAME, scopes, maker=KeyMaker(actor=KEY_NAME, scopes=scopes), keys=keys, now=now)
+    ).secret
 
 
 async def login_address(app: App) -> str:
@@ -161,7 +192,9 @@ def _lists_any(listed: str, port: int, key: str) -> bool:
 
 async def demo_owner(app: App) -> UserId:
     """The person whom the printed link lets in."""
-    return (await app.system.users.join((await demo_tenant(app)).tenant_id, OWNER_NAME, role=MemberRole.OWNER)).user_id
+    return (
+        await app.system.users.join((await demo_tenant(app)).tenant_id, OWNER_NAME, role=MemberRole.OWNER)
+    ).user_id
 
 
 async def demo_tenant(app: App) -> Tenant:

@@ -18,7 +18,10 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of text. With a link and without a text it is a reference, which writers number within its item."""
+    """A piece of text.
+
+    With a link and without a text it is a reference, which writers number within its item.
+    """
 
     text: str
     link: str = ""
@@ -53,13 +56,23 @@ def items_of(document: Document) -> Iterator[tuple[Block, ...]]:
 
 
 def numbered(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[str, ...]]:
-    """The item with its references written as [1], [2], …, and what they lead to. The same link has the same number."""
+    """The item with its references written as [1], [2], …, and what they lead to.
+
+    The same link has the same number.
+    """
     links: dict[str, int] = {}
     for one in item:
         for span in one.spans:
             if span.link and not span.text:
                 links.setdefault(span.link, len(links) + 1)
     written = tuple(
-        Block(one.kind, tuple(Span(span.text or f"[{links[span.link]}]", span.link) if span.link else span for span in one.spans)) for one in item
+        Block(
+            one.kind,
+            tuple(
+                Span(span.text or f"[{links[span.link]}]", span.link) if span.link else span
+                for span in one.spans
+            ),
+        )
+        for one in item
     )
     return written, tuple(links)

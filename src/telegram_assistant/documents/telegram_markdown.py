@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from telegram_assistant.documents.document import Block, BlockKind, Document, Span, items_of, numbered
 
 MAX_UNITS = 4096
-"""Of a message, in UTF-16 code units. Telegram counts without the marks; counting them too is simpler and never too much."""
+"""Of a message, in UTF-16 code units.
+
+Telegram counts without the marks; counting them too is simpler and never too much.
+"""
 _MARKS = re.compile(r"[_*\[\]()~`>#+\-=|{}.!\\]")
 _MARKS_IN_LINK = re.compile(r"[)\\]")
 _PIECE = re.compile(r"\s*\S{1,200}|\s+")
@@ -19,12 +22,19 @@ def escape_markdown(text: str) -> str:
 
 
 def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[str, ...]:
-    """The document as messages. An item is divided only if it is longer than a message, then between paragraphs, then between words."""
+    """The document as messages.
+
+    An item is divided only if it is longer than a message, then between paragraphs, then between words.
+    """
     messages: list[str] = []
     for item in items_of(document):
         written, _ = numbered(item)
         whole = BETWEEN_BLOCKS.join(map(_write_block, written))
-        parts = [whole] if _units(whole) <= max_units else list(_pack((part for one in written for part in _divide(one, max_units)), max_units))
+        parts = (
+            [whole]
+            if _units(whole) <= max_units
+            else list(_pack((part for one in written for part in _divide(one, max_units)), max_units))
+        )
         if messages and _units(joined := messages[-1] + BETWEEN_ITEMS + parts[0]) <= max_units:
             messages[-1] = joined
             parts = parts[1:]
@@ -71,7 +81,9 @@ def _pieces(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _write_block(one: Block) -> str:
-    return "".join(_write_span(span, is_bold=one.kind in {BlockKind.TITLE, BlockKind.HEADING}) for span in one.spans)
+    return "".join(
+        _write_span(span, is_bold=one.kind in {BlockKind.TITLE, BlockKind.HEADING}) for span in one.spans
+    )
 
 
 def _write_span(span: Span, *, is_bold: bool) -> str:

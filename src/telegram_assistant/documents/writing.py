@@ -21,18 +21,25 @@ def write_plain(document: Document) -> str:
 
 
 def write_html(document: Document, *, language: str) -> str:
-    """As a page that mail programs show: styles stand in the tags, nothing is loaded, everything is escaped."""
+    """As a page that mail programs show: styles stand in the tags, nothing is loaded,
+    everything is escaped.
+    """
     body = "\n".join(_tag(one) for item in items_of(document) for one in numbered(item)[0])
-    frame = "margin:0 auto;max-width:640px;padding:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,sans-serif"
+    frame = (
+        "margin:0 auto;max-width:640px;padding:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,sans-serif"
+    )
     return (
         f'<!doctype html>\n<html lang="{escape(language)}"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width"></head>\n<body style="{frame}">\n{body}\n</body></html>\n'
+        f'<meta name="viewport" content="width=device-width"></head>\n<body style="{frame}">\n{body}\n'
+        "</body></html>\n"
     )
 
 
 def write_fragment(document: Document) -> str:
     """As a part of a page that others show: without styles, everything is escaped."""
-    return "\n".join(_tag(written, is_styled=False) for item in items_of(document) for written in numbered(item)[0])
+    return "\n".join(
+        _tag(written, is_styled=False) for item in items_of(document) for written in numbered(item)[0]
+    )
 
 
 def _plain_item(item: tuple[Block, ...]) -> str:

@@ -9,7 +9,9 @@ from telegram_assistant.reasons import Reason
 
 FIRST_YEAR, LAST_YEAR = 2000, 2100
 HOW_TO_WRITE = Reason(
-    "how_to_write_days", "a day like 2026-11-01 or 01.11.2026, a month like 2026-11, a year, today, yesterday, or 7d for a week ago"
+    "how_to_write_days",
+    "a day like 2026-11-01 or 01.11.2026, a month like 2026-11, a year, today, yesterday, "
+    "or 7d for a week ago",
 )
 _AGO = re.compile(r"(\d{1,4})([dw])", re.ASCII)
 _ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
@@ -21,10 +23,17 @@ def days_in(text: str, today: date) -> tuple[date, date]:
     try:
         first, last = _span(text.lower(), today)
     except ValueError as error:
-        raise Rejected(Reason("not_a_date", "{text!r} is not a date; write {how}", text=text, how=HOW_TO_WRITE)) from error
+        raise Rejected(
+            Reason("not_a_date", "{text!r} is not a date; write {how}", text=text, how=HOW_TO_WRITE)
+        ) from error
     if first.year < FIRST_YEAR or last.year > LAST_YEAR:
         raise Rejected(
-            Reason("date_out_of_range", "{text!r} is before Telegram existed or too far in the future; write {how}", text=text, how=HOW_TO_WRITE)
+            Reason(
+                "date_out_of_range",
+                "{text!r} is before Telegram existed or too far in the future; write {how}",
+                text=text,
+                how=HOW_TO_WRITE,
+            )
         )
     return first, last
 

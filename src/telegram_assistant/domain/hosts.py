@@ -1,4 +1,7 @@
-"""The name under which a request asks for this server. A foreign one shows DNS rebinding: a web page that reaches us under its own name."""
+"""The name under which a request asks for this server.
+
+A foreign one shows DNS rebinding: a web page that reaches us under its own name.
+"""
 
 import ipaddress
 import re
@@ -10,7 +13,10 @@ type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def host_in(headers: Sequence[str]) -> str | None:
-    """The host in the Host headers of a request, without its port. None if there is none, more than one, or a damaged one."""
+    """The host in the Host headers of a request, without its port.
+
+    None if there is none, more than one, or a damaged one.
+    """
     match = HOST.fullmatch(headers[0]) if len(headers) == 1 else None
     return (match["ipv6"] or match["name"]).lower().removesuffix(".") if match else None
 

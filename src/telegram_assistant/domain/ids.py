@@ -11,7 +11,10 @@ UserId = NewType("UserId", int)
 
 
 class PostId(NamedTuple):
-    """A post, anywhere in the system. A tuple, because lists of stories compare and look up thousands of them."""
+    """A post, anywhere in the system.
+
+    A tuple, because lists of stories compare and look up thousands of them.
+    """
 
     channel_id: ChannelId
     message_id: MessageId
@@ -23,7 +26,9 @@ class PostId(NamedTuple):
     def parse(cls, text: str) -> "PostId":
         """Parses `channel_id/message_id`; raises ValueError for anything else."""
         channel, slash, message = text.partition("/")
-        if not (slash and channel.isascii() and channel.isdecimal() and message.isascii() and message.isdecimal()):
+        if not (
+            slash and channel.isascii() and channel.isdecimal() and message.isascii() and message.isdecimal()
+        ):
             raise ValueError(f"a post is written channel_id/message_id, not {text!r}")
         return cls(ChannelId(int(channel)), MessageId(int(message)))
 

@@ -1,6 +1,8 @@
-"""Events: one frozen class per event, named in the past tense. Events carry ids and small facts, never the text of a post.
+"""Events: one frozen class per event, named in the past tense. Events carry ids and small facts, never the
+text of a post.
 
-A new field gets a default. A field is never renamed; a new meaning is a new event. The stream keys are public interface.
+A new field gets a default. A field is never renamed; a new meaning is a new event. The stream keys are public
+interface.
 """
 
 from telegram_assistant.events.albums import AlbumAssembled, AlbumParsed

@@ -19,7 +19,10 @@ Moment = Annotated[datetime, PlainSerializer(_iso_z, return_type=str)]
 
 
 class Event(BaseModel):
-    """A fact about a post or an album. Fields added by a newer release survive a round trip through this one."""
+    """A fact about a post or an album.
+
+    Fields added by a newer release survive a round trip through this one.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -31,7 +34,10 @@ class Event(BaseModel):
     schema_version: int = 1
     occurred_at: Moment
     tenant_id: int | None = None
-    """None unless the event concerns one tenant only. Subscriptions decide who sees a post, at the time it is read."""
+    """None unless the event concerns one tenant only.
+
+    Subscriptions decide who sees a post, at the time it is read.
+    """
     channel_id: int
     post_id: str
     """`channel_id/message_id`."""
@@ -40,10 +46,21 @@ class Event(BaseModel):
     """W3C traceparent."""
 
     @classmethod
-    def about(cls, post_id: PostId, revision: int, *, occurred_at: datetime, trace_id: str | None = None, trigger: str = "", **facts: object) -> Self:
-        """Build the event about this revision of a post. The same fact always has the same id, however often it is published.
+    def about(
+        cls,
+        post_id: PostId,
+        revision: int,
+        *,
+        occurred_at: datetime,
+        trace_id: str | None = None,
+        trigger: str = "",
+        **facts: object,
+    ) -> Self:
+        """Build the event about this revision of a post. The same fact always has the same id, however often
+        it is published.
 
-        Raises TypeError if the event has no such fact. Unknown fields of events that are read survive instead.
+        Raises TypeError if the event has no such fact. Unknown fields of events that are read survive
+        instead.
         """
         if unknown := facts.keys() - cls.model_fields.keys():
             raise TypeError(f"{cls.__name__} has no {', '.join(sorted(unknown))}")
@@ -71,6 +88,9 @@ def event_id_of(name: str, post_id: PostId, revision: int, trigger: str = "") ->
 
 
 def trace_of(post_id: PostId, revision: int) -> str:
-    """Return the W3C traceparent of a post's revision. It is derived from the post, so an event published twice is one trace."""
+    """Return the W3C traceparent of a post's revision.
+
+    It is derived from the post, so an event published twice is one trace.
+    """
     trace = event_id_of("posts.parsed", post_id, revision).hex
     return f"00-{trace}-{trace[:16]}-01"

@@ -16,7 +16,10 @@ class Trigger(StrEnum):
 
 
 class VisionStatus(StrEnum):
-    """How the analysis of a post's media ended. Every analysis ends with a status, so that albums can close."""
+    """How the analysis of a post's media ended.
+
+    Every analysis ends with a status, so that albums can close.
+    """
 
     ANALYZED = "analyzed"
     SKIPPED = "skipped"

@@ -16,10 +16,23 @@ class PostGrouped(Event):
     """None if the post belongs to no story, or could not be grouped in time."""
 
     @classmethod
-    def about(cls, post_id: PostId, revision: int, *, occurred_at: datetime, trace_id: str | None = None, trigger: str = "", **facts: object) -> Self:
+    def about(
+        cls,
+        post_id: PostId,
+        revision: int,
+        *,
+        occurred_at: datetime,
+        trace_id: str | None = None,
+        trigger: str = "",
+        **facts: object,
+    ) -> Self:
         """One event for each story that a revision of a post is found to be in, and one without any."""
-        made = super().about(post_id, revision, occurred_at=occurred_at, trace_id=trace_id, trigger=trigger, **facts)
-        return made.model_copy(update={"event_id": event_id_of(cls.NAME, post_id, revision, made.story_id or "")})
+        made = super().about(
+            post_id, revision, occurred_at=occurred_at, trace_id=trace_id, trigger=trigger, **facts
+        )
+        return made.model_copy(
+            update={"event_id": event_id_of(cls.NAME, post_id, revision, made.story_id or "")}
+        )
 
 
 class StoryChanged(Event):
@@ -30,7 +43,22 @@ class StoryChanged(Event):
     change: StoryChange = StoryChange.CREATED
 
     @classmethod
-    def about(cls, post_id: PostId, revision: int, *, occurred_at: datetime, trace_id: str | None = None, trigger: str = "", **facts: object) -> Self:
+    def about(
+        cls,
+        post_id: PostId,
+        revision: int,
+        *,
+        occurred_at: datetime,
+        trace_id: str | None = None,
+        trigger: str = "",
+        **facts: object,
+    ) -> Self:
         """One event for each story and kind of change that a revision of a post causes."""
-        made = super().about(post_id, revision, occurred_at=occurred_at, trace_id=trace_id, trigger=trigger, **facts)
-        return made.model_copy(update={"event_id": event_id_of(cls.NAME, post_id, revision, f"{made.story_id} {made.change.value}")})
+        made = super().about(
+            post_id, revision, occurred_at=occurred_at, trace_id=trace_id, trigger=trigger, **facts
+        )
+        return made.model_copy(
+            update={
+                "event_id": event_id_of(cls.NAME, post_id, revision, f"{made.story_id} {made.change.value}")
+            }
+        )

@@ -1,7 +1,9 @@
-"""Graph queries: who forwards whom, how a post spread, where it was first seen, similar channels, links to a page.
+"""Graph queries: who forwards whom, how a post spread, where it was first seen, similar channels, links to a
+page.
 
-Everything is computed from posts of channels that the tenant follows. Of a source that it does not follow, only the id is known, from
-the tenant's own posts. If the graph is off or unavailable, PostgreSQL answers queries about forwards with the same results.
+Everything is computed from posts of channels that the tenant follows. Of a source that it does not follow,
+only the id is known, from the tenant's own posts. If the graph is off or unavailable, PostgreSQL answers
+queries about forwards with the same results.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -141,7 +143,9 @@ class GraphScope:
     def since(self) -> date:
         return day_before(self.now, min(self.days, DAYS_KEPT))
 
-    async def either[T](self, ask: Callable[[GraphQuestions | Forwards], Awaitable[T]]) -> tuple[T, AnsweredSource]:
+    async def either[T](
+        self, ask: Callable[[GraphQuestions | Forwards], Awaitable[T]]
+    ) -> tuple[T, AnsweredSource]:
         """Asks the graph, or PostgreSQL if the graph is off or unavailable."""
         try:
             return await ask(await self.questions()), AnsweredSource(Engine.GRAPH)
@@ -155,7 +159,11 @@ class GraphScope:
 
     async def places(self, only: Collection[ChannelId] | None = None) -> "Places":
         """The channels that the tenant follows, or those of `only` that it does."""
-        found = await self.stores.followed.channels() if only is None else (await self.stores.followed.some(only)).values()
+        found = (
+            await self.stores.followed.channels()
+            if only is None
+            else (await self.stores.followed.some(only)).values()
+        )
         return Places({one.channel_id: one for one in found if one.active})
 
 
@@ -167,7 +175,11 @@ class Places:
 
     def of(self, channel_id: ChannelId) -> GraphChannel:
         channel = self.followed.get(channel_id)
-        return GraphChannel(channel_id) if channel is None else GraphChannel(channel_id, channel.title, is_followed=True)
+        return (
+            GraphChannel(channel_id)
+            if channel is None
+            else GraphChannel(channel_id, channel.title, is_followed=True)
+        )
 
     def named(self, shared: SharedItem) -> SharedItem:
         """Replaces a channel's id by its title if the tenant follows it."""
@@ -176,31 +188,58 @@ class Places:
 
     def posts_of(self, found: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(
-            SharingPost(one.post_id, self.of(one.post_id.channel_id), one.posted_at, link_to(one.post_id, channel.username))
+            SharingPost(
+                one.post_id,
+                self.of(one.post_id.channel_id),
+                one.posted_at,
+                link_to(one.post_id, channel.username),
+            )
             for one in found
             if (channel := self.followed.get(one.post_id.channel_id)) is not None
         )
 
 
-async def who_forwards(scope: GraphScope, *, channel_id: ChannelId | None = None, limit: int = 50) -> ForwardingChannels:
+async def who_forwards(
+    scope: GraphScope, *, channel_id: ChannelId | None = None, limit: int = 50
+) -> ForwardingChannels:
     """Returns forwards between all channels, or only those by or from one channel."""
-    found, by = await scope.either(lambda engine: engine.forwardings(since=scope.since, of=channel_id, limit=limit))
+    found, by = await scope.either(
+        lambda engine: engine.forwardings(since=scope.since, of=channel_id, limit=limit)
+    )
     places = await scope.places({number for one in found for number in (one.channel_id, one.source_id)})
-    forwarded = tuple(ForwardEdge(places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day) for one in found)
+    forwarded = tuple(
+        ForwardEdge(
+            places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day
+        )
+        for one in found
+    )
     return ForwardingChannels(scope.since, by, forwarded)
 
 
 async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spread:
-    """Returns how the post spread, or the one that it forwards. Raises Missing if the tenant sees nothing of it."""
+    """Returns how the post spread, or the one that it forwards.
+
+    Raises Missing if the tenant sees nothing of it.
+    """
     stored = await scope.stores.feed.post(post_id)
     source = stored.post.forwarded_from if stored is not None else None
-    origin = PostId(source.channel_id, source.message_id) if source is not None and source.message_id is not None else post_id
+    origin = (
+        PostId(source.channel_id, source.message_id)
+        if source is not None and source.message_id is not None
+        else post_id
+    )
     found, by = await scope.either(lambda engine: engine.forwards_of(origin, since=scope.since, limit=limit))
     places = await scope.places()
     original = places.posts_of(await scope.stores.forwards.appearances([origin]))
     forwards = places.posts_of(found)
     if stored is None and not (original or forwards):
-        raise Missing(Reason("post_unknown_by_id", "there is no post {post_id} in the channels that you follow", post_id=str(post_id)))
+        raise Missing(
+            Reason(
+                "post_unknown_by_id",
+                "there is no post {post_id} in the channels that you follow",
+                post_id=str(post_id),
+            )
+        )
     return Spread(origin, places.of(origin.channel_id), scope.since, by, next(iter(original), None), forwards)
 
 
@@ -231,8 +270,15 @@ async def first_link(scope: GraphScope, url: str) -> FirstSeen:
 async def similar_channels(scope: GraphScope, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
     """Compares channels by the sources, pages and names that both have. Needs the graph."""
     if channel_id not in (await scope.places([channel_id])).followed:
-        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
+        raise Missing(
+            Reason(
+                "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
+            )
+        )
     found = await (await scope.questions()).similar(channel_id, since=scope.since, limit=limit)
     places = await scope.places()
-    similar = tuple(Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples))) for one in found)
+    similar = tuple(
+        Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples)))
+        for one in found
+    )
     return SimilarChannels(places.of(channel_id), scope.since, AnsweredSource(Engine.GRAPH), similar)

@@ -1,4 +1,6 @@
-"""Keeps the graph in sync with PostgreSQL: the last writer leaves the newest state, in whatever order events arrive."""
+"""Keeps the graph in sync with PostgreSQL: the last writer leaves the newest state,
+in whatever order events arrive.
+"""
 
 import time
 from collections.abc import Callable, Collection
@@ -14,7 +16,9 @@ from telegram_assistant.stores.postgres.posts.post_states import PostState, Post
 class GraphIndex:
     """One per process."""
 
-    def __init__(self, graph: Graph, *, states: PostStates, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, graph: Graph, *, states: PostStates, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.graph = graph
         self._states = states
         self._clock = clock
@@ -25,7 +29,8 @@ class GraphIndex:
         return 0.0 if self._away_since is None else self._clock() - self._away_since
 
     async def write(self, post_ids: Collection[PostId], *, now: datetime, into: int | None = None) -> None:
-        """Updates these posts, in one generation or in all. It loads, writes and checks again: posts that changed meanwhile are written again.
+        """Updates these posts, in one generation or in all. It loads, writes and checks again: posts that
+        changed meanwhile are written again.
 
         Posts older than the graph keeps are skipped; the cleanup has removed them, or will.
         """
@@ -36,7 +41,11 @@ class GraphIndex:
             contributions = [one for state in states.values() if (one := _contribution(state)).day >= oldest]
             await self._put(contributions, [one for one in pending if one not in states], into)
             versions = await self._states.versions(pending)
-            pending = [one for one in pending if versions.get(one) != (states[one].version if one in states else None)]
+            pending = [
+                one
+                for one in pending
+                if versions.get(one) != (states[one].version if one in states else None)
+            ]
 
     async def _put(self, contributions: list[Contribution], gone: list[PostId], into: int | None) -> None:
         try:

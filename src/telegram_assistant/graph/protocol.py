@@ -22,5 +22,7 @@ class GraphServer(Protocol):
         ...
 
     async def alone(self, text: str, *, takes_long: bool = False, **values: Any) -> None:  # noqa: ANN401 -- as above
-        """Runs a statement in a transaction of its own, as schema changes and very large deletions require."""
+        """Runs a statement in a transaction of its own,
+        as schema changes and very large deletions require.
+        """
         ...

@@ -1,4 +1,6 @@
-"""Queries of the graph on behalf of a tenant: every query carries the tenant's visible channels into the store."""
+"""Queries of the graph on behalf of a tenant: every query carries the tenant's visible channels into the
+store.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +60,9 @@ class GraphQuestions:
 
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
         """Forwards of one post, the oldest first."""
-        moments = {str(one): micros(datetime.combine(day, time.min, UTC)) for one, day in self._since(since).items()}
+        moments = {
+            str(one): micros(datetime.combine(day, time.min, UTC)) for one, day in self._since(since).items()
+        }
         rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), since=moments, limit=limit)
         return tuple(Appearance(_post(row["channel"], row["message"]), moment(row["at"])) for row in rows)
 
@@ -68,7 +72,9 @@ class GraphQuestions:
         return tuple(_post(row["channel"], message) for row in rows for message in row["posts"])
 
     async def similar(self, channel_id: ChannelId, *, since: date, limit: int) -> tuple[Likeness, ...]:
-        """Channels with the most shared forwards, links and names, as far as the tenant may see the results."""
+        """Channels with the most shared forwards, links and names,
+        as far as the tenant may see the results.
+        """
         seen = self._visible
         rows = await self._graph.ask(
             SIMILAR,
@@ -82,7 +88,12 @@ class GraphQuestions:
             examples=EXAMPLES,
             limit=limit,
         )
-        return tuple(Likeness(ChannelId(row["channel"]), round(row["score"], 6), row["shared"], _shared(row["examples"])) for row in rows)
+        return tuple(
+            Likeness(
+                ChannelId(row["channel"]), round(row["score"], 6), row["shared"], _shared(row["examples"])
+            )
+            for row in rows
+        )
 
     def _since(self, since: date) -> dict[ChannelId, date]:
         """The day from which the tenant sees each channel."""
@@ -99,7 +110,10 @@ def _post(channel: int, message: int) -> PostId:
 
 
 def _shared(examples: Sequence[Sequence[str]]) -> tuple[SharedItem, ...]:
-    return tuple(SharedItem(label.rsplit("_", 2)[1].lower(), what.partition("|")[2] if "_Name_" in label else what) for label, what in examples)
+    return tuple(
+        SharedItem(label.rsplit("_", 2)[1].lower(), what.partition("|")[2] if "_Name_" in label else what)
+        for label, what in examples
+    )
 
 
 FORWARDINGS = """
@@ -135,6 +149,7 @@ WHERE size(channels) > 1
 UNWIND channels AS channel
 WITH channel, t, what, size(channels) AS sharing WHERE channel <> $channel
 ORDER BY sharing, what
-RETURN channel, sum(1.0 / log(1 + sharing)) AS score, count(*) AS shared, collect([labels(t)[0], what])[..$examples] AS examples
+RETURN channel, sum(1.0 / log(1 + sharing)) AS score, count(*) AS shared,
+    collect([labels(t)[0], what])[..$examples] AS examples
 ORDER BY round(score, 6) DESC, channel LIMIT $limit
 """

@@ -1,4 +1,7 @@
-"""Neo4j through its driver. No other module imports the library, which takes half a second and is loaded only if the graph is on."""
+"""Neo4j through its driver.
+
+No other module imports the library, which takes half a second and is loaded only if the graph is on.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -38,16 +41,23 @@ class Neo4jServer:
         except (ConfigurationError, ValueError) as error:
             raise CannotStart(
                 Reason("graph_address_unusable", "NEO4J_URI cannot be used ({error})", error=str(error)),
-                remedy=Reason("correct_graph_address", "Write NEO4J_URI like bolt://host:7687, or leave it empty"),
+                remedy=Reason(
+                    "correct_graph_address", "Write NEO4J_URI like bolt://host:7687, or leave it empty"
+                ),
             ) from error
 
     async def close(self) -> None:
         await self.driver.close()
 
     async def read(self, text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as the driver takes them
-        """Runs a query without retries: the caller does not wait for a second try, because PostgreSQL may answer instead."""
+        """Runs a query without retries: the caller does not wait for a second try,
+        because PostgreSQL may answer instead.
+        """
         with answered():
-            async with asyncio.timeout(QUESTION_TIMEOUT_SECONDS), self.driver.session(default_access_mode=READ_ACCESS) as session:
+            async with (
+                asyncio.timeout(QUESTION_TIMEOUT_SECONDS),
+                self.driver.session(default_access_mode=READ_ACCESS) as session,
+            ):
                 return await (await session.run(text, **values)).data()
 
     async def write[T](self, work: Callable[[RunStatement], Awaitable[T]]) -> T:
@@ -63,24 +73,31 @@ class Neo4jServer:
 
     async def alone(self, text: str, *, takes_long: bool = False, **values: Any) -> None:  # noqa: ANN401 -- as above
         with answered():
-            async with asyncio.timeout(None if takes_long else WRITE_TIMEOUT_SECONDS), self.driver.session() as session:
+            async with (
+                asyncio.timeout(None if takes_long else WRITE_TIMEOUT_SECONDS),
+                self.driver.session() as session,
+            ):
                 await (await session.run(text, **values)).consume()
 
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """Translates the errors of a lost or overloaded server into Busy; errors in our statements are raised unchanged."""
+    """Translates the errors of a lost or overloaded server into Busy;
+    errors in our statements are raised unchanged.
+    """
     try:
         yield
     except AuthError as error:
         raise Busy(
-            Reason("graph_refuses_login", "Neo4j refuses the login; correct NEO4J_USER and NEO4J_PASSWORD"), retry_after_seconds=RETRY_AFTER_SECONDS
+            Reason("graph_refuses_login", "Neo4j refuses the login; correct NEO4J_USER and NEO4J_PASSWORD"),
+            retry_after_seconds=RETRY_AFTER_SECONDS,
         ) from error
     except (Neo4jError, DriverError, OSError, TimeoutError) as error:
         if isinstance(error, ClientError) and str(error.code).startswith(OUR_MISTAKES):
             raise
         raise Busy(
-            Reason("graph_silent", "Neo4j does not answer ({error})", error=type(error).__name__), retry_after_seconds=RETRY_AFTER_SECONDS
+            Reason("graph_silent", "Neo4j does not answer ({error})", error=type(error).__name__),
+            retry_after_seconds=RETRY_AFTER_SECONDS,
         ) from error
 
 
@@ -93,18 +110,43 @@ async def examine(settings: GraphSettings) -> Finding:
     where = urlsplit(settings.uri).netloc.rpartition("@")[2]
     try:
         async with server.driver.session() as session:
-            components = await session.run("CALL dbms.components() YIELD name, versions, edition RETURN name, versions[0] AS version, edition")
+            components = await session.run(
+                "CALL dbms.components() YIELD name, versions, edition RETURN name, versions[0] AS version, "
+                "edition"
+            )
             found = await components.single(strict=True)
             transaction = await session.begin_transaction()
             await (await transaction.run("CREATE (:Doctor)")).consume()
             await transaction.rollback()
     except AuthError:
         what = Reason("graph_at_refuses_login", "Neo4j at {where} refuses the login", where=where)
-        return bad(SUBJECT, what, remedy=Reason("correct_graph_login", "correct NEO4J_USER and NEO4J_PASSWORD"))
+        return bad(
+            SUBJECT, what, remedy=Reason("correct_graph_login", "correct NEO4J_USER and NEO4J_PASSWORD")
+        )
     except (Neo4jError, DriverError, OSError) as error:
-        what = Reason("graph_at_silent", "Neo4j at {where} does not answer ({error})", where=where, error=type(error).__name__)
-        return bad(SUBJECT, what, remedy=Reason("start_graph", "start Neo4j, or correct NEO4J_URI; an empty NEO4J_URI turns the graph off"))
+        what = Reason(
+            "graph_at_silent",
+            "Neo4j at {where} does not answer ({error})",
+            where=where,
+            error=type(error).__name__,
+        )
+        return bad(
+            SUBJECT,
+            what,
+            remedy=Reason(
+                "start_graph", "start Neo4j, or correct NEO4J_URI; an empty NEO4J_URI turns the graph off"
+            ),
+        )
     finally:
         await server.close()
     version = f"{found['version']} {found['edition']}"
-    return ok(SUBJECT, Reason("server_found", "{program} {version} at {where}", program=found["name"], version=version, where=where))
+    return ok(
+        SUBJECT,
+        Reason(
+            "server_found",
+            "{program} {version} at {where}",
+            program=found["name"],
+            version=version,
+            where=where,
+        ),
+    )

@@ -3,8 +3,9 @@
     (channel)-[:ON]->(day)-[:FORWARDS|LINKS|MENTIONS|TAGGED {posts}]->(channel, page, name, tag)
     (post)-[:FORWARDED_FROM|REPLIES_TO]->(post)
 
-An edge of a day stores the numbers of the posts that it counts, so a repeated post is not counted again, and an edited or deleted
-post leaves no trace. All labels contain the graph's name and a generation: one generation is shown, another may be being built.
+An edge of a day stores the numbers of the posts that it counts, so a repeated post is not counted again, and
+an edited or deleted post leaves no trace. All labels contain the graph's name and a generation: one
+generation is shown, another may be being built.
 """
 
 import re
@@ -46,8 +47,8 @@ class Generations:
 class Graph:
     """One per process. Raises Busy for passing errors; every write may run twice.
 
-    A writer locks the one node that names the generations, so writers take turns: a race cannot lose lists on edges, shared
-    pages and names cannot deadlock, and nothing is written into a dropped generation.
+    A writer locks the one node that names the generations, so writers take turns: a race cannot lose lists on
+    edges, shared pages and names cannot deadlock, and nothing is written into a dropped generation.
     """
 
     def __init__(self, server: GraphServer, *, name: str) -> None:
@@ -56,12 +57,17 @@ class Graph:
         self._state = f"(g:{name}_Graph {{name: 'graph'}})"
 
     async def generations(self) -> Generations:
-        found = await self._server.read(f"MATCH {self._state} RETURN g.shown AS shown, g.building AS building, g.epoch AS epoch, g.last AS last")
+        found = await self._server.read(
+            f"MATCH {self._state} RETURN g.shown AS shown, g.building AS building, g.epoch AS epoch, "
+            "g.last AS last"
+        )
         return next((Generations(**row) for row in found), Generations())
 
     # --- writing ---
 
-    async def write(self, contributions: Sequence[Contribution], gone: Sequence[PostId] = (), *, into: int | None = None) -> None:
+    async def write(
+        self, contributions: Sequence[Contribution], gone: Sequence[PostId] = (), *, into: int | None = None
+    ) -> None:
         """Writes these posts and removes those that are gone, in one generation or in all."""
         rows = rows_of(contributions)
         rows["posts"] += [{"id": str(one.uuid)} for one in gone]
@@ -70,13 +76,21 @@ class Graph:
         async def work(run: RunStatement) -> None:
             for number in await self._lock_generations(run):
                 if into in {None, number}:
-                    found = list(uncounted_days(await run(self._cypher(COUNTED, number), rows=lost))) if lost else []
-                    await self._put({**rows, "days": rows["days"] + found, "empty": rows["empty"] + found}, run, number)
+                    found = (
+                        list(uncounted_days(await run(self._cypher(COUNTED, number), rows=lost)))
+                        if lost
+                        else []
+                    )
+                    await self._put(
+                        {**rows, "days": rows["days"] + found, "empty": rows["empty"] + found}, run, number
+                    )
 
         await self._server.write(work)
 
     async def forget(self, before: date) -> int:
-        """Deletes days before this one, in every generation, a few at a time; returns how many days and post nodes."""
+        """Deletes days before this one, in every generation, a few at a time;
+        returns how many days and post nodes.
+        """
         return sum([await self._forget(number, before) for number in (await self.generations()).written])
 
     async def _put(self, rows: Rows, run: RunStatement, number: int) -> None:
@@ -85,13 +99,21 @@ class Graph:
                 await run(self._cypher(statement.text, number), rows=wanted)
 
     async def _forget(self, number: int, before: date) -> int:
-        values = {"day": before.isoformat(), "at": micros(datetime.combine(before, time.min, UTC)), "limit": FORGET_AT_ONCE}
+        values = {
+            "day": before.isoformat(),
+            "at": micros(datetime.combine(before, time.min, UTC)),
+            "limit": FORGET_AT_ONCE,
+        }
         went = 0
         for text in FORGET:
 
             async def some(run: RunStatement, text: str = text) -> int:
                 held = await self._lock_generations(run)
-                return sum(row["went"] for row in await run(self._cypher(text, number), **values)) if number in held else 0
+                return (
+                    sum(row["went"] for row in await run(self._cypher(text, number), **values))
+                    if number in held
+                    else 0
+                )
 
             while gone := await self._server.write(some):
                 went += gone
@@ -100,7 +122,10 @@ class Graph:
     # --- asking ---
 
     async def ask(self, text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as the driver takes them
-        """Queries the shown generation, again if it changed meanwhile, because a former one is soon dropped. Raises Busy if none is shown."""
+        """Queries the shown generation, again if it changed meanwhile, because a former one is soon dropped.
+
+        Raises Busy if none is shown.
+        """
         shown = (await self.generations()).shown
         while shown is not None:
             found = await self._server.read(self._cypher(text, shown), **values)
@@ -119,14 +144,23 @@ class Graph:
         for left in await self._existing() - {known.shown}:
             await self._drop(left)
         number = known.last + 1
-        await self._server.alone(f"CREATE CONSTRAINT {self._name}_one IF NOT EXISTS FOR (g:{self._name}_Graph) REQUIRE g.name IS UNIQUE")
+        await self._server.alone(
+            f"CREATE CONSTRAINT {self._name}_one IF NOT EXISTS FOR (g:{self._name}_Graph) REQUIRE g.name IS "
+            "UNIQUE"
+        )
         for kind, key in KEYS.items():
             label = self._label(kind, number)
-            await self._server.alone(f"CREATE CONSTRAINT {label}_{key} IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE")
+            await self._server.alone(
+                f"CREATE CONSTRAINT {label}_{key} IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE"
+            )
         for kind, key in SOUGHT:
             label = self._label(kind, number)
             await self._server.alone(f"CREATE INDEX {label}_{key} IF NOT EXISTS FOR (n:{label}) ON (n.{key})")
-        await self._server.alone(f"MERGE {self._state} SET g.building = $number, g.last = $number, g.next_epoch = $epoch", number=number, epoch=epoch)
+        await self._server.alone(
+            f"MERGE {self._state} SET g.building = $number, g.last = $number, g.next_epoch = $epoch",
+            number=number,
+            epoch=epoch,
+        )
         return number
 
     async def switch(self, number: int) -> None:
@@ -152,15 +186,24 @@ class Graph:
         await self._server.alone(f"DROP CONSTRAINT {self._name}_one IF EXISTS")
 
     async def _existing(self) -> set[int]:
-        """The existing generations, by their constraints, which are dropped last; includes half-built and half-dropped ones."""
+        """The existing generations, by their constraints, which are dropped last;
+        includes half-built and half-dropped ones.
+        """
         named = re.compile(rf"{self._name}_(?:{'|'.join(KEYS)})_(\d+)_\w+")
-        return {int(found[1]) for row in await self._server.read("SHOW CONSTRAINTS YIELD name") if (found := named.fullmatch(row["name"]))}
+        return {
+            int(found[1])
+            for row in await self._server.read("SHOW CONSTRAINTS YIELD name")
+            if (found := named.fullmatch(row["name"]))
+        }
 
     async def _drop(self, number: int) -> None:
         """Drops a generation that is no longer written."""
         for kind, key in KEYS.items():
             label = self._label(kind, number)
-            await self._server.alone(f"MATCH (n:{label}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS", takes_long=True)
+            await self._server.alone(
+                f"MATCH (n:{label}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS",
+                takes_long=True,
+            )
             await self._server.alone(f"DROP CONSTRAINT {label}_{key} IF EXISTS")
         for kind, key in SOUGHT:
             await self._server.alone(f"DROP INDEX {self._label(kind, number)}_{key} IF EXISTS")
@@ -176,5 +219,8 @@ class Graph:
         return text
 
     async def _lock_generations(self, run: RunStatement) -> tuple[int, ...]:
-        held = await run(f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS shown, g.building AS building")
+        held = await run(
+            f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS shown, "
+            "g.building AS building"
+        )
         return next((Generations(**row).written for row in held), ())

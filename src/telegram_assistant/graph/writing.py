@@ -1,7 +1,7 @@
 """Converts contributions to rows, and holds the statements that write many rows at a time.
 
-In the statements `:Day ` and the like stand for the labels of one generation. A post is first removed from every edge that counts
-it, then counted in its current state; nodes left without an edge are deleted.
+In the statements `:Day ` and the like stand for the labels of one generation. A post is first removed from
+every edge that counts it, then counted in its current state; nodes left without an edge are deleted.
 """
 
 from collections import defaultdict
@@ -46,7 +46,11 @@ def rows_of(contributions: Sequence[Contribution]) -> Rows:
         ],
         "forwards": _edges(((day_key(one), str(one.source)), one) for one in counted if one.source),
         "links": _edges(((day_key(one), page), one) for one in counted for page in one.pages),
-        "names": _edges(((day_key(one), f"{name.kind}|{name.text}", sight.value), one) for one in counted for sight, name in one.names),
+        "names": _edges(
+            ((day_key(one), f"{name.kind}|{name.text}", sight.value), one)
+            for one in counted
+            for sight, name in one.names
+        ),
         "tags": _edges(((day_key(one), tag, sight.value), one) for one in counted for sight, tag in one.tags),
         "posts": [{"id": str(one.post_id.uuid)} for one in contributions],
         "forwarded": [_link(one, one.origin) for one in linked if one.origin],
@@ -65,12 +69,21 @@ def _edges(found: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
     edges: Edges = defaultdict(list)
     for key, one in found:
         edges[key].append(one.post_id.message_id)
-    return [{"day": day, "target": target, "sight": "".join(sight), "posts": posts} for (day, target, *sight), posts in edges.items()]
+    return [
+        {"day": day, "target": target, "sight": "".join(sight), "posts": posts}
+        for (day, target, *sight), posts in edges.items()
+    ]
 
 
 def _link(one: Contribution, to: PostId) -> Row:
     post = one.post_id
-    return {"id": str(post.uuid), "channel": post.channel_id, "message": post.message_id, "at": micros(one.posted_at), "to": str(to.uuid)}
+    return {
+        "id": str(post.uuid),
+        "channel": post.channel_id,
+        "message": post.message_id,
+        "at": micros(one.posted_at),
+        "to": str(to.uuid),
+    }
 
 
 def uncounted_days(gone: Sequence[Row]) -> Iterator[Row]:

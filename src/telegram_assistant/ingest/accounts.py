@@ -22,15 +22,23 @@ log = get_logger()
 PART = "accounts"
 LOOK_SECONDS = 2.0
 FINISH_SECONDS = 5.0
-"""How long a task may finish the work in hand when the process stops. Meanwhile another process waits for its account."""
+"""How long a task may finish the work in hand when the process stops.
+
+Meanwhile another process waits for its account.
+"""
 FIRST_TENANT = "default"
 LOGGED_OUT = Reason("logged_out_by_hand", "logged out by hand")
 
 
 class UseAccount(Protocol):
-    """Uses an account until `stopping` is set. Raises AccountRefused or CannotStart if the account cannot be used any more."""
+    """Uses an account until `stopping` is set.
 
-    def __call__(self, held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> Awaitable[None]: ...
+    Raises AccountRefused or CannotStart if the account cannot be used any more.
+    """
+
+    def __call__(
+        self, held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event
+    ) -> Awaitable[None]: ...
 
 
 class LogOutAccount(Protocol):
@@ -39,17 +47,26 @@ class LogOutAccount(Protocol):
     def __call__(self, held: HeldAccount, session: str, lease: Lease) -> Awaitable[None]: ...
 
 
-async def adopt_session_string(session: str, *, accounts: AccountSessions, tenants: Tenants, vault: Vault) -> None:
-    """Create an account from TELEGRAM_SESSION_STRING, once. Ignored if the first tenant has an account already."""
+async def adopt_session_string(
+    session: str, *, accounts: AccountSessions, tenants: Tenants, vault: Vault
+) -> None:
+    """Create an account from TELEGRAM_SESSION_STRING, once.
+
+    Ignored if the first tenant has an account already.
+    """
     first = await tenants.ensure(FIRST_TENANT, is_operator=True)
     if any(account.tenant == first.name for account in await accounts.all()):
-        log.info("session_string_ignored", why="the first tenant has an account; TELEGRAM_SESSION_STRING can go")
+        log.info(
+            "session_string_ignored", why="the first tenant has an account; TELEGRAM_SESSION_STRING can go"
+        )
         return
     account_id = await add_account(session, first.tenant_id, accounts=accounts, vault=vault)
     log.info("session_string_adopted", account_id=account_id)
 
 
-async def add_account(session: str, tenant_id: TenantId, *, accounts: AccountSessions, vault: Vault) -> AccountId:
+async def add_account(
+    session: str, tenant_id: TenantId, *, accounts: AccountSessions, vault: Vault
+) -> AccountId:
     """Add an account of that tenant with its session sealed, and activate it."""
     account_id = await accounts.add(tenant_id)
     sealed = vault.seal(session, account_id=account_id)
@@ -114,8 +131,11 @@ class Holder:
             self._health.report(PART, State.OK, f"uses {len(self._tasks)}")
 
     async def _take(self, stopping: asyncio.Event) -> None:
-        # Accounts with a lost lease end before they may be taken again: a login must not be used twice, not even in one process.
-        await self._release([account_id for account_id, lease in self._leases.items() if lease.seconds_left <= 0])
+        # Accounts with a lost lease end before they may be taken again: a login must not be used twice, not
+        # even in one process.
+        await self._release(
+            [account_id for account_id, lease in self._leases.items() if lease.seconds_left <= 0]
+        )
         for account_id in list(self._unreleased):
             await self._accounts.release(self._owner, account_id)
             self._unreleased.discard(account_id)
@@ -132,7 +152,10 @@ class Holder:
         await self._release([account_id for account_id in self._tasks if account_id not in renewed])
 
     async def _finish(self) -> None:
-        """Wait for the tasks, which are stopping. Releases each account as soon as its task ends, and cancels late tasks."""
+        """Wait for the tasks, which are stopping.
+
+        Releases each account as soon as its task ends, and cancels late tasks.
+        """
         deadline = time.monotonic() + self._finish_seconds
         while self._tasks and (left := deadline - time.monotonic()) > 0:
             await asyncio.wait(self._tasks.values(), timeout=left, return_when=asyncio.FIRST_COMPLETED)
@@ -147,11 +170,17 @@ class Holder:
                 await self._accounts.release(self._owner, account_id)
             except Busy as busy:
                 self._unreleased.add(account_id)
-                log.warning("lease_not_released", account_id=account_id, why=f"{busy}; it is released later, or runs out by itself")
+                log.warning(
+                    "lease_not_released",
+                    account_id=account_id,
+                    why=f"{busy}; it is released later, or runs out by itself",
+                )
 
     async def _work(self, held: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
         account_id = held.account_id
-        outage = self._account_outages.setdefault(account_id, OutageLog(f"account {account_id}", account_id=account_id))
+        outage = self._account_outages.setdefault(
+            account_id, OutageLog(f"account {account_id}", account_id=account_id)
+        )
         recovery = asyncio.get_running_loop().call_later(HEALTHY_AFTER_SECONDS, outage.recovered)
         try:
             session = await self._open_session(held)
@@ -179,11 +208,16 @@ class Holder:
         session = self._vault.open(sealed, account_id=held.account_id)
         if self._vault.is_outdated(sealed):
             resealed = self._vault.seal(session, account_id=held.account_id)
-            await self._accounts.save_session(held.account_id, key_id=resealed.key_id, session=resealed.content)
+            await self._accounts.save_session(
+                held.account_id, key_id=resealed.key_id, session=resealed.content
+            )
         return session
 
     async def _park(self, account_id: AccountId, state: AccountState, why: Reason) -> None:
-        """Set a state and a reason for a person to see. Retries until it is saved, because nothing else is tried with the account."""
+        """Set a state and a reason for a person to see.
+
+        Retries until it is saved, because nothing else is tried with the account.
+        """
         log.warning("account_parked", account_id=account_id, state=state.value, why=str(why))
         while True:
             try:

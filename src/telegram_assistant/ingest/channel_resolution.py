@@ -1,4 +1,6 @@
-"""Serves requests to follow channels: by name, by invitation, by a link to a folder, or from an account's own lists."""
+"""Serves requests to follow channels: by name, by invitation, by a link to a folder,
+or from an account's own lists.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -56,13 +58,24 @@ class Resolved:
         """The outcome for people."""
         count = len(self.channels) or self.listed
         found = (
-            quote(self.channels[0].title) if len(self.channels) == 1 else Reason("channels_found", "{count} channel", "{count} channels", count=count)
+            quote(self.channels[0].title)
+            if len(self.channels) == 1
+            else Reason("channels_found", "{count} channel", "{count} channels", count=count)
         )
-        return found if self.left_out is None else Reason("found_and_left_out", "{found}; left out: {left_out}", found=found, left_out=self.left_out)
+        return (
+            found
+            if self.left_out is None
+            else Reason(
+                "found_and_left_out", "{found}; left out: {left_out}", found=found, left_out=self.left_out
+            )
+        )
 
 
 class ChannelResolver:
-    """Serves requests with one account, in the order of the queue. A kind of request that must wait delays no other kind."""
+    """Serves requests with one account, in the order of the queue.
+
+    A kind of request that must wait delays no other kind.
+    """
 
     def __init__(  # noqa: PLR0913 -- all kinds of requests meet here
         self,
@@ -137,9 +150,18 @@ class ChannelResolver:
         if request.kind is RequestKind.ACCESS:
             await self._planning.read_with(self._account_id, resolved.channels[0].channel_id)
         await self._queue.answer(
-            request.request_id, RequestState.DONE, resolved.words, channel_id=resolved.only_channel_id, was_followed=resolved.was_followed
+            request.request_id,
+            RequestState.DONE,
+            resolved.words,
+            channel_id=resolved.only_channel_id,
+            was_followed=resolved.was_followed,
         )
-        log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=len(resolved.channels))
+        log.info(
+            "request_served",
+            request_id=str(request.request_id),
+            kind=request.kind.value,
+            channels=len(resolved.channels),
+        )
 
     def _block(self, kind: RequestKind, seconds: float) -> None:
         """Block all kinds of requests that spend the same budget."""
@@ -166,7 +188,9 @@ class ChannelResolver:
                 return await self._resolve_joined(request)
             case RequestKind.LIST:
                 shared = await self._reader.shared_folder(request.reference)
-                return replace(await self._follow(request, shared.channels), left_out=_describe_left_out(shared))
+                return replace(
+                    await self._follow(request, shared.channels), left_out=_describe_left_out(shared)
+                )
             case RequestKind.FOLDER:
                 listing = await self.folders.begin(request)
                 return Resolved([one.channel for one in listing.channels], _describe_left_out(listing))
@@ -179,11 +203,18 @@ class ChannelResolver:
                 raise Rejected(Reason("line_names_no_channel", "this line names no channel"))
 
     async def _resolve_name(self, request: ClaimedRequest) -> Resolved:
-        """Resolve a name. A stored name needs no look-up, but takes as long as one, so that no tenant learns what others follow."""
+        """Resolve a name.
+
+        A stored name needs no look-up, but takes as long as one, so that no tenant learns what others follow.
+        """
         await self._wait_for_turn()
         begun = self._waits.now()
         stored = await self._channels.named(request.reference)
-        found = None if stored is not None and not stored.is_private else await self._reader.resolve(request.reference)
+        found = (
+            None
+            if stored is not None and not stored.is_private
+            else await self._reader.resolve(request.reference)
+        )
         await self._waits.sleep(max(0.0, begun + LOOK_UP_SECONDS - self._waits.now()))
         if found is not None:
             return await self._follow(request, [found])
@@ -197,7 +228,10 @@ class ChannelResolver:
         self._names = self._names.take(self._waits.now(), Cost())
 
     async def _resolve_joined(self, request: ClaimedRequest) -> Resolved:
-        """List joined channels page by page. If Telegram makes us wait for a page, the next attempt starts with that page."""
+        """List joined channels page by page.
+
+        If Telegram makes us wait for a page, the next attempt starts with that page.
+        """
         cursor, found, was_followed = parse_cursor(request.progress), list[Channel](), True
         while True:
             page, cursor = await self._reader.joined(cursor)
@@ -211,15 +245,22 @@ class ChannelResolver:
     async def _follow(self, request: ClaimedRequest, found: Sequence[FoundChannel]) -> Resolved:
         new = 0
         for one in found:
-            await self._channels.open_to(self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock())
+            await self._channels.open_to(
+                self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock()
+            )
             new += await self._subscribe(request, one.channel.channel_id)
         return Resolved([one.channel for one in found], was_followed=bool(found) and not new)
 
     async def _subscribe(self, request: ClaimedRequest, channel_id: ChannelId) -> bool:
-        """Subscribe the tenant. Returns False if it followed the channel already, or if the request has no tenant."""
+        """Subscribe the tenant.
+
+        Returns False if it followed the channel already, or if the request has no tenant.
+        """
         if request.tenant_id is None:
             return False
-        return await self._channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel_id))
+        return await self._channels.subscribe(
+            request.tenant_id, replace(request.subscription, channel_id=channel_id)
+        )
 
 
 def _describe_left_out(found: Listing) -> Reason | None:

@@ -1,4 +1,6 @@
-"""Follows folders of an account at Telegram: channels put into a folder are followed, channels taken out are not any more."""
+"""Follows folders of an account at Telegram: channels put into a folder are followed,
+channels taken out are not any more.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -42,7 +44,10 @@ class FolderFollower:
         self._clock = clock
 
     async def begin(self, request: ClaimedRequest) -> Listing:
-        """Follow the folder that a person has named. Raises Rejected if the account has no folder of that name."""
+        """Follow the folder that a person has named.
+
+        Raises Rejected if the account has no folder of that name.
+        """
         listed = await self._reader.folders()
         title = request.reference.strip()
         folder = next((one for one in listed if one.title.casefold() == title.casefold()), None)
@@ -59,12 +64,19 @@ class FolderFollower:
             )
         assert request.tenant_id is not None  # only requests for access have no tenant
         followed = await self._folders.follow(
-            request.tenant_id, self._account_id, number=folder.number, title=folder.title, subscription=request.subscription
+            request.tenant_id,
+            self._account_id,
+            number=folder.number,
+            title=folder.title,
+            subscription=request.subscription,
         )
         return await self._compare(followed, folder)
 
     async def check_due(self) -> int:
-        """Compare the due folders with Telegram's, and return their number. One request lists all folders of the account."""
+        """Compare the due folders with Telegram's, and return their number.
+
+        One request lists all folders of the account.
+        """
         due = await self._folders.claim(self._account_id)
         if not due:
             return 0
@@ -72,7 +84,9 @@ class FolderFollower:
         for followed in due:
             folder = present.get(followed.number)
             if folder is None:
-                await self._folders.settle(followed, title=followed.title, trouble=GONE, again_after=LOOK_EVERY)
+                await self._folders.settle(
+                    followed, title=followed.title, trouble=GONE, again_after=LOOK_EVERY
+                )
             else:
                 await self._compare(followed, folder)
         return len(due)
@@ -81,14 +95,21 @@ class FolderFollower:
         """Apply the difference to the last comparison. Looks up new chats only; the others are known."""
         listed = await self._joined() if folder.has_all_channels else {}
         inside = {chat.channel_id: chat for chat in folder.chats} | {
-            channel_id: Readable(channel_id, one.access_hash) for channel_id, one in listed.items() if channel_id not in folder.without
+            channel_id: Readable(channel_id, one.access_hash)
+            for channel_id, one in listed.items()
+            if channel_id not in folder.without
         }
         before = await self._folders.members(followed.folder_id)
         new = [chat for channel_id, chat in inside.items() if channel_id not in before]
         listing = await self._reader.look_up([chat for chat in new if chat.channel_id not in listed])
-        channels = (*listing.channels, *(listed[chat.channel_id] for chat in new if chat.channel_id in listed))
+        channels = (
+            *listing.channels,
+            *(listed[chat.channel_id] for chat in new if chat.channel_id in listed),
+        )
         for one in channels:
-            await self._channels.open_to(self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock())
+            await self._channels.open_to(
+                self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock()
+            )
         changed = await self._folders.change(
             followed,
             put_in=[chat.channel_id for chat in new],
@@ -98,7 +119,9 @@ class FolderFollower:
         await self._folders.settle(followed, title=folder.title, trouble=None, again_after=LOOK_EVERY)
         if changed:
             await self._planning.give_accounts()
-            log.info("folder_followed", folder_id=followed.folder_id, account_id=self._account_id, changed=changed)
+            log.info(
+                "folder_followed", folder_id=followed.folder_id, account_id=self._account_id, changed=changed
+            )
         return Listing(channels, listing.groups, listing.closed)
 
     async def _joined(self) -> Mapping[ChannelId, FoundChannel]:

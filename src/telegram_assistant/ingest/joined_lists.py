@@ -36,27 +36,41 @@ class JoinedLists:
         self._clock = clock
 
     async def read(self, request: ClaimedRequest) -> int:
-        """List joined channels page by page; return how many. If Telegram makes us wait for a page, the next attempt starts with that page."""
+        """List joined channels page by page; return how many.
+
+        If Telegram makes us wait for a page, the next attempt starts with that page.
+        """
         assert request.tenant_id is not None  # only requests for access have no tenant
         cursor = parse_cursor(request.progress)
         while True:
             page, cursor = await self._reader.joined(cursor)
             joined = [one for one in page if one.joined]
-            await self._listings.keep(request.tenant_id, self._account_id, request.request_id, joined, at=self._clock())
+            await self._listings.keep(
+                request.tenant_id, self._account_id, request.request_id, joined, at=self._clock()
+            )
             if cursor is None:
                 return await self._listings.finish(request.tenant_id, self._account_id, request.request_id)
             await self._queue.keep_progress(request.request_id, dump_cursor(cursor))
 
     async def follow(self, request: ClaimedRequest) -> tuple[Channel, bool]:
-        """Follow a picked channel; return it, and whether it is new. The list holds its access hash, so Telegram is not asked."""
+        """Follow a picked channel; return it, and whether it is new.
+
+        The list holds its access hash, so Telegram is not asked.
+        """
         assert request.tenant_id is not None
         listed = await self._listings.find(request.tenant_id, ChannelId(int(request.reference)))
         if listed is None:
             raise Rejected(
-                Reason("picked_channel_not_listed", "none of your accounts is in this channel any more; read the list of joined channels again")
+                Reason(
+                    "picked_channel_not_listed",
+                    "none of your accounts is in this channel any more; "
+                    "read the list of joined channels again",
+                )
             )
         found = listed.found
-        await self._channels.open_to(listed.account_id, found.channel, found.access_hash, joined=found.joined, read_at=listed.listed_at)
+        await self._channels.open_to(
+            listed.account_id, found.channel, found.access_hash, joined=found.joined, read_at=listed.listed_at
+        )
         wanted = replace(request.subscription, channel_id=found.channel.channel_id)
         return found.channel, await self._channels.subscribe(request.tenant_id, wanted)
 

@@ -1,4 +1,7 @@
-"""Joins lively channels, so that Telegram pushes their posts. Only if the installation enables it, and slowly."""
+"""Joins lively channels, so that Telegram pushes their posts.
+
+Only if the installation enables it, and slowly.
+"""
 
 import time
 from collections.abc import Callable
@@ -33,7 +36,10 @@ class Joiner:
     """Channels that require approval or are closed. This process does not try them again."""
 
     async def join_one(self) -> ChannelId | None:
-        """Join the channel that gains most, if the budget allows one now. The attempt is recorded before it is made."""
+        """Join the channel that gains most, if the budget allows one now.
+
+        The attempt is recorded before it is made.
+        """
         if not self.per_day:
             return None
         budget, now = joins_budget(self.per_day), time.monotonic()
@@ -47,19 +53,35 @@ class Joiner:
         try:
             await self.reader.join_public(Readable(chosen.channel_id, chosen.access_hash))
         except TooManyChannels as error:
-            log.warning("no_place_to_join", account_id=self.account_id, why=str(error), what_to_do="leave channels, or set PUSH_JOINS_PER_DAY=0")
+            log.warning(
+                "no_place_to_join",
+                account_id=self.account_id,
+                why=str(error),
+                what_to_do="leave channels, or set PUSH_JOINS_PER_DAY=0",
+            )
             await self.limits.keep(self.account_id, budget.method, meter.block(now, DAY).kept(now))
             return None
         except Rejected as error:
             self._refused.add(chosen.channel_id)
-            log.info("channel_not_joined", account_id=self.account_id, channel_id=chosen.channel_id, why=str(error))
+            log.info(
+                "channel_not_joined", account_id=self.account_id, channel_id=chosen.channel_id, why=str(error)
+            )
             return None
         await self.joins.note(self.account_id, chosen.channel_id)
-        log.info("channel_joined", account_id=self.account_id, channel_id=chosen.channel_id, posts_per_hour=round(chosen.posts_per_second * 3600, 1))
+        log.info(
+            "channel_joined",
+            account_id=self.account_id,
+            channel_id=chosen.channel_id,
+            posts_per_hour=round(chosen.posts_per_second * 3600, 1),
+        )
         return chosen.channel_id
 
     async def _choose(self) -> Candidate | None:
-        candidates = [one for one in await self.joins.candidates(self.account_id, self.clock()) if one.channel_id not in self._refused]
+        candidates = [
+            one
+            for one in await self.joins.candidates(self.account_id, self.clock())
+            if one.channel_id not in self._refused
+        ]
         joined = await self.joins.count(self.account_id)
         if worth_joining(candidates, joined=joined, is_premium=True) is None:
             return None

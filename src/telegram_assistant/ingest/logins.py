@@ -1,4 +1,7 @@
-"""Logs accounts in: a person starts a login on a page or in the CLI and answers there. Only this role holds sessions, so it asks."""
+"""Logs accounts in: a person starts a login on a page or in the CLI and answers there.
+
+Only this role holds sessions, so it asks.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -36,7 +39,10 @@ type OpenLogin = Callable[[AccountId], AbstractAsyncContextManager[LoginDialog]]
 
 
 class LoginWorker:
-    """Serves every requested login, each in its own task. No other process can take over a login that is served here."""
+    """Serves every requested login, each in its own task.
+
+    No other process can take over a login that is served here.
+    """
 
     def __init__(
         self,
@@ -78,14 +84,21 @@ class LoginWorker:
 
     async def _serve(self, claimed: ClaimedLogin) -> None:
         """Serve a login and record its result, whatever happens."""
-        attempt_id, log_in = claimed.attempt_id, self._by_qr_code if claimed.way is LoginWay.QR else self._by_phone
+        attempt_id, log_in = (
+            claimed.attempt_id,
+            self._by_qr_code if claimed.way is LoginWay.QR else self._by_phone,
+        )
         try:
             account_id = await log_in(Questions(claimed, logins=self._logins))
         except asyncio.CancelledError:
             await self._finish(attempt_id, LoginState.FAILED, INTERRUPTED)
             raise
         except Busy as busy:
-            await self._finish(attempt_id, LoginState.FAILED, Reason("login_try_later", "{why}; try again later", why=busy.reason))
+            await self._finish(
+                attempt_id,
+                LoginState.FAILED,
+                Reason("login_try_later", "{why}; try again later", why=busy.reason),
+            )
         except (Rejected, AccountRefused, CannotStart) as error:
             await self._finish(attempt_id, LoginState.FAILED, error.reason)
         except Exception:
@@ -109,16 +122,22 @@ class LoginWorker:
                 mistake = NO_NUMBER
                 continue
             prints = self._vault.prints(phone)
-            account_id = await self._logins.account_for(questions.attempt_id, prints=prints, phone_masked=mask_phone(phone))
+            account_id = await self._logins.account_for(
+                questions.attempt_id, prints=prints, phone_masked=mask_phone(phone)
+            )
             try:
                 await self._log_in_to(account_id, phone, prints[0], questions)
             except WrongAnswer as error:
                 mistake = error.reason
             else:
                 return account_id
-        raise Rejected(Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again"))
+        raise Rejected(
+            Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again")
+        )
 
-    async def _log_in_to(self, account_id: AccountId, phone: str, phone_print: bytes, questions: "Questions") -> None:
+    async def _log_in_to(
+        self, account_id: AccountId, phone: str, phone_print: bytes, questions: "Questions"
+    ) -> None:
         try:
             async with self._open_login(account_id) as login:
                 await login.send_code(phone)
@@ -146,11 +165,15 @@ class LoginWorker:
         await self._accounts.set_state(account_id, AccountState.ACTIVE)
         return account_id
 
-    async def _save_scanned_session(self, new_account_id: AccountId, login: LoginDialog, me: AccountProfile, attempt_id: UUID) -> AccountId:
+    async def _save_scanned_session(
+        self, new_account_id: AccountId, login: LoginDialog, me: AccountProfile, attempt_id: UUID
+    ) -> AccountId:
         """Save the session. Only now the owner is known, and whether the account was here before."""
         prints = self._vault.prints(me.phone)
         try:
-            account_id = await self._logins.known_account(attempt_id, new_account_id, user_id=me.user_id, prints=prints)
+            account_id = await self._logins.known_account(
+                attempt_id, new_account_id, user_id=me.user_id, prints=prints
+            )
         except Rejected:
             await login.undo()
             raise
@@ -168,7 +191,10 @@ class LoginWorker:
 
 
 async def _until_scanned(login: LoginDialog, questions: "Questions") -> AccountProfile | None:
-    """Show one code after the other, because each is valid for half a minute only. Returns None if a password is needed too."""
+    """Show one code after the other, because each is valid for half a minute only.
+
+    Returns None if a password is needed too.
+    """
     clock = asyncio.get_running_loop().time
     while isinstance(code := await login.qr_code(), QrCode):
         await questions.show(code.link)
@@ -189,9 +215,17 @@ class Questions:
         self._codes_shown = 0
 
     async def show(self, link: str) -> None:
-        """Publish a link to scan, sealed for the program that shows it. Raises Rejected if the login is over."""
+        """Publish a link to scan, sealed for the program that shows it.
+
+        Raises Rejected if the login is over.
+        """
         if self._door_key is None:
-            raise Rejected(Reason("login_without_sealing_key", "the login was started without a key to seal the code with; begin again"))
+            raise Rejected(
+                Reason(
+                    "login_without_sealing_key",
+                    "the login was started without a key to seal the code with; begin again",
+                )
+            )
         self._codes_shown += 1
         sealed = seal(link, self._door_key, question=f"{self.attempt_id}/{self._codes_shown}/shown")
         await self._logins.show(self.attempt_id, self._codes_shown, sealed)
@@ -202,7 +236,9 @@ class Questions:
 
     async def ask(self, wanted: LoginState, mistake: Reason | None = None) -> str:
         """Ask and wait for the answer. Raises Rejected if the login ends first."""
-        number = await self._logins.ask(self.attempt_id, wanted, public_key=self._receiver.public_key, error=mistake)
+        number = await self._logins.ask(
+            self.attempt_id, wanted, public_key=self._receiver.public_key, error=mistake
+        )
         while (sealed := await self._logins.take_answer(self.attempt_id)) is None:  # noqa: ASYNC110 -- another process answers
             await asyncio.sleep(ANSWER_SECONDS)
         return self._receiver.open(sealed, question=f"{self.attempt_id}/{number}").strip()
@@ -214,4 +250,6 @@ class Questions:
                 return await give(await self.ask(wanted, mistake))
             except WrongAnswer as error:
                 mistake = error.reason
-        raise Rejected(Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again"))
+        raise Rejected(
+            Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again")
+        )

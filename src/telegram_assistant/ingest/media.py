@@ -1,10 +1,11 @@
 """Downloads the files of posts: one loop per account, beside its reading.
 
-Files have their own budget at Telegram, so this loop never waits for polls; a poll waits for one part of a file at most.
-A file goes through the spool: downloaded parts are not requested again, whatever breaks, and a complete file waits there
-until the store answers.
+Files have their own budget at Telegram, so this loop never waits for polls; a poll waits for one part of a
+file at most. A file goes through the spool: downloaded parts are not requested again, whatever breaks, and a
+complete file waits there until the store answers.
 
-    due jobs -> locate (one request per channel) -> parts -> spool -> SHA-256 -> row in media_objects -> store -> settled
+    due jobs -> locate (one request per channel) -> parts -> spool -> SHA-256
+             -> row in media_objects -> store -> settled
 """
 
 import asyncio
@@ -79,7 +80,10 @@ class MediaFetcher:
         self._data_center_outages: dict[int, OutageLog] = {}
 
     async def run(self) -> None:
-        """Run until `stopping` is set. AccountRefused and LeaseLost end the loop: both concern the whole account."""
+        """Run until `stopping` is set.
+
+        AccountRefused and LeaseLost end the loop: both concern the whole account.
+        """
         self._spool.tidy()
         try:
             await self._run()
@@ -98,7 +102,9 @@ class MediaFetcher:
                 if isinstance(busy, NoRoom):
                     self._report_room(busy)
                 pause = busy.retry_after_seconds
-                if not isinstance(busy, Flooded):  # reconnect soon after a lost connection, then with growing pauses
+                if not isinstance(
+                    busy, Flooded
+                ):  # reconnect soon after a lost connection, then with growing pauses
                     pause, failures = min(pause, FIRST_PAUSE_SECONDS * 2**failures), failures + 1
                 self._outage.failed(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
                 await sleep_unless(self._stopping, pause)
@@ -107,15 +113,22 @@ class MediaFetcher:
 
     def _report_room(self, no_room: NoRoom | None) -> None:
         MEDIA_PAUSED.set(no_room is not None)
-        self._health.report(PART, State.OK if no_room is None else State.FAILING, "" if no_room is None else str(no_room))
+        self._health.report(
+            PART, State.OK if no_room is None else State.FAILING, "" if no_room is None else str(no_room)
+        )
 
     async def step(self) -> bool:
-        """Download some files. Returns False if nothing is due. Raises NoRoom while a disk must keep its room for posts."""
+        """Download some files.
+
+        Returns False if nothing is due. Raises NoRoom while a disk must keep its room for posts.
+        """
         await self._require_room()
         await self._update_queue_metric()
         jobs = await self._media.due(self._account_id, most=BATCH)
         done, unreachable = set[tuple[int, bool]](), set[int]()
-        for _, group in itertools.groupby(sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id):
+        for _, group in itertools.groupby(
+            sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id
+        ):
             await self._fetch_some(list(group), done, unreachable)
         return bool(jobs)
 
@@ -129,8 +142,11 @@ class MediaFetcher:
             self._counted_at = time.monotonic()
             MEDIA_QUEUE.labels(self._account_id).set(await self._media.waiting(self._account_id))
 
-    async def _fetch_some(self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]], unreachable: set[int]) -> None:
-        """Download files of one channel. A failure counts against the attempts of its own file and stops no other.
+    async def _fetch_some(
+        self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]], unreachable: set[int]
+    ) -> None:
+        """Download files of one channel. A failure counts against the attempts of its own file and stops no
+        other.
 
         An unreachable data centre stops no other file either, unless it is the account's own.
         """
@@ -176,7 +192,9 @@ class MediaFetcher:
 
     def _outage_of(self, dc_id: int) -> OutageLog:
         part = f"files of account {self._account_id} in data centre {dc_id}"
-        return self._data_center_outages.setdefault(dc_id, OutageLog(part, account_id=self._account_id, dc_id=dc_id))
+        return self._data_center_outages.setdefault(
+            dc_id, OutageLog(part, account_id=self._account_id, dc_id=dc_id)
+        )
 
     def _is_complete(self, job: MediaJob) -> bool:
         return self._spool.size_of(job.media_id, is_photo=job.is_photo) == job.size_bytes
@@ -184,7 +202,9 @@ class MediaFetcher:
     async def _locate(self, jobs: Sequence[MediaJob]) -> Locations:
         if not jobs:
             return {}
-        return await locate(self._client, Readable(jobs[0].channel_id, jobs[0].access_hash), [job.message_id for job in jobs])
+        return await locate(
+            self._client, Readable(jobs[0].channel_id, jobs[0].access_hash), [job.message_id for job in jobs]
+        )
 
     async def _fetch(self, job: MediaJob, locations: Locations) -> None:
         with self._spool.opened(job.media_id, is_photo=job.is_photo) as spooled:
@@ -194,9 +214,16 @@ class MediaFetcher:
                 await self._store(job, spooled)
 
     async def _download(self, job: MediaJob, spooled: Spooled, locations: Locations) -> MediaJob:
-        """Download until the file is complete or the process stops. The size that Telegram reports now is the one that counts."""
+        """Download until the file is complete or the process stops.
+
+        The size that Telegram reports now is the one that counts.
+        """
         location = _location_of(job, locations)
-        job, part_size, renewals = replace(job, size_bytes=location.size_bytes), part_bytes(location.size_bytes), 0
+        job, part_size, renewals = (
+            replace(job, size_bytes=location.size_bytes),
+            part_bytes(location.size_bytes),
+            0,
+        )
         spooled.truncate(min(spooled.size_bytes, location.size_bytes) // part_size * part_size)
         self._spool.require_space(location.size_bytes - spooled.size_bytes)
         while spooled.size_bytes < location.size_bytes and not self._stopping.is_set():
@@ -205,18 +232,27 @@ class MediaFetcher:
             except ReferenceExpired as error:
                 renewals += 1
                 if renewals > MAX_RENEWALS:
-                    raise Rejected(Reason("file_reference_expires", "the reference to the file expires at once, again and again")) from error
+                    raise Rejected(
+                        Reason(
+                            "file_reference_expires",
+                            "the reference to the file expires at once, again and again",
+                        )
+                    ) from error
                 location = _location_of(job, await self._locate([job]))
                 continue
             MEDIA_BYTES.inc(len(part))
             if len(part) != min(part_size, location.size_bytes - spooled.size_bytes):
                 spooled.truncate(0)
-                raise Rejected(Reason("file_other_size", "Telegram gives another number of bytes than it says"))
+                raise Rejected(
+                    Reason("file_other_size", "Telegram gives another number of bytes than it says")
+                )
             spooled.append(part)
         return job
 
     async def _store(self, job: MediaJob, spooled: Spooled) -> None:
-        """Write the row before the file, so that the file is not taken for an orphan, and mark the job as stored after it."""
+        """Write the row before the file, so that the file is not taken for an orphan,
+        and mark the job as stored after it.
+        """
         if time.monotonic() < self._store_retry_at:
             await self._media.postpone([job], STORE_AWAY, seconds=self._store_retry_at - time.monotonic())
             return
@@ -227,7 +263,11 @@ class MediaFetcher:
         except Busy as busy:
             self._store_retry_at = time.monotonic() + busy.retry_after_seconds
             self._store_outage.failed(busy, seconds=busy.retry_after_seconds)
-            await self._media.postpone([job], Reason("file_fetched_but", "fetched; {why}", why=busy.reason), seconds=busy.retry_after_seconds)
+            await self._media.postpone(
+                [job],
+                Reason("file_fetched_but", "fetched; {why}", why=busy.reason),
+                seconds=busy.retry_after_seconds,
+            )
             return
         self._store_outage.recovered()
         await self._media.stored(job, sha256, job.size_bytes)
@@ -241,7 +281,11 @@ class MediaFetcher:
         if await self._media.fail(job, why):
             self._spool.remove(job.media_id, is_photo=job.is_photo)
             log.warning(
-                "media_given_up", channel_id=job.channel_id, message_id=job.message_id, why=str(why), what_to_do="`tga media status` shows such files"
+                "media_given_up",
+                channel_id=job.channel_id,
+                message_id=job.message_id,
+                why=str(why),
+                what_to_do="`tga media status` shows such files",
             )
 
 

@@ -1,4 +1,7 @@
-"""Metrics of polls and pushed posts. A broken gauge never stops parsing: the series handle their own errors."""
+"""Metrics of polls and pushed posts.
+
+A broken gauge never stops parsing: the series handle their own errors.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -27,7 +30,9 @@ from telegram_assistant.telemetry.waits import Waits
 
 
 def record_known_channel(channel: KnownChannel) -> None:
-    """Export the known state of a channel before its first poll by this process, for example after a restart."""
+    """Export the known state of a channel before its first poll by this process,
+    for example after a restart.
+    """
     if channel.last_polled_at is not None:
         LAST_SUCCESS.set(channel.channel_id, channel.last_polled_at.timestamp())
     if channel.last_parsed_at is not None:
@@ -49,13 +54,17 @@ def record_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) 
     record_waits(channel_id, waits)
     if status not in {RunStatus.OK, RunStatus.EMPTY}:
         return
-    PARSING_DURATION.labels(run.mode.value).observe(max(0.0, (now - run.started_at).total_seconds() - waits.seconds))
+    PARSING_DURATION.labels(run.mode.value).observe(
+        max(0.0, (now - run.started_at).total_seconds() - waits.seconds)
+    )
     LAST_SUCCESS.set(channel_id, now.timestamp())
     parsed_at = run.started_at if run.stored_something else run.channel.last_parsed_at
     if parsed_at is not None:
         WATERMARK_AGE.since(channel_id, parsed_at.timestamp())
     _record_newest(channel_id, run.newest_posted_at)
-    if run.inserted and run.channel.last_polled_at is not None:  # posts found by a first poll were never expected to be fresh
+    if (
+        run.inserted and run.channel.last_polled_at is not None
+    ):  # posts found by a first poll were never expected to be fresh
         stored = [post for post in run.fresh if post.message_id in run.new_ids]
         _record_freshness(channel_id, run.channel.tier, stored, before=run.channel.newest_posted_at, now=now)
 
@@ -77,7 +86,9 @@ def _record_newest(channel_id: ChannelId, posted_at: datetime | None) -> None:
         MISSING_DURATION.since_latest(channel_id, newest)
 
 
-def _record_freshness(channel_id: int, tier: Priority, posts: Iterable[Post], *, before: datetime | None, now: datetime) -> None:
+def _record_freshness(
+    channel_id: int, tier: Priority, posts: Iterable[Post], *, before: datetime | None, now: datetime
+) -> None:
     lag = POST_LAG.labels(tier.value)
     moments = sorted({post.posted_at for post in posts if post.kind is not PostKind.SERVICE})
     for moment in moments:

@@ -1,4 +1,7 @@
-"""The scheduler's tick: one instance at a time plans for all of them. Polls themselves are claimed from the due-queue."""
+"""The scheduler's tick: one instance at a time plans for all of them.
+
+Polls themselves are claimed from the due-queue.
+"""
 
 import asyncio
 import logging
@@ -18,7 +21,13 @@ from telegram_assistant.stores.redis.scheduler import RENEW_SECONDS, SchedulerLo
 from telegram_assistant.supervision import cancel_and_wait, sleep_unless
 from telegram_assistant.telemetry.health import Fact, Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, CHANNELS, LAST_TICK, SCHEDULER_INTERVAL, SCHEDULER_LOCK
+from telegram_assistant.telemetry.metrics import (
+    BACKFILL_JOBS,
+    CHANNELS,
+    LAST_TICK,
+    SCHEDULER_INTERVAL,
+    SCHEDULER_LOCK,
+)
 from telegram_assistant.telemetry.outages import OutageLog
 
 log = get_logger()
@@ -34,10 +43,19 @@ SETTLED_SECONDS = 120.0
 
 
 class Scheduler:
-    """Ticks until `stopping` is set: once per interval over all instances, at moments that all of them share."""
+    """Ticks until `stopping` is set: once per interval over all instances,
+    at moments that all of them share.
+    """
 
     def __init__(
-        self, *, settings: ParserSettings, lock: SchedulerLock, planning: Planning, marks: Marks, health: Health, clock: Callable[[], datetime]
+        self,
+        *,
+        settings: ParserSettings,
+        lock: SchedulerLock,
+        planning: Planning,
+        marks: Marks,
+        health: Health,
+        clock: Callable[[], datetime],
     ) -> None:
         self._settings = settings
         self._lock = lock
@@ -49,14 +67,19 @@ class Scheduler:
         SCHEDULER_INTERVAL.set(settings.interval_seconds)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Run until `stopping` is set. A late tick runs and is not dropped. Keeps the lock between ticks and releases it at the end."""
+        """Run until `stopping` is set.
+
+        A late tick runs and is not dropped. Keeps the lock between ticks and releases it at the end.
+        """
         renewing = asyncio.create_task(self._renew())
         try:
             while not stopping.is_set():
                 interval = self._interval_number(self._clock())
                 await self.tick_if_free()
                 while not stopping.is_set() and self._interval_number(now := self._clock()) == interval:
-                    await sleep_unless(stopping, (interval + 1) * self._settings.interval_seconds - now.timestamp())
+                    await sleep_unless(
+                        stopping, (interval + 1) * self._settings.interval_seconds - now.timestamp()
+                    )
         finally:
             await cancel_and_wait([renewing])
             with suppress(Busy):
@@ -70,10 +93,15 @@ class Scheduler:
             SCHEDULER_LOCK.labels("error").inc()
             self._report_busy(busy)
             return
-        if not ours or (facts is not None and self._interval_number(facts.planned_ts) >= self._interval_number(self._clock())):
+        if not ours or (
+            facts is not None
+            and self._interval_number(facts.planned_ts) >= self._interval_number(self._clock())
+        ):
             SCHEDULER_LOCK.labels("missed").inc()
             self._export(facts)
-            self._health.report(PART, State.OK, "this interval is planned" if ours else "another instance plans")
+            self._health.report(
+                PART, State.OK, "this interval is planned" if ours else "another instance plans"
+            )
             self._outage.recovered()
             return
         SCHEDULER_LOCK.labels("acquired").inc()
@@ -118,7 +146,12 @@ class Scheduler:
         )
         await self._lock.tell(facts)
         self._export(facts)
-        log.info("Scheduler tick completed", channels=survey.active, failing=survey.failing, seconds=round((self._clock() - now).total_seconds(), 2))
+        log.info(
+            "Scheduler tick completed",
+            channels=survey.active,
+            failing=survey.failing,
+            seconds=round((self._clock() - now).total_seconds(), 2),
+        )
 
     def _export(self, facts: TickFacts | None) -> None:
         """Export what the last tick of any instance has found, on every instance."""
@@ -135,7 +168,9 @@ class Scheduler:
             return
         log_status = log.debug if survey.active > MAX_LOGGED_CHANNELS else log.info
         for one in await self._planning.statuses(survey.active):
-            mode, _ = choose_mode(self._settings, last_parsed_at=one.last_parsed_at, last_polled_at=one.last_polled_at, now=now)
+            mode, _ = choose_mode(
+                self._settings, last_parsed_at=one.last_parsed_at, last_polled_at=one.last_polled_at, now=now
+            )
             parsed_at = iso(one.last_parsed_at) if one.last_parsed_at else None
             log_status("Channel status", channel_id=one.channel_id, mode=mode.value, last_parsed_at=parsed_at)
 
@@ -156,10 +191,15 @@ class Scheduler:
         counts = await self._planning.hours_posted(now, PROFILES_PER_TICK)
         if counts:
             pooled = profile_of([sum(hours) for hours in zip(*counts.values(), strict=True)], FLAT)
-            await self._planning.keep_profiles({one: profile_of(hours, pooled) for one, hours in counts.items()}, now)
+            await self._planning.keep_profiles(
+                {one: profile_of(hours, pooled) for one, hours in counts.items()}, now
+            )
 
     async def _open_backfills(self) -> None:
-        for channel_id in [*await self._planning.want_history(), *await self._planning.want_gaps(settled_seconds=SETTLED_SECONDS)]:
+        for channel_id in [
+            *await self._planning.want_history(),
+            *await self._planning.want_gaps(settled_seconds=SETTLED_SECONDS),
+        ]:
             BACKFILL_JOBS.add(channel_id, status="enqueued")
 
     async def _forget_unfollowed(self) -> None:
@@ -201,8 +241,12 @@ class SchedulerStatus:
         }
 
 
-async def scheduler_status(*, lock: SchedulerLock, planning: Planning, settings: ParserSettings, now: datetime) -> SchedulerStatus:
-    """Return `ok` only if ticks run, and some active channel was read within two intervals or is due later by its own plan."""
+async def scheduler_status(
+    *, lock: SchedulerLock, planning: Planning, settings: ParserSettings, now: datetime
+) -> SchedulerStatus:
+    """Return `ok` only if ticks run, and some active channel was read
+    within two intervals or is due later by its own plan.
+    """
     interval = timedelta(seconds=settings.interval_seconds)
     try:
         facts, owner = await lock.facts(), await lock.owner()

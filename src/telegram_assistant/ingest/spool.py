@@ -1,6 +1,7 @@
 """Partly downloaded files. Each lies in a folder, and its length is the offset of the next part.
 
-A spool belongs to one machine. If another machine takes the account over, it downloads an incomplete file from the start.
+A spool belongs to one machine. If another machine takes the account over, it downloads an incomplete file
+from the start.
 """
 
 import errno
@@ -50,7 +51,10 @@ class Spooled:
 
 
 class Spool:
-    """The folder of spooled files. File names come from Telegram's ids, never from the name that a sender chose."""
+    """The folder of spooled files.
+
+    File names come from Telegram's ids, never from the name that a sender chose.
+    """
 
     def __init__(self, folder: Path, *, max_bytes: int = MAX_BYTES) -> None:
         self._folder = folder
@@ -66,11 +70,19 @@ class Spool:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield Spooled(file, path)
         except BlockingIOError as error:
-            raise Busy(Reason("file_fetched_elsewhere", "another process fetches this file"), retry_after_seconds=FULL_SECONDS) from error
+            raise Busy(
+                Reason("file_fetched_elsewhere", "another process fetches this file"),
+                retry_after_seconds=FULL_SECONDS,
+            ) from error
         except OSError as error:
             kind = NoRoom if error.errno in NO_ROOM else Busy
             raise kind(
-                Reason("folder_unusable", "the folder {folder} cannot be used ({error})", folder=str(self._folder), error=error.strerror or ""),
+                Reason(
+                    "folder_unusable",
+                    "the folder {folder} cannot be used ({error})",
+                    folder=str(self._folder),
+                    error=error.strerror or "",
+                ),
                 retry_after_seconds=FULL_SECONDS,
             ) from error
 
@@ -88,7 +100,10 @@ class Spool:
         """Raise Busy if the folder would hold more than it may."""
         held = sum(size for _, size, _ in self._files())
         if held + size_bytes > self._max_bytes and held:
-            raise NoRoom(Reason("spool_full", "the spool is full until the store answers"), retry_after_seconds=FULL_SECONDS)
+            raise NoRoom(
+                Reason("spool_full", "the spool is full until the store answers"),
+                retry_after_seconds=FULL_SECONDS,
+            )
 
     def tidy(self) -> int:
         """Remove files that nobody has touched for two days. Returns their number."""
@@ -98,7 +113,9 @@ class Spool:
         return len(old)
 
     def _files(self) -> Iterator[tuple[Path, int, float]]:
-        for path in self._folder.glob(NAME.format(kind="[pd]", media_id="*")) if self._folder.is_dir() else ():
+        for path in (
+            self._folder.glob(NAME.format(kind="[pd]", media_id="*")) if self._folder.is_dir() else ()
+        ):
             try:
                 found = path.stat()
             except FileNotFoundError:

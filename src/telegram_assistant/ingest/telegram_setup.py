@@ -1,10 +1,17 @@
-"""The settings for connections to Telegram: from the environment, else what the operator has entered and sealed for ingest."""
+"""The settings for connections to Telegram: from the environment,
+else what the operator has entered and sealed for ingest.
+"""
 
 import asyncio
 
 from pydantic import SecretStr
 
-from telegram_assistant.domain.accounts.setup import REPORTED_EVERY_SECONDS, TelegramSecret, load_application, load_proxy
+from telegram_assistant.domain.accounts.setup import (
+    REPORTED_EVERY_SECONDS,
+    TelegramSecret,
+    load_application,
+    load_proxy,
+)
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import ProxyType, TelegramSettings
 from telegram_assistant.stores.postgres.accounts.telegram_setup import SealedSecret, TelegramSecrets
@@ -26,11 +33,18 @@ class TelegramConnectionSettings:
 
     @property
     def from_environment(self) -> frozenset[TelegramSecret]:
-        application = {TelegramSecret.APPLICATION} if self._environment.api_id and self._environment.api_hash.get_secret_value() else set()
+        application = (
+            {TelegramSecret.APPLICATION}
+            if self._environment.api_id and self._environment.api_hash.get_secret_value()
+            else set()
+        )
         return frozenset(application | ({TelegramSecret.PROXY} if self._environment.proxy_addr else set()))
 
     async def current(self) -> TelegramSettings:
-        """Return the settings for the next connection. Raises CannotStart if a secret was sealed with a key that is not set."""
+        """Return the settings for the next connection.
+
+        Raises CannotStart if a secret was sealed with a key that is not set.
+        """
         changed: dict[str, object] = {}
         for name, sealed in (await self._secrets.all()).items():
             if name in self.from_environment:
@@ -41,13 +55,19 @@ class TelegramConnectionSettings:
                 changed |= {"api_id": application.api_id, "api_hash": SecretStr(application.api_hash)}
             else:
                 proxy = load_proxy(text)
-                changed |= {"proxy_type": ProxyType(proxy.kind), "proxy_addr": proxy.address, "proxy_port": proxy.port}
+                changed |= {
+                    "proxy_type": ProxyType(proxy.kind),
+                    "proxy_addr": proxy.address,
+                    "proxy_port": proxy.port,
+                }
                 changed |= {"proxy_username": proxy.username, "proxy_password": SecretStr(proxy.password)}
         return self._environment.model_copy(update=changed)
 
     async def report(self) -> None:
         public_key = self._vault.receiver(self._vault.key_id).public_key
-        await self._secrets.report(key_id=self._vault.key_id, public_key=public_key, from_environment=self.from_environment)
+        await self._secrets.report(
+            key_id=self._vault.key_id, public_key=public_key, from_environment=self.from_environment
+        )
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Report again and again, so that pages know whether ingest is running."""

@@ -1,1 +1,3 @@
-"""Words of Russian and English texts: dictionary forms, names with one key for both alphabets, and numbers as values. No model, no I/O."""
+"""Words of Russian and English texts: dictionary forms, names with one key for both alphabets,
+and numbers as values. No model, no I/O.
+"""

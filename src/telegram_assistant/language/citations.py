@@ -4,9 +4,10 @@
     if checked.verdict is not Verdict.DROPPED:
         print(checked.text, checked.sources)
 
-Two sets of rules. Facts veto: a number with its noun, a range, a name, a date, a quotation or a speaker that no cited post has drops
-the sentence. Words replace: too few words in common, a negation or an opposite that the posts do not have, or names in another order,
-and the nearest sentence of a cited post takes its place, word for word. docs/citations.md says what words cannot catch.
+Two sets of rules. Facts veto: a number with its noun, a range, a name, a date, a quotation or a speaker that
+no cited post has drops the sentence. Words replace: too few words in common, a negation or an opposite that
+the posts do not have, or names in another order, and the nearest sentence of a cited post takes its place,
+word for word. docs/citations.md says what words cannot catch.
 """
 
 from collections.abc import Sequence
@@ -41,15 +42,28 @@ class CheckedSentence:
     verdict: Verdict
     reason: Reason | None = None
     sources: tuple[int, ...] = ()
-    """Places of the cited posts that support what is shown, best first: those with all its facts, or else those that have them together."""
+    """Places of the cited posts that support what is shown, best first: those with all its facts,
+    or else those that have them together.
+    """
 
 
 def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence:
-    """Checks one sentence against the posts it cites. Posts in another alphabet than the sentence support nothing."""
+    """Checks one sentence against the posts it cites.
+
+    Posts in another alphabet than the sentence support nothing.
+    """
     said = parse_text(sentence)
-    cited = [(place, post) for place, post in enumerate(posts) if parse_text(post.text).is_cyrillic == said.is_cyrillic]
+    cited = [
+        (place, post)
+        for place, post in enumerate(posts)
+        if parse_text(post.text).is_cyrillic == said.is_cyrillic
+    ]
     if not cited:
-        return CheckedSentence("", Verdict.DROPPED, Reason("citation_language", "no cited post is in the language of the sentence"))
+        return CheckedSentence(
+            "",
+            Verdict.DROPPED,
+            Reason("citation_language", "no cited post is in the language of the sentence"),
+        )
     evidence = Evidence(tuple(post for _, post in cited))
     ranked = nearest_sentences(said, evidence.posts)
     places = tuple(cited[place][0] for place, _, _ in ranked)
@@ -64,5 +78,13 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
                 return CheckedSentence(ranked[0][2].text, Verdict.REPLACED, reason, places[:1])
             return CheckedSentence("", Verdict.DROPPED, reason)
     supporting = list(dict.fromkeys(places[: count_supporting(ranked)]))
-    alone = [place for place in supporting if not any(veto(said, Evidence((posts[place],))) for veto in FACT_RULES)] if len(supporting) > 1 else []
+    alone = (
+        [
+            place
+            for place in supporting
+            if not any(veto(said, Evidence((posts[place],))) for veto in FACT_RULES)
+        ]
+        if len(supporting) > 1
+        else []
+    )
     return CheckedSentence(sentence, Verdict.SUPPORTED, None, tuple(alone or supporting))

@@ -1,4 +1,6 @@
-"""Dates in Russian and English prose: «с 16 ноября», "Nov 16, 2026", 16.11.2026, weekdays, yesterday, years, times of day."""
+"""Dates in Russian and English prose: «с 16 ноября», "Nov 16, 2026", 16.11.2026, weekdays, yesterday, years,
+times of day.
+"""
 
 import re
 from dataclasses import dataclass
@@ -10,25 +12,42 @@ _MONTHS = (
     ("янв", "jan"), ("фев", "feb"), ("мар", "mar"), ("апр", "apr"), ("мая", "may"), ("июн", "jun"),
     ("июл", "jul"), ("авг", "aug"), ("сен", "sep"), ("окт", "oct"), ("ноя", "nov"), ("дек", "dec"),
 )  # fmt: skip
-_MONTH_NUMBERS = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names} | {"май": 5, "мае": 5}
+_MONTH_NUMBERS = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names} | {
+    "май": 5,
+    "мае": 5,
+}
 _MONTH = (
-    r"(январ[яьею]|феврал[яьею]|март[аеу]?|апрел[яьею]|ма[яйею]|июн[яьею]|июл[яьею]|август[аеу]?|сентябр[яьею]|октябр[яьею]|ноябр[яьею]|декабр[яьею]"
-    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+    r"(январ[яьею]|феврал[яьею]|март[аеу]?|апрел[яьею]|ма[яйею]|июн[яьею]|июл[яьею]|август[аеу]?|"
+    r"сентябр[яьею]|октябр[яьею]|ноябр[яьею]|декабр[яьею]"
+    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _YEAR = r"((?:19|20)\d\d)"
-_DAY_MONTH = re.compile(rf"(?<![\w:.])(\d{{1,2}})(?:-?(?:го|е|ое|st|nd|rd|th))?(?:\s+of)?\s+{_MONTH}\b\.?(?:,?\s+{_YEAR})?", re.IGNORECASE)
-_MONTH_DAY = re.compile(rf"\b{_MONTH}\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.,]\d)(?:,?\s+{_YEAR})?", re.IGNORECASE)
+_DAY_MONTH = re.compile(
+    rf"(?<![\w:.])(\d{{1,2}})(?:-?(?:го|е|ое|st|nd|rd|th))?(?:\s+of)?\s+{_MONTH}\b\.?(?:,?\s+{_YEAR})?",
+    re.IGNORECASE,
+)
+_MONTH_DAY = re.compile(
+    rf"\b{_MONTH}\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.,]\d)(?:,?\s+{_YEAR})?", re.IGNORECASE
+)
 _NUMERIC = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.((?:19|20)?\d\d)(?![\d.])")
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b")
-_MONTH_YEAR = re.compile(rf"(?:\b(?:в|с|к|до|по|in|since|by|until|from|of)\s+)?\b{_MONTH}\b\.?(?:\s+{_YEAR})?", re.IGNORECASE)
+_MONTH_YEAR = re.compile(
+    rf"(?:\b(?:в|с|к|до|по|in|since|by|until|from|of)\s+)?\b{_MONTH}\b\.?(?:\s+{_YEAR})?", re.IGNORECASE
+)
 _MONTH_SIGN = re.compile(r"^(?:в|с|к|до|по|in|since|by|until|from|of)\s", re.IGNORECASE)
 _YEAR_ALONE = re.compile(
-    rf"\b{_YEAR}(?:-?(?:го|й|м))?\s*(?:г\b\.?|год[ауе]?\b|годом\b)|\b(?:in|since|by|until|from)\s+{_YEAR}\b(?!\s+[a-z])", re.IGNORECASE
+    rf"\b{_YEAR}(?:-?(?:го|й|м))?\s*(?:г\b\.?|год[ауе]?\b|годом\b)|\b(?:in|since|by|until|"
+    rf"from)\s+{_YEAR}\b(?!\s+[a-z])",
+    re.IGNORECASE,
 )
-_TIME = re.compile(r"(?:\b(?:в|с|до|к|около|at|by|from|until)\s+)(\d{1,2}):(\d\d)(?!\d|\s*в пользу)", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?:\b(?:в|с|до|к|около|at|by|from|until)\s+)(\d{1,2}):(\d\d)(?!\d|\s*в пользу)", re.IGNORECASE
+)
 _WEEKDAY_WORDS = {
-    "понедельник": 0, "понедельника": 0, "понедельнику": 0, "вторник": 1, "вторника": 1, "среду": 2, "четверг": 3, "четверга": 3, "пятницу": 4,
-    "пятницы": 4, "субботу": 5, "субботы": 5, "воскресенье": 6, "воскресенья": 6,
+    "понедельник": 0, "понедельника": 0, "понедельнику": 0, "вторник": 1, "вторника": 1, "среду": 2,
+    "четверг": 3, "четверга": 3, "пятницу": 4, "пятницы": 4, "субботу": 5, "субботы": 5, "воскресенье": 6,
+    "воскресенья": 6,
     "monday": 0, "tuesday": 1, "wednesday": 2, "thursday": 3, "friday": 4, "saturday": 5, "sunday": 6,
 }  # fmt: skip
 _RELATIVE_WORDS = {
@@ -48,7 +67,10 @@ DAYS_OF_WEEK = 7
 
 @dataclass(frozen=True, slots=True)
 class WrittenDate:
-    """A date as far as the text says it. Either a calendar date, a weekday, a day beside today, or a time of day."""
+    """A date as far as the text says it.
+
+    Either a calendar date, a weekday, a day beside today, or a time of day.
+    """
 
     start: int
     end: int
@@ -61,15 +83,23 @@ class WrittenDate:
     minute_of_day: int | None = None
 
     def days(self, posted_on: date) -> tuple[date, ...]:
-        """The calendar days that it can mean in a text of this day: a weekday is the last one or the next, a day without a year the nearest one."""
+        """The calendar days that it can mean in a text of this day: a weekday is the last one or the next,
+        a day without a year the nearest one.
+        """
         if self.days_from_today is not None:
             return (posted_on + timedelta(days=self.days_from_today),)
         if self.weekday is not None:
             last = posted_on - timedelta(days=(posted_on.weekday() - self.weekday) % DAYS_OF_WEEK)
             return last, last + timedelta(days=DAYS_OF_WEEK)
         if self.month is not None and self.day is not None:
-            years = (self.year,) if self.year is not None else (posted_on.year - 1, posted_on.year, posted_on.year + 1)
-            possible = [one for year in years if (one := _day_or_none(year, self.month, self.day)) is not None]
+            years = (
+                (self.year,)
+                if self.year is not None
+                else (posted_on.year - 1, posted_on.year, posted_on.year + 1)
+            )
+            possible = [
+                one for year in years if (one := _day_or_none(year, self.month, self.day)) is not None
+            ]
             return tuple(sorted(possible, key=lambda one: abs(one - posted_on))[:1])
         return ()
 
@@ -83,9 +113,16 @@ class WrittenDate:
         if self.weekday is not None:
             return any(one.weekday() == self.weekday for one in theirs)
         if self.day is not None:
-            return any((self.day, self.month) == (one.day, one.month) and self.year in {None, one.year} for one in theirs)
+            return any(
+                (self.day, self.month) == (one.day, one.month) and self.year in {None, one.year}
+                for one in theirs
+            )
         if self.month is not None:
-            return other.month == self.month and self.year in {None, other.year, *({posted_on.year} if other.year is None else ())}
+            return other.month == self.month and self.year in {
+                None,
+                other.year,
+                *({posted_on.year} if other.year is None else ()),
+            }
         return self.year == other.year
 
 
@@ -97,14 +134,20 @@ def dates_in(text: str) -> tuple[WrittenDate, ...]:
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
             one = read(match)
-            if one is not None and not any(one.start < other.end and other.start < one.end for other in found):
+            if one is not None and not any(
+                one.start < other.end and other.start < one.end for other in found
+            ):
                 found.append(one)
     return tuple(sorted(found, key=lambda one: one.start))
 
 
-def _calendar(match: "re.Match[str]", year: str | None, month: int | None, day: str | None) -> WrittenDate | None:
+def _calendar(
+    match: "re.Match[str]", year: str | None, month: int | None, day: str | None
+) -> WrittenDate | None:
     number = int(day) if day else None
-    if month is None or (number is not None and _day_or_none(int(year) if year else 2024, month, number) is None):
+    if month is None or (
+        number is not None and _day_or_none(int(year) if year else 2024, month, number) is None
+    ):
         return None
     return WrittenDate(*match.span(), year=int(year) if year else None, month=month, day=number)
 
@@ -115,7 +158,11 @@ def _month(name: str) -> int | None:
 
 def _numeric(match: "re.Match[str]") -> WrittenDate | None:
     day, month, year = match.groups()
-    return _calendar(match, year if len(year) == len("2026") else f"20{year}", int(month), day) if 1 <= int(month) <= len(_MONTHS) else None
+    return (
+        _calendar(match, year if len(year) == len("2026") else f"20{year}", int(month), day)
+        if 1 <= int(month) <= len(_MONTHS)
+        else None
+    )
 
 
 def _iso(match: "re.Match[str]") -> WrittenDate | None:
@@ -133,7 +180,11 @@ def _month_and_year(match: "re.Match[str]") -> WrittenDate | None:
 
 def _time(match: "re.Match[str]") -> WrittenDate | None:
     hour, minute = int(match[1]), int(match[2])
-    return WrittenDate(match.start(1), match.end(), minute_of_day=hour * 60 + minute) if hour <= 24 and minute < 60 else None  # noqa: PLR2004 -- a clock
+    return (
+        WrittenDate(match.start(1), match.end(), minute_of_day=hour * 60 + minute)
+        if hour <= 24 and minute < 60  # noqa: PLR2004 -- a clock
+        else None
+    )
 
 
 def _year(match: "re.Match[str]") -> WrittenDate:

@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from telegram_assistant.language.names import key_of
-from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, parse_sentences, parse_text, readings_of
+from telegram_assistant.language.parsed_text import (
+    ParsedText,
+    ParsedWord,
+    parse_sentences,
+    parse_text,
+    readings_of,
+)
 from telegram_assistant.language.quantities import Quantity, quantities_in
 
 MIN_SOURCE_WORDS = 3
@@ -46,7 +52,10 @@ def noun_of(quantity: Quantity) -> frozenset[str]:
 
 def is_same(one: ParsedWord, other: ParsedWord) -> bool:
     return bool(one.readings & other.readings) or (
-        one.is_capitalised and other.is_capitalised and bool(key_of(one.text)) and key_of(one.text) == key_of(other.text)
+        one.is_capitalised
+        and other.is_capitalised
+        and bool(key_of(one.text))
+        and key_of(one.text) == key_of(other.text)
     )
 
 
@@ -54,7 +63,11 @@ def nearest_sentences(said: ParsedText, posts: Sequence[CitedPost]) -> list[tupl
     """For each post its nearest sentence and how many of the words it shares, best first."""
     nearest = []
     for place, post in enumerate(posts):
-        sentences = [sentence for sentence in parse_sentences(post.text) if len(sentence.words) >= MIN_SOURCE_WORDS and sentence.text[0] not in "#@"]
+        sentences = [
+            sentence
+            for sentence in parse_sentences(post.text)
+            if len(sentence.words) >= MIN_SOURCE_WORDS and sentence.text[0] not in "#@"
+        ]
         if sentences:
             score, best = max(((_likeness(said, one), one) for one in sentences), key=lambda found: found[0])
             nearest.append((place, score, best))
@@ -62,11 +75,15 @@ def nearest_sentences(said: ParsedText, posts: Sequence[CitedPost]) -> list[tupl
 
 
 def _likeness(said: ParsedText, source: ParsedText) -> float:
-    """The share of words and numbers of a sentence that stand in a source sentence; of equals the shorter one wins."""
+    """The share of words and numbers of a sentence that stand in a source sentence;
+    of equals the shorter one wins.
+    """
     numbers = [one.value for one in quantities_in(said.text).all]
     theirs = {one.value for one in quantities_in(source.text).all}
     content = said.content
-    found = sum(bool(word.readings & source.readings) for word in content) + sum(number in theirs for number in numbers)
+    found = sum(bool(word.readings & source.readings) for word in content) + sum(
+        number in theirs for number in numbers
+    )
     return found / max(len(content) + len(numbers), 1) + shared_words(source.content, said) / 1000
 
 

@@ -1,4 +1,5 @@
-"""Facts of a sentence that cited posts must have: links, numbers with their nouns, ranges, names, dates, quotations, speakers.
+"""Facts of a sentence that cited posts must have: links, numbers with their nouns, ranges, names, dates,
+quotations, speakers.
 
 Each rule returns why the sentence cannot be shown, or None.
 """
@@ -10,7 +11,13 @@ from telegram_assistant.language.dates import dates_in
 from telegram_assistant.language.evidence import CitedPost, Evidence, is_same, noun_of, shared_words
 from telegram_assistant.language.lemmas import lemma
 from telegram_assistant.language.names import key_of
-from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, may_be_name, parse_sentences, parse_text
+from telegram_assistant.language.parsed_text import (
+    ParsedText,
+    ParsedWord,
+    may_be_name,
+    parse_sentences,
+    parse_text,
+)
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.sentences import quotations
 from telegram_assistant.language.speakers import has_speech, outside_quotes, speakers_in
@@ -21,7 +28,11 @@ QUOTED_WORDS = 3
 MIN_STATEMENT = 0.25
 """The share of a statement's words that its source sentence has at least."""
 
-_LINK = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|ru|io|me|app|info|рф)\b\S*", re.IGNORECASE)
+_LINK = re.compile(
+    r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|ru|io|me|app|info|"
+    r"рф)\b\S*",
+    re.IGNORECASE,
+)
 
 type Rule = Callable[[ParsedText, Evidence], Reason | None]
 
@@ -36,13 +47,26 @@ def _links(said: ParsedText, evidence: Evidence) -> Reason | None:
 
 def _numbers(said: ParsedText, evidence: Evidence) -> Reason | None:
     for one in quantities_in(said.text).all:
-        same = [other for other in evidence.quantities if (other.value, other.against) == (one.value, one.against)]
+        same = [
+            other for other in evidence.quantities if (other.value, other.against) == (one.value, one.against)
+        ]
         written = said.text[one.start : one.end]
         if not same:
-            return Reason("citation_number", "the number {number!r} is in none of the cited posts", number=written)
+            return Reason(
+                "citation_number", "the number {number!r} is in none of the cited posts", number=written
+            )
         noun = noun_of(one)
-        if noun and not any(noun & noun_of(other) for other in same) and any(noun & noun_of(other) for other in evidence.quantities):
-            return Reason("citation_number_noun", "the cited posts give another number of “{noun}” than {number!r}", noun=one.noun, number=written)
+        if (
+            noun
+            and not any(noun & noun_of(other) for other in same)
+            and any(noun & noun_of(other) for other in evidence.quantities)
+        ):
+            return Reason(
+                "citation_number_noun",
+                "the cited posts give another number of “{noun}” than {number!r}",
+                noun=one.noun,
+                number=written,
+            )
     return None
 
 
@@ -51,7 +75,9 @@ def _ranges(said: ParsedText, evidence: Evidence) -> Reason | None:
         if (low, high) in evidence.ranges:
             continue
         if (high, low) in evidence.ranges or not any(_in_order(post, low, high) for post in evidence.posts):
-            return Reason("citation_range", "no cited post says it went from {low} to {high}", low=low, high=high)
+            return Reason(
+                "citation_range", "no cited post says it went from {low} to {high}", low=low, high=high
+            )
     return None
 
 
@@ -63,7 +89,11 @@ def _in_order(post: CitedPost, low: float, high: float) -> bool:
 def _names(said: ParsedText, evidence: Evidence) -> Reason | None:
     dated = [(one.start, one.end) for one in dates_in(said.text)]
     for word in said.words:
-        if not word.is_capitalised or not word.is_content or any(start <= word.start < end for start, end in dated):
+        if (
+            not word.is_capitalised
+            or not word.is_content
+            or any(start <= word.start < end for start, end in dated)
+        ):
             continue
         if (not word.begins or may_be_name(word.text)) and not evidence.has(word):
             return _unknown_name(word.text)
@@ -85,7 +115,12 @@ def _name_runs(said: ParsedText) -> Iterator[list[ParsedWord]]:
     """Names of several words; a word that begins a sentence belongs to one only if it is a name for sure."""
     run: list[ParsedWord] = []
     for word in (*said.words, None):
-        is_part = word is not None and word.is_capitalised and word.is_content and (not word.begins or may_be_name(word.text))
+        is_part = (
+            word is not None
+            and word.is_capitalised
+            and word.is_content
+            and (not word.begins or may_be_name(word.text))
+        )
         if word is not None and is_part and (not run or said.text[run[-1].end : word.start] == " "):
             run.append(word)
             continue
@@ -98,15 +133,24 @@ def _stands_together(run: Sequence[ParsedWord], post: ParsedText) -> bool:
     """Whether the words of a name stand beside each other: the first name of one person is not another's."""
     firsts = [place for place, word in enumerate(post.words) if is_same(run[0], word)]
     return any(
-        all(any(is_same(part, other) for other in post.words[max(0, place - len(run)) : place + len(run) + 1]) for part in run[1:])
+        all(
+            any(is_same(part, other) for other in post.words[max(0, place - len(run)) : place + len(run) + 1])
+            for part in run[1:]
+        )
         for place in firsts
     )
 
 
 def _dates(said: ParsedText, evidence: Evidence) -> Reason | None:
     for one in dates_in(said.text):
-        if not any(one.is_said_by(other, post.posted_on) for post in evidence.posts for other in dates_in(post.text)):
-            return Reason("citation_date", "the date {date!r} is in none of the cited posts", date=said.text[one.start : one.end])
+        if not any(
+            one.is_said_by(other, post.posted_on) for post in evidence.posts for other in dates_in(post.text)
+        ):
+            return Reason(
+                "citation_date",
+                "the date {date!r} is in none of the cited posts",
+                date=said.text[one.start : one.end],
+            )
     return None
 
 
@@ -115,7 +159,9 @@ def _quotations(said: ParsedText, evidence: Evidence) -> Reason | None:
         for part in quoted.replace("...", "…").split("…"):
             words = parse_text(part).words
             if len(words) >= QUOTED_WORDS and not any(_contains(post, words) for post in evidence.parsed):
-                return Reason("citation_quote", "no cited post contains the quotation {quotation!r}", quotation=quoted)
+                return Reason(
+                    "citation_quote", "no cited post contains the quotation {quotation!r}", quotation=quoted
+                )
     return None
 
 
@@ -133,16 +179,32 @@ def _speakers(said: ParsedText, evidence: Evidence) -> Reason | None:
         if post.channel and any(word.readings & parse_text(post.channel).readings for word in speakers):
             return None
         sentences = parse_sentences(post.text)
-        best = max(range(len(sentences)), key=lambda place: shared_words(statement, sentences[place]), default=None)
+        best = max(
+            range(len(sentences)), key=lambda place: shared_words(statement, sentences[place]), default=None
+        )
         if best is None or shared_words(statement, sentences[best]) < MIN_STATEMENT:
             continue
-        around = sentences[best : best + 1] if has_speech(sentences[best]) else sentences[max(0, best - 1) : best + 2]
-        around_words = frozenset[str]().union(*(reading for one in around for word in outside_quotes(one) for reading in (word.readings,)))
+        around = (
+            sentences[best : best + 1]
+            if has_speech(sentences[best])
+            else sentences[max(0, best - 1) : best + 2]
+        )
+        around_words = frozenset[str]().union(
+            *(reading for one in around for word in outside_quotes(one) for reading in (word.readings,))
+        )
         keys = frozenset[str]().union(*(one.keys for one in around))
-        known = [word for word in speakers if word.readings & around_words or (word.is_capitalised and key_of(word.text) in keys)]
+        known = [
+            word
+            for word in speakers
+            if word.readings & around_words or (word.is_capitalised and key_of(word.text) in keys)
+        ]
         if len(known) * 2 >= len(speakers):
             return None
-    return Reason("citation_speaker", "no cited post says that {speaker!r} said it", speaker=" ".join(word.text for word in speakers))
+    return Reason(
+        "citation_speaker",
+        "no cited post says that {speaker!r} said it",
+        speaker=" ".join(word.text for word in speakers),
+    )
 
 
 FACT_RULES: tuple[Rule, ...] = (_links, _ranges, _numbers, _names, _dates, _quotations, _speakers)

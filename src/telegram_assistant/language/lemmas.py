@@ -11,29 +11,40 @@ MAX_WORD_CHARACTERS = 30
 CACHED_WORDS = 60_000
 _EMPTY_PARTS = frozenset({"PREP", "CONJ", "PRCL", "NPRO", "INTJ", "PRED"})
 _EMPTY_WORDS = (
-    "a an the and or but nor so yet if then than that this these those there here it its he she they we you i his her their our your my "
-    "me him them us is are was were be been being am do does did done has have had having will would can could may might must shall "
-    "should not no of to in on at by for with from as into over under about after before between through during up down out off again "
-    "also just only very more most some any all each other such own same too s t who whom which what when where why how says said say "
-    "весь который свой этот тот наш ваш мой твой такой самый каждый другой сам один быть мочь стать год это как также уже ещё еще "
+    "a an the and or but nor so yet if then than that this these those there here it its he she they we you "
+    "i his her their our your my "
+    "me him them us is are was were be been being am do does did done has have had having will would can "
+    "could may might must shall "
+    "should not no of to in on at by for with from as into over under about after before between through "
+    "during up down out off again "
+    "also just only very more most some any all each other such own same too s t who whom which what when "
+    "where why how says said say "
+    "весь который свой этот тот наш ваш мой твой такой самый каждый другой сам один быть мочь стать год это "
+    "как также уже ещё еще "
     "только можно нет да сообщать сообщить рассказать говорить сказать"
 )
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 _IRREGULAR = {
-    "men": "man", "women": "woman", "children": "child", "people": "person", "feet": "foot", "teeth": "tooth", "mice": "mouse",
-    "won": "win", "went": "go", "gone": "go", "took": "take", "taken": "take", "made": "make", "found": "find", "left": "leave", "lost": "lose",
-    "held": "hold", "began": "begin", "begun": "begin", "broke": "break", "broken": "break", "came": "come", "fell": "fall", "fallen": "fall",
-    "gave": "give", "given": "give", "got": "get", "grew": "grow", "grown": "grow", "knew": "know", "known": "know", "met": "meet", "paid": "pay",
-    "ran": "run", "rose": "rise", "risen": "rise", "saw": "see", "seen": "see", "sent": "send", "shot": "shoot", "sold": "sell", "bought": "buy",
-    "spent": "spend", "spoke": "speak", "spoken": "speak", "stood": "stand", "stole": "steal", "stolen": "steal", "struck": "strike", "told": "tell",
-    "thought": "think", "wrote": "write", "written": "write", "brought": "bring", "built": "build", "caught": "catch", "drove": "drive",
-    "killed": "kill", "better": "good", "best": "good", "worse": "bad", "worst": "bad",
+    "men": "man", "women": "woman", "children": "child", "people": "person", "feet": "foot", "teeth": "tooth",
+    "mice": "mouse",
+    "won": "win", "went": "go", "gone": "go", "took": "take", "taken": "take", "made": "make",
+    "found": "find", "left": "leave", "lost": "lose", "held": "hold", "began": "begin", "begun": "begin",
+    "broke": "break", "broken": "break", "came": "come", "fell": "fall", "fallen": "fall", "gave": "give",
+    "given": "give", "got": "get", "grew": "grow", "grown": "grow", "knew": "know", "known": "know",
+    "met": "meet", "paid": "pay", "ran": "run", "rose": "rise", "risen": "rise", "saw": "see", "seen": "see",
+    "sent": "send", "shot": "shoot", "sold": "sell", "bought": "buy", "spent": "spend", "spoke": "speak",
+    "spoken": "speak", "stood": "stand", "stole": "steal", "stolen": "steal", "struck": "strike",
+    "told": "tell", "thought": "think", "wrote": "write", "written": "write", "brought": "bring",
+    "built": "build", "caught": "catch", "drove": "drive", "killed": "kill", "better": "good", "best": "good",
+    "worse": "bad", "worst": "bad",
 }  # fmt: skip
 _DOUBLED = re.compile(r"([bdgklmnprt])\1$")
 _VOWEL = re.compile(r"[aeiouy]")
 _RUSSIAN_ENDING = re.compile(
-    r"(?:ивши(?:сь|й)?|ывши(?:сь|й)?|вши(?:сь|й)?|ями|ами|иями|его|ого|ему|ому|ыми|ими|ешь|ишь|ете|ите|ают|яют|уют|ует|ается|ался|алась|ались|"
-    r"ать|ять|ить|еть|ала|али|ало|ила|или|ило|ена|ены|ено|ую|юю|ая|яя|ое|ее|ые|ие|ый|ий|ой|ей|ом|ем|ам|ям|ах|ях|ов|ев|ию|ия|ии|ью|ет|ит|ал|ил|"
+    r"(?:ивши(?:сь|й)?|ывши(?:сь|й)?|вши(?:сь|й)?|ями|ами|иями|его|ого|ему|ому|ыми|ими|ешь|ишь|ете|ите|ают|"
+    r"яют|уют|ует|ается|ался|алась|ались|"
+    r"ать|ять|ить|еть|ала|али|ало|ила|или|ило|ена|ены|ено|ую|юю|ая|яя|ое|ее|ые|ие|ый|ий|ой|ей|ом|ем|ам|ям|"
+    r"ах|ях|ов|ев|ию|ия|ии|ью|ет|ит|ал|ил|"
     r"а|я|о|е|ы|и|у|ю|ь|й)$"
 )
 _STEM = 3
@@ -55,7 +66,9 @@ def lemma(word: str) -> str:
 
 @lru_cache(maxsize=CACHED_WORDS)
 def content_lemma(word: str) -> str:
-    """The dictionary form of a word in lower case; empty for one that carries no meaning, like a preposition."""
+    """The dictionary form of a word in lower case; empty for one that carries no meaning,
+    like a preposition.
+    """
     plain = word.replace("ё", "е").replace("’", "'").removesuffix("'s")
     if len(plain) < 2 or plain in _EMPTY:  # noqa: PLR2004 -- a single letter
         return ""
@@ -81,7 +94,14 @@ def _english(word: str) -> str:
         return _IRREGULAR[word]
     if len(word) <= _STEM or word.endswith("ss"):
         return word
-    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("s", "")):
+    for ending, instead in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+        ("s", ""),
+    ):
         if word.endswith(ending) and not word.endswith(("us", "is")):
             word = word[: -len(ending)] + instead
             break

@@ -1,4 +1,6 @@
-"""What an edit changed in the meaning of a text, found by rules at a bounded cost; the wording may change without it."""
+"""What an edit changed in the meaning of a text, found by rules at a bounded cost;
+the wording may change without it.
+"""
 
 import re
 from collections import Counter
@@ -17,15 +19,19 @@ _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december"
 )
 _DATE = re.compile(
-    rf"\b\d{{1,2}}\s+(?:{_MONTHS})\b(?:\s+\d{{4}})?|\b(?:{_MONTHS})\s+\d{{1,2}}\b(?:,?\s+\d{{4}})?|\b\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}\b|"
-    r"\b(?:понедельник|вторник|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье|сегодня|завтра|послезавтра|вчера)\b|"
+    rf"\b\d{{1,2}}\s+(?:{_MONTHS})\b(?:\s+\d{{4}})?|\b(?:{_MONTHS})\s+\d{{1,2}}\b(?:,?\s+\d{{4}})?|"
+    rf"\b\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}\b|"
+    r"\b(?:понедельник|вторник|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресенье|сегодня|завтра|"
+    r"послезавтра|вчера)\b|"
     r"\b(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|today|tomorrow|yesterday)\b",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(r"\b(?:не|нет|ни|никогда|not|no|never)\b|\b\w+n[’']t\b", re.IGNORECASE)
 _UNCERTAIN = re.compile(
-    r"\b(?:может|могут|мог|могла|могли|возможно|вероятно|якобы|предположительно|предварительно|видимо|похоже|по предварительным данным|"
-    r"по неподтверждённым данным|по неподтвержденным данным|may|might|could|reportedly|allegedly|possibly|probably|apparently|likely|unconfirmed)\b",
+    r"\b(?:может|могут|мог|могла|могли|возможно|вероятно|якобы|предположительно|предварительно|видимо|"
+    r"похоже|по предварительным данным|"
+    r"по неподтверждённым данным|по неподтвержденным данным|may|might|could|reportedly|allegedly|possibly|"
+    r"probably|apparently|likely|unconfirmed)\b",
     re.IGNORECASE,
 )
 _CAPITALISED = re.compile(r"[A-ZА-ЯЁ][\w’'-]+")

@@ -1,6 +1,8 @@
-"""Names of people, places and organisations in a text, each with a key that is the same in Russian and in English.
+"""Names of people, places and organisations in a text, each with a key that is the same in Russian and in
+English.
 
-Found by capital letters: within a sentence, in quotation marks, and at the beginning of a sentence if the word is no ordinary one.
+Found by capital letters: within a sentence, in quotation marks, and at the beginning of a sentence if the
+word is no ordinary one.
 """
 
 import re
@@ -18,21 +20,25 @@ _QUOTED = re.compile(r"[«\"“„]\s*$")
 _NAMED = ("Geox", "Orgn", "Name", "Surn", "Patr")
 _LETTERS = str.maketrans(
     {
-        "а": "a", "б": "b", "в": "v", "г": "g", "д": "d", "е": "e", "ё": "e", "ж": "zh", "з": "z", "и": "i", "й": "i", "к": "k", "л": "l", "м": "m",
-        "н": "n", "о": "o", "п": "p", "р": "r", "с": "s", "т": "t", "у": "u", "ф": "f", "х": "h", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh",
-        "ъ": "", "ы": "i", "ь": "", "э": "e", "ю": "u", "я": "a", "і": "i", "ї": "i", "є": "e", "ґ": "g",
+        "а": "a", "б": "b", "в": "v", "г": "g", "д": "d", "е": "e", "ё": "e", "ж": "zh", "з": "z", "и": "i",
+        "й": "i", "к": "k", "л": "l", "м": "m", "н": "n", "о": "o", "п": "p", "р": "r", "с": "s", "т": "t",
+        "у": "u", "ф": "f", "х": "h", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ъ": "", "ы": "i", "ь": "",
+        "э": "e", "ю": "u", "я": "a", "і": "i", "ї": "i", "є": "e", "ґ": "g",
     }
 )  # fmt: skip
 _FOLDED = (
-    ("shch", "sh"), ("sch", "sh"), ("tch", "ch"), ("kh", "h"), ("ph", "f"), ("th", "t"), ("ck", "k"), ("qu", "kv"), ("x", "ks"), ("w", "v"),
-    ("yo", "e"), ("yu", "u"), ("ya", "a"), ("ju", "u"), ("ja", "a"), ("ye", "e"), ("y", "i"), ("j", "i"), ("ou", "u"), ("oo", "u"), ("ee", "i"),
+    ("shch", "sh"), ("sch", "sh"), ("tch", "ch"), ("kh", "h"), ("ph", "f"), ("th", "t"), ("ck", "k"),
+    ("qu", "kv"), ("x", "ks"), ("w", "v"), ("yo", "e"), ("yu", "u"), ("ya", "a"), ("ju", "u"), ("ja", "a"),
+    ("ye", "e"), ("y", "i"), ("j", "i"), ("ou", "u"), ("oo", "u"), ("ee", "i"),
 )  # fmt: skip
 _REPEATED = re.compile(r"(.)\1+")
 _MIN_KEY = 3
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The keys of the names in a text, one for each word of a name: a surname alone is the same person as with a first name."""
+    """The keys of the names in a text, one for each word of a name:
+    a surname alone is the same person as with a first name.
+    """
     text = text[:MAX_CHARACTERS]
     sure: set[str] = set()
     unsure: set[str] = set()
@@ -51,7 +57,9 @@ def names_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=CACHED_WORDS)
 def key_of(name: str) -> str:
-    """The same for a name in both alphabets and in every grammatical case; empty if too little remains of it."""
+    """The same for a name in both alphabets and in every grammatical case;
+    empty if too little remains of it.
+    """
     word = name.casefold().replace("’", "'").removesuffix("'s").replace("ё", "е")
     if not content_lemma(word):
         return ""
@@ -60,19 +68,34 @@ def key_of(name: str) -> str:
     latin = word.translate(_LETTERS)
     for letters, folded in _FOLDED:
         latin = latin.replace(letters, folded)
-    latin = _REPEATED.sub(r"\1", latin.replace("c", "k").replace("kh", "ch")).replace("-", "").replace("'", "")
+    latin = (
+        _REPEATED.sub(r"\1", latin.replace("c", "k").replace("kh", "ch")).replace("-", "").replace("'", "")
+    )
     stem = latin.rstrip("aeiou")
     return stem if len(stem) >= _MIN_KEY else latin if len(latin) >= _MIN_KEY else ""
 
 
 def written_name(key: str, texts: Iterable[str]) -> str:
     """The name of this key as most texts write it, in the nominative if any does; empty if none has it."""
-    written = Counter(word for text in texts for found in _CAPITALISED.findall(text[:MAX_CHARACTERS]) if key_of(word := found.rstrip("-’'")) == key)
-    return min(written, key=lambda word: (not _is_nominative(word.casefold()), -written[word], len(word), word), default="")
+    written = Counter(
+        word
+        for text in texts
+        for found in _CAPITALISED.findall(text[:MAX_CHARACTERS])
+        if key_of(word := found.rstrip("-’'")) == key
+    )
+    return min(
+        written,
+        key=lambda word: (not _is_nominative(word.casefold()), -written[word], len(word), word),
+        default="",
+    )
 
 
 def _is_nominative(word: str) -> bool:
-    return not word.endswith(("'s", "’s")) if word.isascii() else "-".join(_nominative(part) for part in word.split("-")) == word
+    return (
+        not word.endswith(("'s", "’s"))
+        if word.isascii()
+        else "-".join(_nominative(part) for part in word.split("-")) == word
+    )
 
 
 def _nominative(word: str) -> str:

@@ -1,4 +1,6 @@
-"""Numbers of a text as values that can be compared: «5,4 млрд» and 5.4 billion are one number, and so are 17 % and «17 процентов»."""
+"""Numbers of a text as values that can be compared: «5,4 млрд» and 5.4 billion are one number,
+and so are 17 % and «17 процентов».
+"""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ _PERCENT = re.compile(r"\s?(?:%|процент|percent|per cent)", re.IGNORECASE
 _SCORE = re.compile(r"(?<![\d:.])(\d{1,3}):(\d{1,3})(?![\d:])")
 _NUMBER = re.compile(
     r"(?<![\w.,/])(?<!\w-)"
-    r"(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+    r"(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|"
+    r"\d+(?:[.,]\d+)?)"
 )
 _GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _SPACES = re.compile(r"[ \u00a0\u202f]")
@@ -45,9 +48,16 @@ class Number:
 def numbers_in(text: str) -> tuple[Number, ...]:
     """The numbers of a text in their order. Numbers inside words and addresses are none."""
     text = text[:MAX_CHARACTERS]
-    scores = [Number(f"{int(one[1])}:{int(one[2])}", NumberKind.SCORE, one.start(), one.end()) for one in _SCORE.finditer(text)]
+    scores = [
+        Number(f"{int(one[1])}:{int(one[2])}", NumberKind.SCORE, one.start(), one.end())
+        for one in _SCORE.finditer(text)
+    ]
     taken = {place for one in scores for place in range(one.start, one.end)}
-    plain = [_number(found, text) for found in _NUMBER.finditer(text) if found.start() not in taken and found.end() - 1 not in taken]
+    plain = [
+        _number(found, text)
+        for found in _NUMBER.finditer(text)
+        if found.start() not in taken and found.end() - 1 not in taken
+    ]
     return tuple(sorted((*scores, *plain), key=lambda one: one.start))
 
 

@@ -1,4 +1,6 @@
-"""A text cut into words with all their dictionary forms, and into sentences: what every comparison of two texts begins with."""
+"""A text cut into words with all their dictionary forms, and into sentences:
+what every comparison of two texts begins with.
+"""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ _VERBS = frozenset({"VERB", "INFN", "PRTS", "GRND"})
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LATIN = re.compile(r"[a-zA-Z]")
 _PRONOUNS = """
-он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако также кроме
+он она оно они его ее их это этот эта эти этому там тогда туда такой такая такие тот та те поэтому однако
+также кроме
 he she it they his her its their this that these those there then such also however besides so
 """
 _FIRST_WORDS = frozenset(_PRONOUNS.split())
@@ -30,7 +33,10 @@ _BEGINS = re.compile(r"(?:^|[.!?…:;—–\n«\"“„(]\s*)$")
 
 @dataclass(frozen=True, slots=True)
 class ParsedWord:
-    """A word of a text. `readings` are all its dictionary forms: the first reading of «нашли» is «наслать»."""
+    """A word of a text.
+
+    `readings` are all its dictionary forms: the first reading of «нашли» is «наслать».
+    """
 
     text: str
     start: int
@@ -40,7 +46,9 @@ class ParsedWord:
     is_content: bool
     is_capitalised: bool
     begins: bool
-    """Whether it begins a sentence, a quotation or a clause after a colon or dash, where a capital letter says little."""
+    """Whether it begins a sentence, a quotation or a clause after a colon or dash,
+    where a capital letter says little.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +120,9 @@ def may_be_name(word: str) -> bool | None:
 
 
 def goes_on(sentence: ParsedText) -> bool:
-    """Whether it cannot stand alone, since it begins with what the sentence before it named: «она», «в ней», “in it”."""
+    """Whether it cannot stand alone, since it begins with what the sentence before it named: «она», «в ней»,
+    “in it”.
+    """
     return sentence.words[0].folded in _FIRST_WORDS or _ABOUT_IT.match(sentence.text) is not None
 
 
@@ -126,5 +136,12 @@ def _parsed(found: "re.Match[str]", text: str) -> ParsedWord:
     is_content = len(folded) >= MIN_CONTENT_LETTERS and bool(content_lemma(folded))
     before = text[max(0, found.start() - 4) : found.start()]
     return ParsedWord(
-        written, found.start(), found.end(), folded, readings_of(written), is_content, written[0].isupper(), begins=bool(_BEGINS.search(before))
+        written,
+        found.start(),
+        found.end(),
+        folded,
+        readings_of(written),
+        is_content,
+        written[0].isupper(),
+        begins=bool(_BEGINS.search(before)),
     )

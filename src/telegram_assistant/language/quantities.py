@@ -1,6 +1,8 @@
-"""Numbers in Russian and English prose with the noun they count: «полтора миллиона рублей» is 1,500,000 of «рубль».
+"""Numbers in Russian and English prose with the noun they count: «полтора миллиона рублей» is 1,500,000 of
+«рубль».
 
-Scores such as 5:1 are one quantity. Dates are not numbers. «Один» and "one" are ignored, because they mostly count nothing.
+Scores such as 5:1 are one quantity. Dates are not numbers. «Один» and "one" are ignored, because they mostly
+count nothing.
 """
 
 import re
@@ -18,26 +20,37 @@ _UNITS = {
     "два две двух двум двумя двое двоих двоим two": 2, "три трех трем тремя трое троих троим three": 3,
     "четыре четырех четырем четырьмя четверо четверых four": 4, "пять пяти пятью пятеро пятерых five": 5,
     "шесть шести шестью шестеро шестерых six": 6,
-    "семь семи семью семеро семерых seven": 7, "восемь восьми восемью восьмью eight": 8, "девять девяти девятью nine": 9,
-    "десять десяти десятью ten": 10,
-    "одиннадцать одиннадцати eleven": 11, "двенадцать двенадцати twelve": 12, "тринадцать тринадцати thirteen": 13,
-    "четырнадцать четырнадцати fourteen": 14, "пятнадцать пятнадцати fifteen": 15, "шестнадцать шестнадцати sixteen": 16,
-    "семнадцать семнадцати seventeen": 17, "восемнадцать восемнадцати eighteen": 18, "девятнадцать девятнадцати nineteen": 19,
-    "двадцать двадцати twenty": 20, "тридцать тридцати thirty": 30, "сорок сорока forty": 40, "пятьдесят пятидесяти fifty": 50,
-    "шестьдесят шестидесяти sixty": 60, "семьдесят семидесяти seventy": 70, "восемьдесят восьмидесяти eighty": 80, "девяносто ninety": 90,
-    "сто ста": 100, "двести двухсот": 200, "триста трехсот": 300, "четыреста четырехсот": 400, "пятьсот пятисот": 500, "шестьсот шестисот": 600,
-    "семьсот семисот": 700, "восемьсот восьмисот": 800, "девятьсот девятисот": 900,
+    "семь семи семью семеро семерых seven": 7, "восемь восьми восемью восьмью eight": 8,
+    "девять девяти девятью nine": 9, "десять десяти десятью ten": 10,
+    "одиннадцать одиннадцати eleven": 11, "двенадцать двенадцати twelve": 12,
+    "тринадцать тринадцати thirteen": 13, "четырнадцать четырнадцати fourteen": 14,
+    "пятнадцать пятнадцати fifteen": 15, "шестнадцать шестнадцати sixteen": 16,
+    "семнадцать семнадцати seventeen": 17, "восемнадцать восемнадцати eighteen": 18,
+    "девятнадцать девятнадцати nineteen": 19,
+    "двадцать двадцати twenty": 20, "тридцать тридцати thirty": 30, "сорок сорока forty": 40,
+    "пятьдесят пятидесяти fifty": 50, "шестьдесят шестидесяти sixty": 60, "семьдесят семидесяти seventy": 70,
+    "восемьдесят восьмидесяти eighty": 80, "девяносто ninety": 90,
+    "сто ста": 100, "двести двухсот": 200, "триста трехсот": 300, "четыреста четырехсот": 400,
+    "пятьсот пятисот": 500, "шестьсот шестисот": 600, "семьсот семисот": 700, "восемьсот восьмисот": 800,
+    "девятьсот девятисот": 900,
 }  # fmt: skip
 _SCALES = {
     "тыс тысяча тысячи тысяче тысячу тысяч тысячам тысячами тысячах тысячей thousand thousands k": 10**3,
-    "млн миллион миллиона миллиону миллионом миллионов миллионам миллионами миллионах миллионы million millions mln": 10**6,
-    "млрд миллиард миллиарда миллиарду миллиардом миллиардов миллиардам миллиардами миллиардах миллиарды billion billions bn": 10**9,
+    (
+        "млн миллион миллиона миллиону миллионом миллионов миллионам миллионами миллионах миллионы million "
+        "millions mln"
+    ): 10**6,
+    (
+        "млрд миллиард миллиарда миллиарду миллиардом миллиардов миллиардам миллиардами миллиардах "
+        "миллиарды billion billions bn"
+    ): 10**9,
     "трлн триллион триллиона триллионов триллионы trillion trillions": 10**12,
-    "десяток десятка десятков": 10, "дюжина дюжины дюжин дюжину dozen dozens": 12, "сотня сотни сотню сотен": 100,
+    "десяток десятка десятков": 10, "дюжина дюжины дюжин дюжину dozen dozens": 12,
+    "сотня сотни сотню сотен": 100,
 }  # fmt: skip
 _HALVES = {
-    "полтора": 1.5, "полторы": 1.5, "полутора": 1.5, "полмиллиона": 5e5, "полмиллиарда": 5e8, "полтысячи": 500.0,
-    "полсотни": 50.0, "полтораста": 150.0,
+    "полтора": 1.5, "полторы": 1.5, "полутора": 1.5, "полмиллиона": 5e5, "полмиллиарда": 5e8,
+    "полтысячи": 500.0, "полсотни": 50.0, "полтораста": 150.0,
 }  # fmt: skip
 UNIT = {word: float(value) for words, value in _UNITS.items() for word in words.split()}
 SCALE = {word: float(value) for words, value in _SCALES.items() for word in words.split()}
@@ -47,30 +60,40 @@ _ALONE_WORDS = """
 _ALONE = frozenset(_ALONE_WORDS.split())
 """Scales that are a number by themselves; «тысячи» alone is a vague number."""
 _SYMBOLS = {
-    "%": "процент", "percent": "процент", "$": "доллар", "€": "евро", "£": "фунт", "₽": "рубль", "руб": "рубль", "р": "рубль", "км": "километр",
-    "м": "метр", "см": "сантиметр", "мм": "миллиметр", "кг": "килограмм", "г": "грамм", "т": "тонна", "чел": "человек", "ч": "час", "мин": "минута",
-    "сек": "секунда", "га": "гектар", "km": "kilometre", "kilometers": "kilometre", "kilometer": "kilometre", "m": "metre", "meters": "metre",
-    "meter": "metre", "kg": "kilogram", "mph": "mile", "hrs": "hour", "min": "minute", "sec": "second",
+    "%": "процент", "percent": "процент", "$": "доллар", "€": "евро", "£": "фунт", "₽": "рубль",
+    "руб": "рубль", "р": "рубль", "км": "километр", "м": "метр", "см": "сантиметр", "мм": "миллиметр",
+    "кг": "килограмм", "г": "грамм", "т": "тонна", "чел": "человек", "ч": "час", "мин": "минута",
+    "сек": "секунда", "га": "гектар", "km": "kilometre", "kilometers": "kilometre", "kilometer": "kilometre",
+    "m": "metre", "meters": "metre", "meter": "metre", "kg": "kilogram", "mph": "mile", "hrs": "hour",
+    "min": "minute", "sec": "second",
 }  # fmt: skip
 _TOKEN = re.compile(
     r"(?P<score>(?<![\d:])\d{1,3}:\d{1,3}(?![\d:]))"
-    r"|(?P<digits>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)*)(?P<ordinal>-?(?:[а-яё]{1,2}|st|nd|rd|th)\b)?"
+    r"|(?P<digits>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\d])(?:[.,]\d+)?|"
+    r"\d+(?:[.,]\d+)*)(?P<ordinal>-?(?:[а-яё]{1,2}|st|nd|rd|th)\b)?"
     r"|(?P<word>[^\W\d_]+)|(?P<symbol>[%$€£₽])|(?P<mark>[^\w\s])",
     re.IGNORECASE,
 )
 _BREAKS = frozenset('.,;:!?…()«»"“”—–')
 _LINKS = frozenset({"and", "a"})
 _FUNCTION_WORDS = """
-и в во на с со из от до за по для при о об у к ко или а но что как не за это его ее их был была были было же ли уже еще of in on at by to
-from for and or with as the a an is are was were be been has have had that which who than after before into over under near
-вместо против через около после перед между среди без кроме если когда instead against versus until while when if
+и в во на с со из от до за по для при о об у к ко или а но что как не за это его ее их был была были было же
+ли уже еще
+of in on at by to from for and or with as the a an is are was were be been has have had that which who than
+after before into over under near
+вместо против через около после перед между среди без кроме если когда
+instead against versus until while when if
 """
 _FUNCTION = frozenset(_FUNCTION_WORDS.split())
 _RUSSIAN = re.compile(r"[а-яё]", re.IGNORECASE)
 _RUSSIAN_ADJECTIVE = re.compile(r"(?:ых|их|ыми|ими|ой|ый|ий|ая|ые|ие|ого|его|ом|ую|юю|ей)$")
-_RUSSIAN_VERB = re.compile(r"(?:ли|ла|ло|лся|лась|лись|лось|ет|ют|ит|ят|ут|ены|аны|ено|ано|ться|ать|ить|еть)$")
+_RUSSIAN_VERB = re.compile(
+    r"(?:ли|ла|ло|лся|лась|лись|лось|ет|ют|ит|ят|ут|ены|аны|ено|ано|ться|ать|ить|еть)$"
+)
 _PLURAL = re.compile(r"(?:[^s]s|people|children|men|women|feet|police)$")
-_FROM_TO = frozenset({("от", "до"), ("с", "до"), ("со", "до"), ("с", "по"), ("from", "to"), ("between", "and")})
+_FROM_TO = frozenset(
+    {("от", "до"), ("с", "до"), ("со", "до"), ("с", "по"), ("from", "to"), ("between", "and")}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +128,9 @@ class _Token:
 def quantities_in(text: str) -> Quantities:
     """Finds all numbers, in figures and in words."""
     text = text[:MAX_CHARACTERS]
-    dated = [(one.start, one.end) for one in dates_in(text) if one.weekday is None and one.days_from_today is None]
+    dated = [
+        (one.start, one.end) for one in dates_in(text) if one.weekday is None and one.days_from_today is None
+    ]
     tokens = [
         _Token(found.start(), found.end(), found.group(), found.lastgroup or "")
         for found in _TOKEN.finditer(text)
@@ -134,9 +159,17 @@ def _number_at(tokens: list[_Token], at: int, *, in_russian: bool) -> tuple[Quan
     value: float | None
     if token.kind in {"digits", "ordinal"}:
         value, behind = _value_of(token.text, in_russian=in_russian), at + 1
-        while behind < len(tokens) and (scale := SCALE.get(_folded(tokens[behind].text))) is not None and tokens[behind].kind == "word":
+        while (
+            behind < len(tokens)
+            and (scale := SCALE.get(_folded(tokens[behind].text))) is not None
+            and tokens[behind].kind == "word"
+        ):
             value, behind = value * scale, behind + 1
-            if behind < len(tokens) and tokens[behind].text == "." and _folded(tokens[behind - 1].text) in {"тыс", "млн", "млрд", "трлн"}:
+            if (
+                behind < len(tokens)
+                and tokens[behind].text == "."
+                and _folded(tokens[behind - 1].text) in {"тыс", "млн", "млрд", "трлн"}
+            ):
                 behind += 1
     elif token.kind == "word":
         value, behind = _words_at(tokens, at)
@@ -153,7 +186,11 @@ def _value_of(written: str, *, in_russian: bool) -> float:
     digits = re.match(r"[\d.,\s\u00a0\u202f]+", written)
     plain = re.sub(r"[\s\u00a0\u202f]", "", digits.group() if digits else "0").rstrip(".,")
     if plain.count(",") + plain.count(".") > 1 or (not in_russian and re.fullmatch(r"\d{1,3},\d{3}", plain)):
-        return float(re.sub(r"[.,](?=\d{3}(?:\D|$))", "", plain).replace(",", ".")) if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", plain) else 0.0
+        return (
+            float(re.sub(r"[.,](?=\d{3}(?:\D|$))", "", plain).replace(",", "."))
+            if re.fullmatch(r"\d{1,3}(?:[.,]\d{3})+", plain)
+            else 0.0
+        )
     return float(plain.replace(",", "."))
 
 
@@ -172,7 +209,13 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
         elif word == "hundred" and (seen or place == at or _folded(tokens[place - 1].text) == "a"):
             current, seen = (current or 1.0) * 100, True
         elif word in SCALE and (
-            seen or word in _ALONE or (word in {"thousand", "million", "billion"} and place and _folded(tokens[place - 1].text) == "a")
+            seen
+            or word in _ALONE
+            or (
+                word in {"thousand", "million", "billion"}
+                and place
+                and _folded(tokens[place - 1].text) == "a"
+            )
         ):
             total, current, seen = total + (current or 1.0) * SCALE[word], 0.0, True
         elif (
@@ -216,7 +259,9 @@ def _noun_behind(tokens: list[_Token], behind: int) -> str:
     return next((word for word in candidates if _PLURAL.search(word)), first)
 
 
-def _with_scales_shared(tokens: list[_Token], found: list[tuple[int, int, Quantity]]) -> list[tuple[int, int, Quantity]]:
+def _with_scales_shared(
+    tokens: list[_Token], found: list[tuple[int, int, Quantity]]
+) -> list[tuple[int, int, Quantity]]:
     """«5–10 тысяч»: the scale and the noun behind the second number count for the first one, too."""
     shared = list(found)
     for place in range(len(found) - 1):
@@ -237,7 +282,9 @@ def _ranges(tokens: list[_Token], found: list[tuple[int, int, Quantity]]) -> lis
     for (at, behind, one), (begins, _, other) in pairwise(found):
         between = [_folded(token.text) for token in tokens[behind:begins]]
         before = _folded(tokens[at - 1].text) if at else ""
-        if between in (["–"], ["-"], ["—"]) or (len(between) <= NOUN_WORDS and between and (before, between[-1]) in _FROM_TO):
+        if between in (["–"], ["-"], ["—"]) or (
+            len(between) <= NOUN_WORDS and between and (before, between[-1]) in _FROM_TO
+        ):
             ranges.append((one.value, other.value))
     return ranges
 

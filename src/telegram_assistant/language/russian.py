@@ -1,4 +1,7 @@
-"""pymorphy3's dictionary of Russian words, loaded once, about 15 MB. Without the library there is none, and callers do with less."""
+"""pymorphy3's dictionary of Russian words, loaded once, about 15 MB.
+
+Without the library there is none, and callers do with less.
+"""
 
 from functools import cache
 from importlib.util import find_spec
@@ -21,7 +24,9 @@ def analyser() -> "Analyser | None":
     from pymorphy3 import MorphAnalyzer  # noqa: PLC0415 -- an optional library
 
     class Words(MorphAnalyzer):  # type: ignore[misc]  # the library has no types
-        """It raises ValueError at letters that have no name in Unicode's tables; here they are read as a question mark."""
+        """It raises ValueError at letters that have no name in Unicode's tables;
+        here they are read as a question mark.
+        """
 
         def parse(self, word: str) -> "list[Reading]":
             try:

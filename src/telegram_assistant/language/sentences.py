@@ -1,6 +1,7 @@
 """Splits Russian and English posts into sentences.
 
-A quotation with several sentences stays whole. Abbreviations, initials and decimals do not end a sentence; «млн.» and "p.m." may.
+A quotation with several sentences stays whole. Abbreviations, initials and decimals do not end a sentence;
+«млн.» and "p.m." may.
 """
 
 import re
@@ -10,15 +11,19 @@ MAX_CHARACTERS = 12_000
 MAX_QUOTED = 600
 """A quotation mark that is not closed within so many characters quotes nothing."""
 _NEVER_WORDS = """
-им ул пр просп пл пер д дом корп кв стр св проф акад доц гр гн обл р-н тел см ср рис табл напр англ лат нем фр т ч п с и mr mrs ms dr st mt
-ft prof gen col lt sgt capt rev hon sen rep gov vs no vol fig pp ed eg ie e.g i.e jan feb mar apr jun jul aug sep sept oct nov dec
+им ул пр просп пл пер д дом корп кв стр св проф акад доц гр гн обл р-н тел см ср рис табл напр англ лат нем фр
+т ч п с и
+mr mrs ms dr st mt ft prof gen col lt sgt capt rev hon sen rep gov vs no vol fig pp ed eg ie e.g i.e
+jan feb mar apr jun jul aug sep sept oct nov dec
 """
 _NEVER = frozenset(_NEVER_WORDS.split())
 """Abbreviations that stand before the word they belong to."""
 _BOUNDARY = re.compile(r"[.!?…]+[»”\"'’)\]]*(?=\s)")
 _BEGINS = re.compile(r"\s+[^\w\s]*[A-ZА-ЯЁ0-9«“\"(]")
 _LAST_WORD = re.compile(r"([^\W_][\w.-]*)$")
-_QUOTED = re.compile(rf"«[^»\n]{{1,{MAX_QUOTED}}}»|“[^”\n]{{1,{MAX_QUOTED}}}”|(?<!\w)\"[^\"\n]{{1,{MAX_QUOTED}}}\"")
+_QUOTED = re.compile(
+    rf"«[^»\n]{{1,{MAX_QUOTED}}}»|“[^”\n]{{1,{MAX_QUOTED}}}”|(?<!\w)\"[^\"\n]{{1,{MAX_QUOTED}}}\""
+)
 _EDGE = re.compile(r"^[^\w«“\"(\[@#+$€£₽№%]+|\s+$")
 _WORD = re.compile(r"\w")
 _YEAR = re.compile(r"\d\s*(?:г|гг)$")
@@ -27,7 +32,10 @@ _CAPTION = re.compile(r"[^\W\d_]")
 
 @lru_cache(maxsize=20_000)
 def split_sentences(text: str) -> tuple[str, ...]:
-    """The sentences in their order, without bullets and emoji in front. A line that ends without a full stop is one of them."""
+    """The sentences in their order, without bullets and emoji in front.
+
+    A line that ends without a full stop is one of them.
+    """
     return tuple(sentence for line in text[:MAX_CHARACTERS].splitlines() for sentence in _of_line(line))
 
 
@@ -47,12 +55,16 @@ def _of_line(line: str) -> list[str]:
     starts = [0]
     for found in _BOUNDARY.finditer(line):
         end = found.end()
-        if not _BEGINS.match(line, end) or any(begin < found.start() and end < close for begin, close in quoted):
+        if not _BEGINS.match(line, end) or any(
+            begin < found.start() and end < close for begin, close in quoted
+        ):
             continue
         if found.group()[0] == "." and _is_abbreviation(line[starts[-1] : found.start()]):
             continue
         starts.append(end)
-    pieces = (_EDGE.sub("", line[start:end]) for start, end in zip(starts, [*starts[1:], len(line)], strict=True))
+    pieces = (
+        _EDGE.sub("", line[start:end]) for start, end in zip(starts, [*starts[1:], len(line)], strict=True)
+    )
     return [piece.strip() for piece in pieces if _WORD.search(piece)]
 
 

@@ -5,20 +5,23 @@ import re
 from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, is_verb
 
 _VERBS_WORDS = """
-сказать говорить заявить заявлять сообщить сообщать рассказать рассказывать признать признавать признаться отметить отмечать подчеркнуть
-добавить добавлять объяснить объяснять пояснить пояснять уточнить уточнять пообещать обещать просить попросить предупредить предупреждать
-подтвердить утверждать ответить отвечать написать писать передать напомнить прокомментировать шутить вспоминать вспомнить указать полагать
-считать опровергнуть цитировать советовать посоветовать жаловаться пожаловаться радоваться
+сказать говорить заявить заявлять сообщить сообщать рассказать рассказывать признать признавать признаться
+отметить отмечать подчеркнуть добавить добавлять объяснить объяснять пояснить пояснять уточнить уточнять
+пообещать обещать просить попросить предупредить предупреждать подтвердить утверждать ответить отвечать
+написать писать передать напомнить прокомментировать шутить вспоминать вспомнить указать полагать считать
+опровергнуть цитировать советовать посоветовать жаловаться пожаловаться радоваться
 """
 _VERBS = frozenset(_VERBS_WORDS.split())
 _ENGLISH_VERBS_WORDS = """
-say says said tell tells told admit admits admitted promise promises promised ask asks asked warn warns warned explain explains explained
-add adds added claim claims claimed announce announced announces report reports reported confirm confirms confirmed note notes noted insist
-insists insisted state states stated argue argues argued recall recalls recalled joke joked complain complained reply replied advise advised
-write writes wrote
+say says said tell tells told admit admits admitted promise promises promised ask asks asked warn warns warned
+explain explains explained add adds added claim claims claimed announce announced announces report reports
+reported confirm confirms confirmed note notes noted insist insists insisted state states stated argue argues
+argued recall recalls recalled joke joked complain complained reply replied advise advised write writes wrote
 """
 _ENGLISH_VERBS = frozenset(_ENGLISH_VERBS_WORDS.split())
-_ACCORDING = re.compile(r"\b(?:по (?:словам|данным|информации|мнению|сообщению|версии)|according to)\s+", re.IGNORECASE)
+_ACCORDING = re.compile(
+    r"\b(?:по (?:словам|данным|информации|мнению|сообщению|версии)|according to)\s+", re.IGNORECASE
+)
 _CLAUSE_END = re.compile(r"[,.:;!?…«»\"“”—–()]")
 _STATES = re.compile(r"\s*(?:,?\s*(?:что|that)\b|:|,\s)", re.IGNORECASE)
 _ENDS_STATEMENT = re.compile(r"(?:[,»”\"]\s*[—–-]?\s*|,\s[^,.«»\"“”]{0,60})$")
@@ -28,7 +31,9 @@ MAX_WORDS = 5
 
 def is_speech(word: ParsedWord) -> bool:
     return (
-        word.folded in _ENGLISH_VERBS if word.folded.isascii() else bool(word.readings & _VERBS) and (is_verb(word.folded) or word.folded in _VERBS)
+        word.folded in _ENGLISH_VERBS
+        if word.folded.isascii()
+        else bool(word.readings & _VERBS) and (is_verb(word.folded) or word.folded in _VERBS)
     )
 
 
@@ -40,7 +45,9 @@ def has_speech(sentence: ParsedText) -> bool:
 
 def outside_quotes(sentence: ParsedText) -> tuple[ParsedWord, ...]:
     quoted = [found.span() for found in _QUOTED.finditer(sentence.text)]
-    return tuple(word for word in sentence.words if not any(start <= word.start < end for start, end in quoted))
+    return tuple(
+        word for word in sentence.words if not any(start <= word.start < end for start, end in quoted)
+    )
 
 
 def speakers_in(sentence: ParsedText) -> tuple[ParsedWord, ...]:
@@ -58,8 +65,12 @@ def speakers_in(sentence: ParsedText) -> tuple[ParsedWord, ...]:
 
 
 def _is_statement(verb: ParsedWord, text: str) -> bool:
-    """Whether something is stated, in contrast to "users complain about the service" or «за новинку просят 270 долларов»."""
-    return bool(_QUOTED.search(text) or _STATES.match(text, verb.end) or _ENDS_STATEMENT.search(text[: verb.start]))
+    """Whether something is stated, in contrast to "users complain about
+    the service" or «за новинку просят 270 долларов».
+    """
+    return bool(
+        _QUOTED.search(text) or _STATES.match(text, verb.end) or _ENDS_STATEMENT.search(text[: verb.start])
+    )
 
 
 def _clause(words: list[ParsedWord], text: str, start: int) -> list[ParsedWord]:

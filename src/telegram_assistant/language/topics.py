@@ -1,4 +1,6 @@
-"""Whether a text touches a topic that somebody wrote down: every word of the topic, in any form and alphabet."""
+"""Whether a text touches a topic that somebody wrote down: every word of the topic,
+in any form and alphabet.
+"""
 
 from functools import lru_cache
 
@@ -13,7 +15,9 @@ def touches(text: str, topic: str) -> bool:
     """A topic without a word that means something touches nothing."""
     words = [word for word in WORD.findall(topic) if content_lemma(word.casefold())]
     said, names = _words_of(text)
-    return bool(words) and all(content_lemma(word.casefold()) in said or key_of(word) in names for word in words)
+    return bool(words) and all(
+        content_lemma(word.casefold()) in said or key_of(word) in names for word in words
+    )
 
 
 @lru_cache(maxsize=MAX_CACHED)

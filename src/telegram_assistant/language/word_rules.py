@@ -1,4 +1,5 @@
-"""Words that make cited posts doubtful support of a sentence: too few in common, negations, opposites, names in another order, repetitions.
+"""Words that make cited posts doubtful support of a sentence: too few in common, negations, opposites, names
+in another order, repetitions.
 
 Each rule returns why the source sentence is shown instead, or None.
 """
@@ -19,7 +20,9 @@ from telegram_assistant.reasons import Reason
 MIN_COVERAGE = 0.4
 """The share of a sentence's words that must stand in the cited posts."""
 NEARLY_COPIED = 0.6
-"""A sentence that shares so many words with a source sentence and has a word that no post has may say something else with it."""
+"""A sentence that shares so many words with a source sentence and has a
+word that no post has may say something else with it.
+"""
 NEGATED_WORDS = 2
 NEAR_CHARACTERS = 60
 MANY_TIMES = 3
@@ -35,7 +38,9 @@ def _coverage(said: ParsedText, evidence: Evidence) -> Reason | None:
 
 
 def _first_word(said: ParsedText, evidence: Evidence) -> Reason | None:
-    """Nobody can tell whether an English word that begins a sentence is a name; one that no post has may be an invented one."""
+    """Nobody can tell whether an English word that begins a sentence is a name;
+    one that no post has may be an invented one.
+    """
     for word in said.words:
         is_unsure = word.begins and word.is_capitalised and word.is_content and may_be_name(word.text) is None
         if is_unsure and not _COMMON_ENDING.search(word.folded) and not evidence.has(word):
@@ -46,8 +51,14 @@ def _first_word(said: ParsedText, evidence: Evidence) -> Reason | None:
 def _substitutions(said: ParsedText, evidence: Evidence) -> Reason | None:
     """A source sentence with one word changed: it may be an opposite that no list has, or another thing."""
     content = [word for word in said.content if word not in speakers_in(said)]
-    counted = [(one.start, one.end) for one in quantities_in(said.text).all] + [(one.start, one.end) for one in dates_in(said.text)]
-    unknown = [word for word in content if not evidence.has(word) and not any(start <= word.start < end for start, end in counted)]
+    counted = [(one.start, one.end) for one in quantities_in(said.text).all] + [
+        (one.start, one.end) for one in dates_in(said.text)
+    ]
+    unknown = [
+        word
+        for word in content
+        if not evidence.has(word) and not any(start <= word.start < end for start, end in counted)
+    ]
     if unknown and any(shared_words(content, sentence) >= NEARLY_COPIED for sentence in evidence.sentences):
         return Reason("citation_word", "no cited post has the word {word!r}", word=unknown[0].text)
     return None
@@ -69,13 +80,21 @@ def _negations(said: ParsedText, evidence: Evidence) -> Reason | None:
 
 
 def _negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedWord]]:
-    """The content words of a sentence that are negated, and the others. «Погибших нет»: the word before counts, too."""
+    """The content words of a sentence that are negated, and the others. «Погибших нет»:
+    the word before counts, too.
+    """
     denied: list[ParsedWord] = []
     words = sentence.words
     for place, word in enumerate(words):
         if word.folded in NEGATIONS or word.folded.endswith(NEGATED_ENDING):
-            behind = [one for one in words[place + 1 : place + 5] if one.is_content][: 1 if word.folded in {"не", "ни"} else NEGATED_WORDS]
-            before = [one for one in words[max(0, place - 4) : place] if one.is_content] if word.folded in {"нет", "никто"} else []
+            behind = [one for one in words[place + 1 : place + 5] if one.is_content][
+                : 1 if word.folded in {"не", "ни"} else NEGATED_WORDS
+            ]
+            before = (
+                [one for one in words[max(0, place - 4) : place] if one.is_content]
+                if word.folded in {"нет", "никто"}
+                else []
+            )
             denied += behind + before or list(words[place + 1 : place + 2])
     return denied, [word for word in sentence.content if word not in denied]
 
@@ -91,12 +110,25 @@ def _roles(said: ParsedText, evidence: Evidence) -> Reason | None:
     """Two names in another order than in every sentence that has both: who did it to whom may be swapped."""
     quoted = [word.text for quoted in quotations(said.text) for word in parse_text(quoted).words[:1]]
     names = [
-        word for word in said.words if word.is_capitalised and word.is_content and (not word.begins or may_be_name(word.text) or word.text in quoted)
+        word
+        for word in said.words
+        if word.is_capitalised
+        and word.is_content
+        and (not word.begins or may_be_name(word.text) or word.text in quoted)
     ]
-    runs = [word for place, word in enumerate(names) if not place or said.text[names[place - 1].end : word.start] != " "]
+    runs = [
+        word
+        for place, word in enumerate(names)
+        if not place or said.text[names[place - 1].end : word.start] != " "
+    ]
     for one, other in pairwise(runs):
         if False in {_order(sentence, one, other) for sentence in evidence.sentences}:
-            return Reason("citation_roles", "the cited posts name {one!r} and {other!r} in the other order", one=one.text, other=other.text)
+            return Reason(
+                "citation_roles",
+                "the cited posts name {one!r} and {other!r} in the other order",
+                one=one.text,
+                other=other.text,
+            )
     return None
 
 
@@ -107,32 +139,47 @@ def _order(sentence: ParsedText, one: ParsedWord, other: ParsedWord) -> bool | N
 
 
 def _counted(said: ParsedText, evidence: Evidence) -> Reason | None:
-    """Where one noun has several numbers («7 человек ранены, 2 человека погибли»), a number must keep the words around it."""
+    """Where one noun has several numbers («7 человек ранены, 2 человека погибли»),
+    a number must keep the words around it.
+    """
     for one in quantities_in(said.text).all:
         noun = noun_of(one)
         values = {other.value for other in evidence.quantities if noun & noun_of(other)}
         if len(values) < 2:  # noqa: PLR2004 -- several
             continue
-        near = [word for word in said.content if not word.readings & noun and abs(word.start - one.start) < NEAR_CHARACTERS]
+        near = [
+            word
+            for word in said.content
+            if not word.readings & noun and abs(word.start - one.start) < NEAR_CHARACTERS
+        ]
         for post in evidence.posts:
             parsed = parse_text(post.text)
             for other in quantities_in(post.text).all:
                 if other.value == one.value and any(
-                    word.readings & theirs.readings for word in near for theirs in parsed.content if abs(theirs.start - other.start) < NEAR_CHARACTERS
+                    word.readings & theirs.readings
+                    for word in near
+                    for theirs in parsed.content
+                    if abs(theirs.start - other.start) < NEAR_CHARACTERS
                 ):
                     break
             else:
                 continue
             break
         else:
-            return Reason("citation_counted", "the cited posts count something else with {number!r}", number=said.text[one.start : one.end])
+            return Reason(
+                "citation_counted",
+                "the cited posts count something else with {number!r}",
+                number=said.text[one.start : one.end],
+            )
     return None
 
 
 def _repetitions(said: ParsedText, evidence: Evidence) -> Reason | None:
     """A list of search words is no sentence, although a post has each of them."""
     for word in said.content:
-        if _times(word, said) >= MANY_TIMES and not any(_times(word, sentence) >= MANY_TIMES for sentence in evidence.sentences):
+        if _times(word, said) >= MANY_TIMES and not any(
+            _times(word, sentence) >= MANY_TIMES for sentence in evidence.sentences
+        ):
             return Reason("citation_repeated", "it repeats {word!r} as no cited post does", word=word.text)
     return None
 
@@ -141,4 +188,13 @@ def _times(word: ParsedWord, sentence: ParsedText) -> int:
     return sum(bool(word.readings & other.readings) for other in sentence.content)
 
 
-WORD_RULES: tuple[Rule, ...] = (_coverage, _first_word, _negations, _opposites, _substitutions, _roles, _counted, _repetitions)
+WORD_RULES: tuple[Rule, ...] = (
+    _coverage,
+    _first_word,
+    _negations,
+    _opposites,
+    _substitutions,
+    _roles,
+    _counted,
+    _repetitions,
+)

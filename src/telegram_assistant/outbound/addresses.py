@@ -1,4 +1,6 @@
-"""Kinds of IP addresses: those of the public web, those that nothing of ours ever connects to, and those of this machine."""
+"""Kinds of IP addresses: those of the public web, those that nothing of ours ever connects to,
+and those of this machine.
+"""
 
 import re
 import socket
@@ -89,14 +91,18 @@ def is_public(address: Address) -> bool:
 
 
 def is_forbidden(address: Address) -> bool:
-    """Tell whether no setting opens this address: metadata of clouds, multicast, and IPv6 addresses with a private IPv4 address inside."""
+    """Tell whether no setting opens this address: metadata of clouds, multicast,
+    and IPv6 addresses with a private IPv4 address inside.
+    """
     if isinstance(address, IPv4Address):
         return any(address in network for network in NEVER)
     if address in NAT64:
         return not is_public(_embedded(address))
     if address in IPV4_COMPATIBLE and address != LOOPBACK_6:
         return True
-    return address.scope_id is not None or _is_isatap(address) or any(address in network for network in NEVER_6)
+    return (
+        address.scope_id is not None or _is_isatap(address) or any(address in network for network in NEVER_6)
+    )
 
 
 def unwrap(address: Address) -> Address:
@@ -107,7 +113,10 @@ def unwrap(address: Address) -> Address:
 
 
 def is_of_this_machine(address: Address) -> bool:
-    """Tell whether a server on this machine can listen on this address. Only an address of one of its interfaces can be bound."""
+    """Tell whether a server on this machine can listen on this address.
+
+    Only an address of one of its interfaces can be bound.
+    """
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

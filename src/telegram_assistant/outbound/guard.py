@@ -1,7 +1,8 @@
-"""Decides which addresses may be connected to: those of the public web and, for webhooks, those that the operator has opened.
+"""Decides which addresses may be connected to: those of the public web and, for webhooks, those that the
+operator has opened.
 
-A name is resolved, every answer is checked, and the connection goes to a checked address itself. Nothing is resolved
-twice, so no name can change between the check and the connection.
+A name is resolved, every answer is checked, and the connection goes to a checked address itself. Nothing is
+resolved twice, so no name can change between the check and the connection.
 """
 
 import asyncio
@@ -75,42 +76,61 @@ async def resolve_host(host: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Decides where a request may go. Everything that opens a connection for an untrusted link asks it first."""
+    """Decides where a request may go.
+
+    Everything that opens a connection for an untrusted link asks it first.
+    """
 
     resolve: Resolve = resolve_host
     ports: frozenset[int] = frozenset(PORTS.values())
     although_private: tuple[Network, ...] = ()
-    """Private networks that may be reached nevertheless: for tests that simulate the web on this machine. No setting leads here."""
+    """Private networks that may be reached nevertheless: for tests that simulate the web on this machine.
+
+    No setting leads here.
+    """
     openings: Openings | None = None
     """What the operator has opened beside the public web. None for links, which come from strangers."""
 
     def target(self, url: str) -> Target:
-        """Parse a URL. Raises Unreadable unless it is http or https without a user and odd characters, and its host and port may be reached.
+        """Parse a URL. Raises Unreadable unless it is http or https without a user and odd characters, and
+        its host and port may be reached.
 
         No name is resolved here, so the answer says nothing about which names exist.
         """
         if len(url) > MAX_URL_LENGTH or _ODD.search(url):
-            raise _blocked(Reason("page_url_characters", "the URL is too long or contains invalid characters"))
+            raise _blocked(
+                Reason("page_url_characters", "the URL is too long or contains invalid characters")
+            )
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
             raise _blocked(Reason("page_url_invalid", "the URL is invalid")) from error
         if parts.scheme not in PORTS:
-            raise _blocked(Reason("page_scheme_not_supported", "only http and https are supported, not {scheme!r}", scheme=parts.scheme[:20]))
+            raise _blocked(
+                Reason(
+                    "page_scheme_not_supported",
+                    "only http and https are supported, not {scheme!r}",
+                    scheme=parts.scheme[:20],
+                )
+            )
         if "@" in parts.netloc:
             raise _blocked(Reason("page_url_has_user", "the URL contains a user name"))
         target = Target(
             parts.scheme,
             canonical_host(parts.hostname or ""),
             PORTS[parts.scheme] if port is None else port,
-            quote(parts.path or "/", safe="/%!$&'()*+,;=:@~-._") + (f"?{quote(parts.query, safe="/?%!$&'()*+,;=:@~-._[]")}" if parts.query else ""),
+            quote(parts.path or "/", safe="/%!$&'()*+,;=:@~-._")
+            + (f"?{quote(parts.query, safe="/?%!$&'()*+,;=:@~-._[]")}" if parts.query else ""),
         )
         self._check_host(target.host, target.port)
         return target
 
     async def addresses(self, host: str, port: int) -> tuple[Address, ...]:
-        """Return the addresses to connect to for this name. Raises Unreadable unless each of them may be reached."""
+        """Return the addresses to connect to for this name.
+
+        Raises Unreadable unless each of them may be reached.
+        """
         host = canonical_host(host)
         self._check_host(host, port)
         literal = as_address(host)
@@ -130,20 +150,33 @@ class Guard:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 addresses = tuple(ip_address(answer) for answer in await self.resolve(host))
         except (OSError, TimeoutError, UnicodeError, ValueError) as error:
-            raise Unreadable(PageStatus.FAILED, Reason("page_host_not_resolved", "the host {host} cannot be resolved", host=host)) from error
+            raise Unreadable(
+                PageStatus.FAILED,
+                Reason("page_host_not_resolved", "the host {host} cannot be resolved", host=host),
+            ) from error
         if not addresses:
-            raise Unreadable(PageStatus.FAILED, Reason("page_host_without_address", "the host {host} has no IP address", host=host))
+            raise Unreadable(
+                PageStatus.FAILED,
+                Reason("page_host_without_address", "the host {host} has no IP address", host=host),
+            )
         return addresses
 
     async def _resolve_discreetly(self, host: str, port: int) -> tuple[Address, ...]:
-        """Resolve a name for a tenant. The refusal does not tell whether the name exists in the operator's network."""
+        """Resolve a name for a tenant.
+
+        The refusal does not tell whether the name exists in the operator's network.
+        """
         try:
             addresses = await self._resolve_checked(host)
             self._check_addresses(host, port, addresses)
         except Unreadable as error:
             if error.reason.code == _NEVER.code:
                 raise
-            why = Reason("outbound_host_not_public", "the host {host} cannot be resolved, or not all of its addresses are public", host=host)
+            why = Reason(
+                "outbound_host_not_public",
+                "the host {host} cannot be resolved, or not all of its addresses are public",
+                host=host,
+            )
             raise self._refusal(why) from error
         return addresses
 
@@ -176,13 +209,20 @@ class Guard:
                 continue
             self._check_port(port)
             if not is_public(address) and not any(address in network for network in self.although_private):
-                raise self._refusal(Reason("page_address_not_public", "it leads to an address that is not public"))
+                raise self._refusal(
+                    Reason("page_address_not_public", "it leads to an address that is not public")
+                )
 
     async def _refuse_own_servers(self, openings: Openings, port: int, addresses: Sequence[Address]) -> None:
-        """Compare with the servers of this installation by address. On the public web, where one address serves many sites, names decide."""
+        """Compare with the servers of this installation by address.
+
+        On the public web, where one address serves many sites, names decide.
+        """
         if port in PORTS.values() and all(is_public(address) for address in addresses):
             return
-        own = [address for server in openings.own_servers_at(port) for address in await self._resolve_own(server)]
+        own = [
+            address for server in openings.own_servers_at(port) for address in await self._resolve_own(server)
+        ]
         if openings.is_one_of(own, addresses):
             raise _blocked(_NEVER)
 
@@ -190,8 +230,12 @@ class Guard:
         literal = as_address(server)
         try:
             return (literal,) if literal is not None else await self._resolve_checked(server)
-        except Unreadable as error:  # its name is not for tenants, and without its address nothing can be compared
-            why = Reason("outbound_check_failed", "it cannot be checked at the moment, because names are not resolved")
+        except (
+            Unreadable
+        ) as error:  # its name is not for tenants, and without its address nothing can be compared
+            why = Reason(
+                "outbound_check_failed", "it cannot be checked at the moment, because names are not resolved"
+            )
             raise Unreadable(PageStatus.FAILED, why) from error
 
     def _refusal(self, why: Reason) -> Unreadable:
@@ -199,7 +243,11 @@ class Guard:
         if self.openings is None:
             return _blocked(why)
         return _blocked(
-            Reason("outbound_not_opened", "{why}; the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOWED_NETWORKS", why=why)
+            Reason(
+                "outbound_not_opened",
+                "{why}; the operator can allow it with OUTBOUND_ALLOWED_HOSTS or OUTBOUND_ALLOWED_NETWORKS",
+                why=why,
+            )
         )
 
 
@@ -226,7 +274,10 @@ def canonical_host(host: str) -> str:
     return name
 
 
-_NEVER = Reason("outbound_never", "it leads to a server that no setting opens: one of this installation, or a cloud's own service")
+_NEVER = Reason(
+    "outbound_never",
+    "it leads to a server that no setting opens: one of this installation, or a cloud's own service",
+)
 
 
 def _blocked(reason: Reason) -> Unreadable:

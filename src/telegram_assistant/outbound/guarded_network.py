@@ -32,7 +32,9 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         *others, last = await self._guard.addresses(host, port)
         for address in others:
             with suppress(httpcore.NetworkError, httpcore.TimeoutException):
-                return await self._plain.connect_tcp(str(address), port, timeout, local_address, socket_options)
+                return await self._plain.connect_tcp(
+                    str(address), port, timeout, local_address, socket_options
+                )
         return await self._plain.connect_tcp(str(last), port, timeout, local_address, socket_options)
 
     async def connect_unix_socket(

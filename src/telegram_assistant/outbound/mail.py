@@ -31,7 +31,10 @@ class Letter:
     """The same for programs that show HTML; empty: there is none."""
     written_at: datetime
     unsubscribe_url: str = ""
-    """Ends these mails without a login: shown by mail programs (RFC 8058). Empty: this is no mail that comes again."""
+    """Ends these mails without a login: shown by mail programs (RFC 8058).
+
+    Empty: this is no mail that comes again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,10 @@ class Mailer:
     base_url: str
 
     async def send(self, address: str, letter: Letter) -> AttemptResult:
-        """Hands the mail over to the server. If it is cancelled, the connection is closed, so that no thread goes on waiting."""
+        """Hands the mail over to the server.
+
+        If it is cancelled, the connection is closed, so that no thread goes on waiting.
+        """
         if not self.settings.host:
             return AttemptResult(trouble=Reason("mail_off", "no mail server is set (SMTP_HOST)"))
         opened: list[smtplib.SMTP] = []
@@ -53,11 +59,19 @@ class Mailer:
                 _cut(server)
             raise
         except smtplib.SMTPResponseException as error:
-            return AttemptResult(trouble=Reason("mail_refused", "the mail server answered with {status}", status=error.smtp_code))
+            return AttemptResult(
+                trouble=Reason(
+                    "mail_refused", "the mail server answered with {status}", status=error.smtp_code
+                )
+            )
         except smtplib.SMTPRecipientsRefused:
-            return AttemptResult(trouble=Reason("mail_address_refused", "the mail server does not accept this address"))
+            return AttemptResult(
+                trouble=Reason("mail_address_refused", "the mail server does not accept this address")
+            )
         except (smtplib.SMTPException, ssl.SSLError, OSError) as error:
-            trouble = Reason("mail_unreachable", "the mail server cannot be used ({error})", error=type(error).__name__)
+            trouble = Reason(
+                "mail_unreachable", "the mail server cannot be used ({error})", error=type(error).__name__
+            )
             return AttemptResult(trouble=trouble)
         return DELIVERED
 
@@ -71,7 +85,9 @@ class Mailer:
         mail["From"] = self.settings.sender
         mail["To"] = address
         mail["Date"] = format_datetime(letter.written_at)
-        mail["Message-ID"] = f"<{letter.letter_id}@{parseaddr(self.settings.sender)[1].rpartition('@')[2] or 'localhost'}>"
+        mail["Message-ID"] = (
+            f"<{letter.letter_id}@{parseaddr(self.settings.sender)[1].rpartition('@')[2] or 'localhost'}>"
+        )
         mail["Auto-Submitted"] = "auto-generated"
         if letter.unsubscribe_url:
             mail["List-Unsubscribe"] = f"<{letter.unsubscribe_url}>"
@@ -85,7 +101,9 @@ class Mailer:
         settings = self.settings
         context = ssl.create_default_context()
         if settings.security is MailSecurity.TLS:
-            server: smtplib.SMTP = smtplib.SMTP_SSL(settings.host, settings.port, timeout=SECONDS, context=context)
+            server: smtplib.SMTP = smtplib.SMTP_SSL(
+                settings.host, settings.port, timeout=SECONDS, context=context
+            )
         else:
             server = smtplib.SMTP(settings.host, settings.port, timeout=SECONDS)
         opened.append(server)
@@ -96,7 +114,9 @@ class Mailer:
                 server.login(settings.user, settings.password.get_secret_value())
             server.send_message(mail)
         finally:
-            with suppress(smtplib.SMTPException, OSError):  # the mail is accepted or not, however the server says goodbye
+            with suppress(
+                smtplib.SMTPException, OSError
+            ):  # the mail is accepted or not, however the server says goodbye
                 server.quit()
             server.close()
 

@@ -1,4 +1,6 @@
-"""What the operator has opened for webhooks beside the public web, and the servers of this installation, which nothing opens."""
+"""What the operator has opened for webhooks beside the public web, and the servers of this installation,
+which nothing opens.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +11,16 @@ from telegram_assistant.outbound.addresses import Address, Network, is_of_this_m
 from telegram_assistant.settings import HttpSettings, Settings, split_port
 
 WEB_PORTS = (80, 443)
-DEFAULT_PORTS = {"postgresql": 5432, "postgres": 5432, "redis": 6379, "rediss": 6379, "http": 80, "https": 443, "bolt": 7687, "neo4j": 7687}
+DEFAULT_PORTS = {
+    "postgresql": 5432,
+    "postgres": 5432,
+    "redis": 6379,
+    "rediss": 6379,
+    "http": 80,
+    "https": 443,
+    "bolt": 7687,
+    "neo4j": 7687,
+}
 QDRANT_PORT = 6333
 """Where its client connects if the URL has no port."""
 
@@ -25,7 +36,10 @@ class Openings:
     networks: tuple[tuple[Network, int], ...] = ()
     own_servers: frozenset[Server] = frozenset()
     own_names: frozenset[Server] = frozenset()
-    """The roles of this installation, by the names under which they are called. They may run nowhere, so nobody resolves them."""
+    """The roles of this installation, by the names under which they are called.
+
+    They may run nowhere, so nobody resolves them.
+    """
     is_here: Callable[[Address], bool] = is_of_this_machine
 
     def opens_host(self, host: str, port: int) -> bool:
@@ -45,14 +59,25 @@ class Openings:
         return (host for host, own_port in self.own_servers if own_port == port)
 
     def is_own_port(self, port: int) -> bool:
-        """Whether a server of this installation uses the port. No network opens it, whatever its address is: servers have many."""
-        return port not in WEB_PORTS and any(port == own_port for _, own_port in (*self.own_servers, *self.own_names))
+        """Whether a server of this installation uses the port.
+
+        No network opens it, whatever its address is: servers have many.
+        """
+        return port not in WEB_PORTS and any(
+            port == own_port for _, own_port in (*self.own_servers, *self.own_names)
+        )
 
     def is_one_of(self, own: Iterable[Address], addresses: Iterable[Address]) -> bool:
-        """Whether one of the addresses leads to one of our own. All addresses of this machine lead to the same servers."""
+        """Whether one of the addresses leads to one of our own.
+
+        All addresses of this machine lead to the same servers.
+        """
         own_addresses = {unwrap(address) for address in own}
         is_own_here = any(self.is_here(address) for address in own_addresses)
-        return any(unwrap(address) in own_addresses or (is_own_here and self.is_here(unwrap(address))) for address in addresses)
+        return any(
+            unwrap(address) in own_addresses or (is_own_here and self.is_here(unwrap(address)))
+            for address in addresses
+        )
 
     def _networks_at(self, port: int) -> Iterator[Network]:
         return (network for network, opened in self.networks if opened == port and not self.is_own_port(port))
@@ -63,7 +88,9 @@ def read_openings(settings: Settings) -> Openings:
         hosts=frozenset(server for entry in settings.outbound.hosts for server in opened_host(entry)),
         networks=tuple(opened for entry in settings.outbound.networks for opened in opened_network(entry)),
         own_servers=frozenset(own_servers(settings)),
-        own_names=frozenset((name, port) for name in settings.http.allowed_hosts for port in _role_ports(settings.http)),
+        own_names=frozenset(
+            (name, port) for name in settings.http.allowed_hosts for port in _role_ports(settings.http)
+        ),
     )
 
 
@@ -82,24 +109,48 @@ def opened_network(entry: str) -> list[tuple[Network, int]]:
 def own_servers(settings: Settings) -> Iterator[Server]:
     """The servers that the settings name, and the roles themselves."""
     database, http = settings.database, settings.http
-    secret_urls = (database.url, database.system_url, database.ingest_url, database.admin_url, settings.redis.url)
+    secret_urls = (
+        database.url,
+        database.system_url,
+        database.ingest_url,
+        database.admin_url,
+        settings.redis.url,
+    )
     urls = [url.get_secret_value() for url in secret_urls if url is not None]
-    urls += [settings.files.endpoint, settings.graph.uri, settings.vectors.url, settings.openai.base_url, settings.telemetry.traces_endpoint]
+    urls += [
+        settings.files.endpoint,
+        settings.graph.uri,
+        settings.vectors.url,
+        settings.openai.base_url,
+        settings.telemetry.traces_endpoint,
+    ]
     for url in urls:
         yield from _servers_of(url)
     if settings.vectors.url and urlsplit(settings.vectors.url).port is None:
         yield from ((host, QDRANT_PORT) for host, _ in _servers_of(settings.vectors.url))
-    addresses = [(settings.mail.host, settings.mail.port), (settings.telegram.proxy_addr, settings.telegram.proxy_port)]
+    addresses = [
+        (settings.mail.host, settings.mail.port),
+        (settings.telegram.proxy_addr, settings.telegram.proxy_port),
+    ]
     addresses += [(settings.telegram.dc_addr, settings.telegram.dc_port)]
     if settings.crawl.crawler_address:
         host, port = split_port(settings.crawl.crawler_address)
         addresses += [(host, port or 0)]
-    addresses += [(host, port) for host in {http.host, http.operations_host or http.host} for port in _role_ports(http)]
+    addresses += [
+        (host, port) for host in {http.host, http.operations_host or http.host} for port in _role_ports(http)
+    ]
     yield from ((_plain_name(host), port) for host, port in addresses if host and port)
 
 
 def _role_ports(http: HttpSettings) -> list[int]:
-    ports = (http.ingest_port, http.worker_port, http.api_port, http.ingest_operations_port, http.worker_operations_port, http.api_operations_port)
+    ports = (
+        http.ingest_port,
+        http.worker_port,
+        http.api_port,
+        http.ingest_operations_port,
+        http.worker_operations_port,
+        http.api_operations_port,
+    )
     return [port for port in ports if port]
 
 

@@ -1,4 +1,7 @@
-"""Sends requests as Standard Webhooks describes them. Addresses come from tenants, so a guard checks every connection."""
+"""Sends requests as Standard Webhooks describes them.
+
+Addresses come from tenants, so a guard checks every connection.
+"""
 
 import ssl
 from collections.abc import Sequence
@@ -29,11 +32,21 @@ class WebhookClient:
     def __init__(self, guard: Guard, *, ssl_context: ssl.SSLContext | None = None) -> None:
         self._guard = guard
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=ssl_context, max_connections=MAX_CONNECTIONS, max_keepalive_connections=0, network_backend=GuardedNetwork(guard)
+            ssl_context=ssl_context,
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=0,
+            network_backend=GuardedNetwork(guard),
         )
 
     async def send(
-        self, url: str, body: bytes, *, active_secrets: Sequence[str], message_id: UUID, now: datetime, reads_answer: bool = False
+        self,
+        url: str,
+        body: bytes,
+        *,
+        active_secrets: Sequence[str],
+        message_id: UUID,
+        now: datetime,
+        reads_answer: bool = False,
     ) -> AttemptResult:
         """The receiver has taken the request if it answers with a status of 200 to 299."""
         timestamp = int(now.timestamp())
@@ -49,8 +62,15 @@ class WebhookClient:
                 "webhook-timestamp": str(timestamp),
                 "webhook-signature": signatures(active_secrets, str(message_id), timestamp, body),
             }
-            address = httpcore.URL(scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode())
-            async with self._pool.stream("POST", address, headers=list(headers.items()), content=body, extensions={"timeout": timeouts}) as response:
+            address = httpcore.URL(
+                scheme=target.scheme.encode(),
+                host=target.host.encode(),
+                port=target.port,
+                target=target.path.encode(),
+            )
+            async with self._pool.stream(
+                "POST", address, headers=list(headers.items()), content=body, extensions={"timeout": timeouts}
+            ) as response:
                 if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
                     return _refused(response, now)
                 return AttemptResult(answer=await _beginning(response)) if reads_answer else DELIVERED
@@ -59,7 +79,11 @@ class WebhookClient:
         except httpcore.TimeoutException:
             return AttemptResult(trouble=silent(SILENCE_SECONDS))
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, OSError) as error:
-            return AttemptResult(trouble=Reason("webhook_unreachable", "it cannot be reached ({error})", error=type(error).__name__))
+            return AttemptResult(
+                trouble=Reason(
+                    "webhook_unreachable", "it cannot be reached ({error})", error=type(error).__name__
+                )
+            )
 
     async def close(self) -> None:
         await self._pool.aclose()
@@ -71,14 +95,26 @@ def silent(seconds: float) -> Reason:
 
 def _refused(response: httpcore.Response, now: datetime) -> AttemptResult:
     if response.status == HTTPStatus.GONE:
-        return AttemptResult(trouble=Reason("webhook_gone", "it answered with status 410: it wants nothing any more"), is_gone=True)
+        return AttemptResult(
+            trouble=Reason("webhook_gone", "it answered with status 410: it wants nothing any more"),
+            is_gone=True,
+        )
     trouble = Reason("webhook_refused", "it answered with status {status}", status=response.status)
-    return AttemptResult(trouble=trouble, retry_after=_retry_after(response, now) if response.status in BUSY else None)
+    return AttemptResult(
+        trouble=trouble, retry_after=_retry_after(response, now) if response.status in BUSY else None
+    )
 
 
 def _retry_after(response: httpcore.Response, now: datetime) -> timedelta | None:
     """Seconds, or a date as HTTP writes it; None for anything else."""
-    value = next((value.decode("ascii", "replace").strip() for name, value in response.headers if name.lower() == b"retry-after"), "")
+    value = next(
+        (
+            value.decode("ascii", "replace").strip()
+            for name, value in response.headers
+            if name.lower() == b"retry-after"
+        ),
+        "",
+    )
     if value.isascii() and value.isdecimal():
         return timedelta(seconds=min(int(value[:9]), 10**8))
     try:

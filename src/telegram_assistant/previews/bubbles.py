@@ -1,4 +1,7 @@
-"""Translates the bubbles of a preview page into posts. An album is one bubble and as many posts as it names."""
+"""Translates the bubbles of a preview page into posts.
+
+An album is one bubble and as many posts as it names.
+"""
 
 import re
 from dataclasses import dataclass
@@ -23,7 +26,9 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6}
 MAX_ID = 2**31 - 1
 
 NO_SUCH_FILE = -1
-"""Part of the fingerprint, so that a preview never counts as equal to what an account has read: its files have no id."""
+"""Part of the fingerprint, so that a preview never counts as equal to what an account has read:
+its files have no id.
+"""
 SOURCE: Facts = {"source": "preview"}
 NOTHING = PreviewText("", ())
 NOT_SHOWN = PreviewMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
@@ -53,7 +58,15 @@ class _Bubble:
     author: str | None
     facts: Facts
 
-    def post(self, message_id: MessageId, media: PreviewMedia, body: PreviewText, *, more: Facts, group: MessageId | None = None) -> Post:
+    def post(
+        self,
+        message_id: MessageId,
+        media: PreviewMedia,
+        body: PreviewText,
+        *,
+        more: Facts,
+        group: MessageId | None = None,
+    ) -> Post:
         return Post(
             channel_id=self.channel_id,
             message_id=message_id,
@@ -75,17 +88,34 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
     if own is None:
         raise UnknownMarkup(Reason("markup_without_number", "a post has no number"))
     reply_to, facts = _reply_and_forward(node, own)
-    bubble = _Bubble(channel_id, _posted_at(node), reply_to, _text_in(node, "tgme_widget_message_from_author"), facts)
+    bubble = _Bubble(
+        channel_id, _posted_at(node), reply_to, _text_in(node, "tgme_widget_message_from_author"), facts
+    )
     text = node.first("js-message_text", leave_out=QUOTED)
     body = text_of(text) if text is not None else NOTHING
     if "service_message" in node.classes:
-        return [bubble.post(own.message_id, PreviewMedia(PostKind.SERVICE, {}), NOTHING, more={"service": {"shown": " ".join(body.text.split())}})]
+        return [
+            bubble.post(
+                own.message_id,
+                PreviewMedia(PostKind.SERVICE, {}),
+                NOTHING,
+                more={"service": {"shown": " ".join(body.text.split())}},
+            )
+        ]
     items, counts_facts = _items(node), _counts_of(node)
     if not items:
-        return [bubble.post(own.message_id, _media_of(node, has_text=bool(body.text)), body, more=counts_facts)]
+        return [
+            bubble.post(own.message_id, _media_of(node, has_text=bool(body.text)), body, more=counts_facts)
+        ]
     first = min(items)
     return [
-        bubble.post(one, media, body if one == first else NOTHING, more=counts_facts if one == first else {}, group=first)
+        bubble.post(
+            one,
+            media,
+            body if one == first else NOTHING,
+            more=counts_facts if one == first else {},
+            group=first,
+        )
         for one, media in sorted(items.items())
     ]
 
@@ -110,7 +140,14 @@ def _media_of(node: Node, *, has_text: bool) -> PreviewMedia:
 
 def _posted_at(node: Node) -> datetime:
     date = node.first("tgme_widget_message_date", leave_out=QUOTED) or node
-    time = next((inside for inside in date.inside(leave_out=QUOTED) if inside.tag == "time" and inside.get("datetime")), None)
+    time = next(
+        (
+            inside
+            for inside in date.inside(leave_out=QUOTED)
+            if inside.tag == "time" and inside.get("datetime")
+        ),
+        None,
+    )
     try:
         moment = datetime.fromisoformat(time.get("datetime") if time is not None else "")
         if moment.tzinfo is not None:
@@ -121,11 +158,16 @@ def _posted_at(node: Node) -> datetime:
 
 
 def _reply_and_forward(node: Node, own: PreviewLink) -> tuple[MessageId | None, Facts]:
-    """Return the post of this channel that is replied to, and facts about a forward or a reply to elsewhere."""
+    """Return the post of this channel that is replied to,
+    and facts about a forward or a reply to elsewhere.
+    """
     facts: Facts = {}
     forwarded = node.first("tgme_widget_message_forwarded_from_name", leave_out=QUOTED)
     if forwarded is not None:
-        facts["forward"] = {"from_name": storable(forwarded.words()), **_link_facts(address_of(forwarded.get("href")))}
+        facts["forward"] = {
+            "from_name": storable(forwarded.words()),
+            **_link_facts(address_of(forwarded.get("href"))),
+        }
     reply = node.first("tgme_widget_message_reply")
     replied_to = address_of(reply.get("href")) if reply is not None else None
     if replied_to is None or replied_to.name.lower() == own.name.lower():
@@ -138,7 +180,10 @@ def _link_facts(link: PreviewLink | None) -> Facts:
 
 
 def _counts_of(node: Node) -> Facts:
-    """Return counts, edit mark and buttons at the time of reading. An album is counted, and marked as edited, as a whole."""
+    """Return counts, edit mark and buttons at the time of reading.
+
+    An album is counted, and marked as edited, as a whole.
+    """
     facts: Facts = {}
     counts: Facts = {}
     exact = True
@@ -158,7 +203,10 @@ def _counts_of(node: Node) -> Facts:
     if counts:
         facts["counts"] = counts if exact else {**counts, "rounded": True}
     meta = node.first("tgme_widget_message_meta", leave_out=QUOTED)
-    if meta is not None and "edited" in " ".join(child for child in meta.children if isinstance(child, str)).split():
+    if (
+        meta is not None
+        and "edited" in " ".join(child for child in meta.children if isinstance(child, str)).split()
+    ):
         facts["edited"] = True
     buttons: list[Json] = [
         {"text": storable(one.words()), "url": storable(one.get("href"))}
@@ -171,7 +219,9 @@ def _counts_of(node: Node) -> Facts:
 def _count(text: str | None) -> tuple[int, bool] | None:
     """Parse a number as people see it. Returns it and whether it is exact: 12.3K is not."""
     found = COUNT.match(text or "")
-    return None if found is None else (round(float(found["number"]) * UNITS[found["unit"]]), not found["unit"])
+    return (
+        None if found is None else (round(float(found["number"]) * UNITS[found["unit"]]), not found["unit"])
+    )
 
 
 def _text_in(node: Node, class_name: str) -> str | None:

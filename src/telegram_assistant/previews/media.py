@@ -21,7 +21,9 @@ class PreviewMedia(NamedTuple):
 
 def first_media_in(node: Node, *, leave_out: Collection[str]) -> PreviewMedia | None:
     """Return the first picture, video or file below an element."""
-    return next((media for one in node.inside(leave_out=leave_out) if (media := media_of(one)) is not None), None)
+    return next(
+        (media for one in node.inside(leave_out=leave_out) if (media := media_of(one)) is not None), None
+    )
 
 
 def media_of(node: Node) -> PreviewMedia | None:
@@ -52,12 +54,20 @@ def _with_duration(kind: str, class_name: str) -> Callable[[Node], Facts]:
 
 def _file(node: Node) -> Facts:
     title, extra = (_text_in(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
-    return {"kind": "document", **({"file_name": title} if title else {}), **({"size": extra} if extra else {})}
+    return {
+        "kind": "document",
+        **({"file_name": title} if title else {}),
+        **({"size": extra} if extra else {}),
+    }
 
 
 def _audio(node: Node) -> Facts:
     title, performer = (_text_in(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
-    return {"kind": "audio", **({"title": title} if title else {}), **({"performer": performer} if performer else {})}
+    return {
+        "kind": "audio",
+        **({"title": title} if title else {}),
+        **({"performer": performer} if performer else {}),
+    }
 
 
 def _text_in(node: Node, class_name: str) -> str:
@@ -73,8 +83,14 @@ def _document(node: Node) -> Facts:
 _TRANSLATORS: dict[str, tuple[PostKind, Callable[[Node], Facts]]] = {
     "tgme_widget_message_photo_wrap": (PostKind.PHOTO, _only_kind("photo")),
     "tgme_widget_message_video_player": (PostKind.VIDEO, _with_duration("video", "message_video_duration")),
-    "tgme_widget_message_roundvideo_player": (PostKind.VIDEO, _with_duration("round", "tgme_widget_message_roundvideo_duration")),
-    "tgme_widget_message_voice_player": (PostKind.VOICE, _with_duration("voice", "tgme_widget_message_voice_duration")),
+    "tgme_widget_message_roundvideo_player": (
+        PostKind.VIDEO,
+        _with_duration("round", "tgme_widget_message_roundvideo_duration"),
+    ),
+    "tgme_widget_message_voice_player": (
+        PostKind.VOICE,
+        _with_duration("voice", "tgme_widget_message_voice_duration"),
+    ),
     "tgme_widget_message_document_wrap": (PostKind.DOCUMENT, _document),
     "tgme_widget_message_sticker_wrap": (PostKind.STICKER, _only_kind("sticker")),
     "tgme_widget_message_location_wrap": (PostKind.OTHER, _only_kind("geo")),
@@ -107,5 +123,9 @@ def web_page_in(node: Node) -> PreviewMedia | None:
     if page is None:
         return None
     facts: Facts = {"kind": "web_page", "url": storable(page.get("href"))}
-    facts |= {name: text for name in ("site_name", "title", "description") if (text := _text_in(page, f"link_preview_{name}"))}
+    facts |= {
+        name: text
+        for name in ("site_name", "title", "description")
+        if (text := _text_in(page, f"link_preview_{name}"))
+    }
     return PreviewMedia(PostKind.TEXT, {"media": facts})

@@ -1,4 +1,6 @@
-"""Reads a whole preview page: which channel it shows, its posts, and whether there are older and newer ones."""
+"""Reads a whole preview page: which channel it shows, its posts,
+and whether there are older and newer ones.
+"""
 
 import base64
 import binascii
@@ -33,23 +35,41 @@ class PreviewPage:
 
 
 def read_page(html: str, username: str) -> PreviewPage:
-    """Parse a page. Raises AccessLost if the page has no preview, and UnknownMarkup if its markup is not known."""
+    """Parse a page.
+
+    Raises AccessLost if the page has no preview, and UnknownMarkup if its markup is not known.
+    """
     root = tree_of(html)
     history = root.first("tgme_channel_history")
     if history is None:
         if root.first("tgme_page") is not None:
-            raise AccessLost(Reason("preview_not_shown", "@{username} shows no public preview", username=username))
+            raise AccessLost(
+                Reason("preview_not_shown", "@{username} shows no public preview", username=username)
+            )
         raise UnknownMarkup(Reason("markup_without_history", "there is no history in it"))
     bubbles = [node for node in history.all("tgme_widget_message") if node.get("data-post")]
     if not bubbles and history.first("tme_no_messages_found") is None:
-        raise UnknownMarkup(Reason("markup_without_post", "there is no post in it, and it does not say that there is none"))
+        raise UnknownMarkup(
+            Reason("markup_without_post", "there is no post in it, and it does not say that there is none")
+        )
     channel_ids = {_channel_id(bubble, username) for bubble in bubbles}
     if len(channel_ids) > 1:
         raise UnknownMarkup(Reason("markup_of_several_channels", "its posts are of several channels"))
     channel_id = channel_ids.pop() if channel_ids else None
-    posts = {post.message_id: post for bubble in bubbles if channel_id is not None for post in posts_in(bubble, channel_id)}
+    posts = {
+        post.message_id: post
+        for bubble in bubbles
+        if channel_id is not None
+        for post in posts_in(bubble, channel_id)
+    }
     newest_first = tuple(posts[number] for number in sorted(posts, reverse=True))
-    return PreviewPage(channel_id, _title(root), newest_first, _has_more(history, "data-before"), _has_more(history, "data-after"))
+    return PreviewPage(
+        channel_id,
+        _title(root),
+        newest_first,
+        _has_more(history, "data-before"),
+        _has_more(history, "data-after"),
+    )
 
 
 def _channel_id(bubble: Node, username: str) -> ChannelId:
@@ -61,7 +81,9 @@ def _channel_id(bubble: Node, username: str) -> ChannelId:
     try:
         channel = json.loads(base64.urlsafe_b64decode(view + "=" * (-len(view) % 4)))["c"]
     except (ValueError, binascii.Error, KeyError, TypeError, RecursionError) as error:
-        raise UnknownMarkup(Reason("markup_without_channel", "a post does not say of which channel it is")) from error
+        raise UnknownMarkup(
+            Reason("markup_without_channel", "a post does not say of which channel it is")
+        ) from error
     if type(channel) is not int or not 0 < -channel < 2**63:
         raise UnknownMarkup(Reason("markup_without_channel", "a post does not say of which channel it is"))
     return ChannelId(-channel)

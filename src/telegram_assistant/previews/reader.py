@@ -39,8 +39,8 @@ class PreviewReader:
     async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """Read the page just after an id.
 
-        If it is the newest page, it is compared with the page below it: a site that cannot page upward would show the newest
-        posts, whatever is missing between.
+        If it is the newest page, it is compared with the page below it: a site that cannot page upward would
+        show the newest posts, whatever is missing between.
         """
         page = await self._page(channel, after=message_id)
         posts = tuple(post for post in page.posts if post.message_id > message_id)
@@ -49,7 +49,9 @@ class PreviewReader:
         if not page.has_newer:
             under = await self.below(channel, posts[-1].message_id)
             if any(post.message_id > message_id for post in under.posts):
-                raise UnknownMarkup(Reason("markup_without_next", "it does not lead to the posts after another one"))
+                raise UnknownMarkup(
+                    Reason("markup_without_next", "it does not lead to the posts after another one")
+                )
         return HistoryPage(posts, IdRange(MessageId(message_id + 1), posts[0].message_id))
 
     async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
@@ -75,7 +77,13 @@ class PreviewReader:
         """Return the channel of that name. Raises Rejected if its preview does not say which it is."""
         page = await self._read(username)
         if page.channel_id is None:
-            raise Rejected(Reason("preview_without_post", "@{username} has no post that would say which channel it is", username=username))
+            raise Rejected(
+                Reason(
+                    "preview_without_post",
+                    "@{username} has no post that would say which channel it is",
+                    username=username,
+                )
+            )
         return Channel(channel_id=page.channel_id, title=page.title, username=username)
 
     async def _page(self, channel: Readable, **query: int) -> PreviewPage:
@@ -83,12 +91,18 @@ class PreviewReader:
             raise AccessLost(Reason("channel_without_name", "the channel has no public name"))
         page = await self._read(channel.username, **query)
         if page.channel_id not in {None, channel.channel_id}:
-            raise AccessLost(Reason("name_of_another_channel", "@{username} is another channel now", username=channel.username))
+            raise AccessLost(
+                Reason(
+                    "name_of_another_channel", "@{username} is another channel now", username=channel.username
+                )
+            )
         return page
 
     async def _read(self, username: str, **query: int) -> PreviewPage:
         if not USERNAME.match(username):
-            raise Rejected(Reason("not_a_public_name", "{username!r} is no public name", username=username[:40]))
+            raise Rejected(
+                Reason("not_a_public_name", "{username!r} is no public name", username=username[:40])
+            )
         return read_page(await self._site.page(username, **query), username)
 
 

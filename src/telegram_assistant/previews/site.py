@@ -32,7 +32,10 @@ class Turns(Protocol):
     """Orders requests over all processes of an installation."""
 
     async def next(self) -> None:
-        """Wait until one request may be sent. Raises Flooded while the site wants none, and LeaseLost if another process reads."""
+        """Wait until one request may be sent.
+
+        Raises Flooded while the site wants none, and LeaseLost if another process reads.
+        """
 
     async def rest(self, seconds: float) -> None:
         """Send no request for so long, because the site demands it."""
@@ -46,15 +49,26 @@ class Site:
         self._turns = turns
 
     async def page(self, username: str, **query: int) -> str:
-        """Request `/s/NAME`. Raises AccessLost if it leads elsewhere, and Flooded or Unanswered if it should be repeated later."""
+        """Request `/s/NAME`.
+
+        Raises AccessLost if it leads elsewhere, and Flooded or Unanswered if it should be repeated later.
+        """
         await self._turns.next()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS), self._client.stream("GET", f"/s/{username}", params=query) as answer:
+            async with (
+                asyncio.timeout(ANSWER_SECONDS),
+                self._client.stream("GET", f"/s/{username}", params=query) as answer,
+            ):
                 await self._check(answer, username)
                 html = await _body(answer)
         except (httpx.HTTPError, TimeoutError) as error:
             PREVIEW_REQUESTS.labels("failed").inc()
-            why = Reason("previews_silent", "{host} does not answer ({error})", host=self._client.base_url.host, error=type(error).__name__)
+            why = Reason(
+                "previews_silent",
+                "{host} does not answer ({error})",
+                host=self._client.base_url.host,
+                error=type(error).__name__,
+            )
             raise Unanswered(why, kind=_kind_of(error), retry_after_seconds=10) from error
         PREVIEW_REQUESTS.labels("ok").inc()
         return html
@@ -69,13 +83,23 @@ class Site:
             await self._turns.rest(wait)
             note_wait(wait)
             raise Flooded(
-                Reason("previews_flooded", "{host} asks to leave previews alone for {seconds:.0f} s", host=self._client.base_url.host, seconds=wait),
+                Reason(
+                    "previews_flooded",
+                    "{host} asks to leave previews alone for {seconds:.0f} s",
+                    host=self._client.base_url.host,
+                    seconds=wait,
+                ),
                 retry_after_seconds=wait,
             )
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             PREVIEW_REQUESTS.labels("failed").inc()
             raise Unanswered(
-                Reason("previews_answer_with", "{host} answers {status}", host=self._client.base_url.host, status=status),
+                Reason(
+                    "previews_answer_with",
+                    "{host} answers {status}",
+                    host=self._client.base_url.host,
+                    status=status,
+                ),
                 kind=NoAnswer.NETWORK,
                 retry_after_seconds=60,
             )
@@ -83,7 +107,8 @@ class Site:
         raise AccessLost(
             Reason(
                 "preview_not_public",
-                "@{username} shows no public preview: it is private, renamed, or its owner has switched the preview off",
+                "@{username} shows no public preview: it is private, renamed, "
+                "or its owner has switched the preview off",
                 username=username,
             )
         )
@@ -92,12 +117,20 @@ class Site:
 @asynccontextmanager
 async def open_site(settings: PreviewSettings, turns: Turns) -> AsyncIterator[Site]:
     """Open the site. Redirects are not followed, and proxies from the environment are not used."""
-    async with httpx.AsyncClient(base_url=settings.url, headers=HEADERS, timeout=ANSWER_SECONDS, follow_redirects=False, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=settings.url,
+        headers=HEADERS,
+        timeout=ANSWER_SECONDS,
+        follow_redirects=False,
+        trust_env=False,
+    ) as client:
         yield Site(client, turns)
 
 
 async def _body(answer: httpx.Response) -> str:
-    if answer.headers.get("Content-Encoding", "identity") != "identity" or not answer.headers.get("Content-Type", "").startswith("text/html"):
+    if answer.headers.get("Content-Encoding", "identity") != "identity" or not answer.headers.get(
+        "Content-Type", ""
+    ).startswith("text/html"):
         raise UnknownMarkup(Reason("markup_not_plain", "the answer is no plain page"))
     body = bytearray()
     async for piece in answer.aiter_raw():

@@ -40,11 +40,20 @@ def text_of(node: Node) -> PreviewText:
     builder.write(node)
     text = "".join(builder.pieces)
     before, stripped = _units(text) - _units(text.lstrip()), text.strip()
-    return PreviewText(stripped, tuple(_clip(sorted(builder.entities, key=lambda one: (one.offset, -one.length)), before, _units(stripped))))
+    return PreviewText(
+        stripped,
+        tuple(
+            _clip(
+                sorted(builder.entities, key=lambda one: (one.offset, -one.length)), before, _units(stripped)
+            )
+        ),
+    )
 
 
 def _clip(entities: list[TextEntity], before: int, size: int) -> list[TextEntity]:
-    """Shift and clip entities after `before` units were removed from the start of the text, which now has `size` units."""
+    """Shift and clip entities after `before` units were removed from the start of the text,
+    which now has `size` units.
+    """
     clipped = []
     for one in entities:
         start, end = max(0, one.offset - before), min(size, one.offset - before + one.length)
@@ -108,7 +117,11 @@ def _mark_of(node: Node, inside: Node, words: str) -> Mark | None:
 
 def _language(node: Node) -> str | None:
     code = next((one for one in node.inside() if one.tag == "code"), None)
-    names = [name.removeprefix("language-") for name in (code.classes if code else ()) if name.startswith("language-")]
+    names = [
+        name.removeprefix("language-")
+        for name in (code.classes if code else ())
+        if name.startswith("language-")
+    ]
     return storable(names[0]) if names else None
 
 

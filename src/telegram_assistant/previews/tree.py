@@ -10,7 +10,24 @@ from telegram_assistant.reasons import Reason
 
 MAX_NODES = 60_000
 MAX_DEPTH = 100
-EMPTY = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"})
+EMPTY = frozenset(
+    {
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    }
+)
 """Elements without an end tag."""
 UNREAD = frozenset({"script", "style"})
 
@@ -31,7 +48,10 @@ class Node:
         return self.attributes.get(attribute, "")
 
     def inside(self, *, leave_out: Collection[str] = ()) -> Iterator["Node"]:
-        """Yield every element below this one in page order. Skips elements of a class in `leave_out` and everything below them."""
+        """Yield every element below this one in page order.
+
+        Skips elements of a class in `leave_out` and everything below them.
+        """
         waiting = [child for child in reversed(self.children) if isinstance(child, Node)]
         while waiting:
             node = waiting.pop()

@@ -1,1 +1,4 @@
-"""Processes that may touch almost nothing. Parsers of untrusted content run in them, so that taking one over gains nothing."""
+"""Processes that may touch almost nothing.
+
+Parsers of untrusted content run in them, so that taking one over gains nothing.
+"""

@@ -1,4 +1,5 @@
-"""Entry point of the new process: `python -m telegram_assistant.sandbox NAME=VALUE… -- -m MODULE`, or a program with its arguments instead.
+"""Entry point of the new process: `python -m telegram_assistant.sandbox NAME=VALUE… -- -m MODULE`, or a
+program with its arguments instead.
 
 Without either, it reports what is enforced and what it can still reach.
 """

@@ -1,7 +1,7 @@
 """Gives up, for good, everything that the process's rules do not allow.
 
-This and everything it imports runs in every sandboxed process before its work begins. So it uses only modules that load at
-once: dataclasses, pathlib, json and typing together take longer than all the rest of a start.
+This and everything it imports runs in every sandboxed process before its work begins. So it uses only modules
+that load at once: dataclasses, pathlib, json and typing together take longer than all the rest of a start.
 """
 
 import os
@@ -10,7 +10,13 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from telegram_assistant.sandbox import landlock, seccomp
-from telegram_assistant.sandbox.kernel import SET_NO_NEW_PRIVILEGES, SET_PARENT_DEATH_SIGNAL, drop_capabilities, hide_memory, prctl
+from telegram_assistant.sandbox.kernel import (
+    SET_NO_NEW_PRIVILEGES,
+    SET_PARENT_DEATH_SIGNAL,
+    drop_capabilities,
+    hide_memory,
+    prctl,
+)
 
 MAX_OPEN_FILES = 256
 KILL = 9
@@ -21,7 +27,10 @@ type RuleValues = Mapping[str, Sequence[str]]
 
 
 def confine(rules: RuleValues, *, starts_program: bool) -> tuple[int | None, bool, list[str]]:
-    """Confine this process. Returns the Landlock version, whether system calls are filtered, and what this kernel lacks, in words."""
+    """Confine this process.
+
+    Returns the Landlock version, whether system calls are filtered, and what this kernel lacks, in words.
+    """
     is_parser = rules["caller"] == [PARSER]
     program = seccomp.make_filter(is_parser=is_parser, may_execute=starts_program)
     _change_folder(rules.get("folder"))
@@ -57,7 +66,11 @@ def _limit(rules: RuleValues, *, is_parser: bool) -> None:
     limits += [(resource.RLIMIT_AS, int(value)) for value in rules.get("max_memory_bytes", ())]
     limits += [(resource.RLIMIT_CPU, int(value)) for value in rules.get("max_cpu_seconds", ())]
     if is_parser:  # a single process that writes no files
-        limits += [(resource.RLIMIT_NPROC, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, MAX_OPEN_FILES)]
+        limits += [
+            (resource.RLIMIT_NPROC, 0),
+            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
+        ]
     for limit, number in limits:
         try:
             resource.setrlimit(limit, (number, number))
@@ -66,7 +79,10 @@ def _limit(rules: RuleValues, *, is_parser: bool) -> None:
 
 
 def _set_session_niceness(niceness: str) -> None:
-    """Lower the priority of the session. Linux may share the CPU among sessions first: a new session would get as much as all others."""
+    """Lower the priority of the session.
+
+    Linux may share the CPU among sessions first: a new session would get as much as all others.
+    """
     try:
         with open("/proc/self/autogroup", "w", encoding="ascii") as group:  # noqa: PTH123 -- pathlib takes too long to load
             group.write(niceness)
@@ -82,7 +98,9 @@ def _change_user(user: Sequence[str] | None) -> None:
 
 
 def _change_folder(folder: Sequence[str] | None) -> None:
-    """Change to the folder, or to an empty, already deleted one: nothing can be created in it, and nobody has to clean up."""
+    """Change to the folder, or to an empty, already deleted one: nothing can be created in it,
+    and nobody has to clean up.
+    """
     if folder:
         os.chdir(folder[0])
         return

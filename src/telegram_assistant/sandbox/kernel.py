@@ -7,7 +7,14 @@ from contextlib import suppress
 from ctypes import c_int, c_long, c_ulong
 from functools import cache
 
-SET_PARENT_DEATH_SIGNAL, SET_DUMPABLE, SET_SECCOMP, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES, AMBIENT = 1, 4, 22, 24, 38, 47
+SET_PARENT_DEATH_SIGNAL, SET_DUMPABLE, SET_SECCOMP, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES, AMBIENT = (
+    1,
+    4,
+    22,
+    24,
+    38,
+    47,
+)
 CLEAR_ALL_AMBIENT = 4
 CAPABILITIES_VERSION = 0x20080522
 MAX_CAPABILITIES = 64
@@ -30,13 +37,19 @@ def prctl(option: int, *arguments: object) -> None:
 
 
 def hide_memory() -> None:
-    """Close /proc/PID/environ, mem and fd of this process, and ptrace, to other processes of the same user. Skipped without prctl."""
+    """Close /proc/PID/environ, mem and fd of this process, and ptrace, to other processes of the same user.
+
+    Skipped without prctl.
+    """
     with suppress(OSError, AttributeError):
         prctl(SET_DUMPABLE, 0)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities for good: root keeps only what its files grant it as their owner. Raises OSError with the kernel's reason."""
+    """Drop all capabilities for good: root keeps only what its files grant it as their owner.
+
+    Raises OSError with the kernel's reason.
+    """
     for number in range(MAX_CAPABILITIES):
         with suppress(OSError):  # the kernel has fewer, or we may not drop them; then we have none either
             prctl(DROP_BOUNDING, number)

@@ -1,4 +1,6 @@
-"""Landlock: gives up access to files, TCP ports and other processes, for a process and all its children (Linux 5.13 and later)."""
+"""Landlock: gives up access to files, TCP ports and other processes,
+for a process and all its children (Linux 5.13 and later).
+"""
 
 import ctypes
 import os
@@ -40,10 +42,15 @@ def abi_version() -> int:
 
 
 def restrict(rules: Mapping[str, Sequence[str]]) -> int:
-    """Apply rules about files and ports to this process and return the ABI version. Needs no_new_privs. Raises OSError without Landlock."""
+    """Apply rules about files and ports to this process and return the ABI version.
+
+    Needs no_new_privs. Raises OSError without Landlock.
+    """
     version = abi_version()
     all_rights = (1 << FILE_RIGHTS.get(version, FILE_RIGHTS[max(FILE_RIGHTS)])) - 1
-    attributes = _Ruleset(all_rights, (BIND_TCP | CONNECT_TCP) if version >= NETWORK_SINCE else 0, ABSTRACT_SOCKETS | SIGNALS)
+    attributes = _Ruleset(
+        all_rights, (BIND_TCP | CONNECT_TCP) if version >= NETWORK_SINCE else 0, ABSTRACT_SOCKETS | SIGNALS
+    )
     size = 24 if version >= SCOPES_SINCE else 16 if version >= NETWORK_SINCE else 8
     ruleset = system_call(CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
@@ -69,7 +76,13 @@ def _allow_paths(ruleset: int, paths: Iterable[str], rights: int) -> None:
         try:
             is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
             rule = _PathRule(rights if is_folder else rights & ON_FILES, descriptor)
-            system_call(ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(PATH_BENEATH), ctypes.byref(rule), ctypes.c_uint32(0))
+            system_call(
+                ADD_RULE,
+                ctypes.c_int(ruleset),
+                ctypes.c_int(PATH_BENEATH),
+                ctypes.byref(rule),
+                ctypes.c_uint32(0),
+            )
         finally:
             os.close(descriptor)
 
@@ -77,4 +90,6 @@ def _allow_paths(ruleset: int, paths: Iterable[str], rights: int) -> None:
 def _allow_ports(ruleset: int, ports: Iterable[str], right: int) -> None:
     for port in ports:
         rule = _PortRule(right, int(port))
-        system_call(ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(NET_PORT), ctypes.byref(rule), ctypes.c_uint32(0))
+        system_call(
+            ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(NET_PORT), ctypes.byref(rule), ctypes.c_uint32(0)
+        )

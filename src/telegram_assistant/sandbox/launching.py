@@ -35,11 +35,17 @@ class Protection:
 
 
 async def start(
-    rules: Rules, *command: str, environment: Mapping[str, str] | None = None, max_line_bytes: int = DEFAULT_LINE_BYTES, has_pipes: bool = True
+    rules: Rules,
+    *command: str,
+    environment: Mapping[str, str] | None = None,
+    max_line_bytes: int = DEFAULT_LINE_BYTES,
+    has_pipes: bool = True,
 ) -> Process:
     """Start `-m MODULE` or a program given by its path. Raises OSError if Python itself cannot be started."""
     hide_memory()
-    without_packages = () if command[:1] == ("-m",) else ("-S",)  # a program needs no packages, and starts sooner without
+    without_packages = (
+        () if command[:1] == ("-m",) else ("-S",)
+    )  # a program needs no packages, and starts sooner without
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *("-P", *without_packages, "-m", "telegram_assistant.sandbox", *rules.to_arguments(), "--", *command),
@@ -54,7 +60,10 @@ async def start(
 
 
 async def probe(rules: Rules) -> Protection:
-    """Start a process under these rules that only reports. Raises OSError, TimeoutError or ValueError if it cannot."""
+    """Start a process under these rules that only reports.
+
+    Raises OSError, TimeoutError or ValueError if it cannot.
+    """
     process = await start(rules)
     try:
         async with asyncio.timeout(PROBE_SECONDS):
@@ -70,4 +79,9 @@ async def probe(rules: Rules) -> Protection:
     version, has_filter = report.get("landlock_abi", [""])[0], report.get("has_system_call_filter")
     if has_filter is None:
         raise ValueError("it ended without a report")
-    return Protection(int(version) if version else None, bool(has_filter[0]), tuple(report.get("missing", ())), tuple(report.get("reachable", ())))
+    return Protection(
+        int(version) if version else None,
+        bool(has_filter[0]),
+        tuple(report.get("missing", ())),
+        tuple(report.get("reachable", ())),
+    )

@@ -11,12 +11,24 @@ from telegram_assistant.sandbox.rules import DEVICES, PACKAGE, SYSTEM_LIBRARIES,
 
 def parser_rules(*code: Path) -> Rules:
     """Return the rules of a parsing module: it may load code, and nothing else."""
-    return Rules(code=tuple(map(str, code)), read=(*python_folders(), str(PACKAGE), *SYSTEM_LIBRARIES, *TIME_ZONES, *DEVICES))
+    return Rules(
+        code=tuple(map(str, code)),
+        read=(*python_folders(), str(PACKAGE), *SYSTEM_LIBRARIES, *TIME_ZONES, *DEVICES),
+    )
 
 
 @cache
 def python_folders() -> tuple[str, ...]:
-    """Return the folders of the standard library and the installed packages; never `sys.path`, which may name a checkout with its .env."""
+    """Return the folders of the standard library and the installed packages; never `sys.path`,
+    which may name a checkout with its .env.
+    """
     paths = sysconfig.get_paths()
-    found = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()]
+    found = [
+        paths["stdlib"],
+        paths["platstdlib"],
+        paths["purelib"],
+        paths["platlib"],
+        *site.getsitepackages(),
+        site.getusersitepackages(),
+    ]
     return tuple(dict.fromkeys([*found, f"{sys.base_prefix}/lib"]))

@@ -5,7 +5,12 @@ from enum import StrEnum
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent
-LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1")
+LOADERS = (
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+)
 """Dynamic loaders. The kernel starts one of them for every program."""
 SYSTEM_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
@@ -24,7 +29,10 @@ class SandboxedProgram(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of a process. A path is a file, or a folder with everything below it. A path that does not exist is skipped."""
+    """The rules of a process.
+
+    A path is a file, or a folder with everything below it. A path that does not exist is skipped.
+    """
 
     code: tuple[str, ...] = ()
     """Folders whose modules it may load beside the installed ones."""
@@ -49,4 +57,9 @@ class Rules:
     def to_arguments(self) -> list[str]:
         """Return `NAME=VALUE` arguments, one per value."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return [f"{name}={one}" for name, value in values.items() if value is not None for one in (value if isinstance(value, tuple) else (value,))]
+        return [
+            f"{name}={one}"
+            for name, value in values.items()
+            if value is not None
+            for one in (value if isinstance(value, tuple) else (value,))
+        ]

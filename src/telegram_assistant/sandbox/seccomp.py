@@ -1,4 +1,7 @@
-"""System call filters. For a parser, every call that it does not need is refused; for a browser, sockets that it does not need."""
+"""System call filters.
+
+For a parser, every call that it does not need is refused; for a browser, sockets that it does not need.
+"""
 
 import ctypes
 import errno
@@ -32,25 +35,38 @@ class _Program(ctypes.Structure):
 
 
 def make_filter(*, is_parser: bool, may_execute: bool) -> bytes | None:
-    """Build the filter for this machine. Returns None if its numbers are not known. Reads the table, so call it while files can be read."""
+    """Build the filter for this machine.
+
+    Returns None if its numbers are not known. Reads the table, so call it while files can be read.
+    """
     machine = os.uname().machine
     if machine not in ARCHITECTURES:
         return None
     architecture, column = ARCHITECTURES[machine]
     numbers = _numbers(column)
     rest = _parser(numbers, may_execute=may_execute) if is_parser else _browser(numbers)
-    head = [(LOAD, 0, 0, ARCHITECTURE_AT), (JUMP_IF_EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER_AT)]
+    head = [
+        (LOAD, 0, 0, ARCHITECTURE_AT),
+        (JUMP_IF_EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER_AT),
+    ]
     return b"".join(struct.pack(INSTRUCTION, *one) for one in (*head, *rest))
 
 
 def install(program: bytes) -> None:
-    """Install the filter for this process and its children, for good. Needs no_new_privs. Raises OSError if the kernel has no such filter."""
+    """Install the filter for this process and its children, for good.
+
+    Needs no_new_privs. Raises OSError if the kernel has no such filter.
+    """
     prctl(SET_SECCOMP, FILTER_MODE, _address(program))
 
 
 def _parser(numbers: dict[str, int], *, may_execute: bool) -> list[Instruction]:
     """Allow the calls in the table."""
-    plain = [number for name, number in numbers.items() if name not in SPECIAL or (name == START and may_execute)]
+    plain = [
+        number for name, number in numbers.items() if name not in SPECIAL or (name == START and may_execute)
+    ]
     return [
         *((JUMP_IF_EQUAL, len(plain) - index + 3, 0, number) for index, number in enumerate(plain)),
         (JUMP_IF_EQUAL, 0, 2, numbers[ON_ITSELF]),
@@ -62,7 +78,9 @@ def _parser(numbers: dict[str, int], *, may_execute: bool) -> list[Instruction]:
 
 
 def _browser(numbers: dict[str, int]) -> list[Instruction]:
-    """Allow everything except datagrams, other connectionless sockets, and io_uring, which would open them past this filter."""
+    """Allow everything except datagrams, other connectionless sockets, and io_uring,
+    which would open them past this filter.
+    """
     return [
         (JUMP_IF_AT_LEAST, 9, 0, OTHER_NUMBERS),
         (JUMP_IF_EQUAL, 8, 0, numbers[RING]),

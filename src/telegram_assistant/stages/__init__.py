@@ -1,1 +1,4 @@
-"""The stages of the pipeline, one file each. A stage loads, filters, computes, saves and emits; the runtime does everything else."""
+"""The stages of the pipeline, one file each.
+
+A stage loads, filters, computes, saves and emits; the runtime does everything else.
+"""

@@ -1,4 +1,6 @@
-"""album_assembler: summarizes an album once all its items are analysed. albums.parsed, posts.vision.analyzed -> album.assembled."""
+"""album_assembler: summarizes an album once all its items are analysed. albums.parsed,
+posts.vision.analyzed -> album.assembled.
+"""
 
 from collections.abc import Mapping
 
@@ -17,17 +19,23 @@ from telegram_assistant.streams.stage import stage
 async def album_assembler(
     event: AlbumParsed | PostVisionAnalyzed, *, album_states: AlbumStates, album_summaries: AlbumSummaries
 ) -> AlbumAssembled | None:
-    """Redis tracks which items are complete, PostgreSQL holds their data, so the summary is the same in whatever order events and late items come."""
+    """Redis tracks which items are complete, PostgreSQL holds their data,
+    so the summary is the same in whatever order events and late items come.
+    """
     if event.grouped_id is None:
         return None
     channel_id, grouped_id = ChannelId(event.channel_id), event.grouped_id
     if isinstance(event, AlbumParsed):
-        state = await album_states.note(channel_id, grouped_id, revision=event.revision, items=event.message_ids)
+        state = await album_states.note(
+            channel_id, grouped_id, revision=event.revision, items=event.message_ids
+        )
     else:
         state = await album_states.note(channel_id, grouped_id, looked_at=[event.post.message_id])
     if not state.is_rebuilt:
         state = await _rebuild_state(channel_id, grouped_id, state, album_states, album_summaries)
-    if not (state.is_complete or state.was_assembled or (isinstance(event, AlbumParsed) and event.is_overdue)):
+    if not (
+        state.is_complete or state.was_assembled or (isinstance(event, AlbumParsed) and event.is_overdue)
+    ):
         return None
     album = await album_summaries.assemble(channel_id, grouped_id, _summarize)
     if album is None:
@@ -35,12 +43,21 @@ async def album_assembler(
     await album_states.note(channel_id, grouped_id, assembled=album.revision)
     first = PostId(channel_id, MessageId(album.items[0]))
     return AlbumAssembled.about(
-        first, album.revision, occurred_at=event.occurred_at, trace_id=trace_of(first, 1), grouped_id=grouped_id, message_ids=album.items
+        first,
+        album.revision,
+        occurred_at=event.occurred_at,
+        trace_id=trace_of(first, 1),
+        grouped_id=grouped_id,
+        message_ids=album.items,
     )
 
 
 async def _rebuild_state(
-    channel_id: ChannelId, grouped_id: int, state: AlbumState, album_states: AlbumStates, album_summaries: AlbumSummaries
+    channel_id: ChannelId,
+    grouped_id: int,
+    state: AlbumState,
+    album_states: AlbumStates,
+    album_summaries: AlbumSummaries,
 ) -> AlbumState:
     """Loads from PostgreSQL what Redis does not know, because the album is new or Redis has lost its data."""
     known = await album_summaries.load(channel_id, grouped_id)
@@ -48,7 +65,13 @@ async def _rebuild_state(
         return state
     revision = known.revision if known.is_closed else 0
     return await album_states.note(
-        channel_id, grouped_id, revision=revision, items=known.items, looked_at=known.seen, assembled=known.assembled, is_rebuilt=True
+        channel_id,
+        grouped_id,
+        revision=revision,
+        items=known.items,
+        looked_at=known.seen,
+        assembled=known.assembled,
+        is_rebuilt=True,
     )
 
 

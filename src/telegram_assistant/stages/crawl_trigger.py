@@ -19,8 +19,13 @@ log = get_logger()
 
 
 @stage(consumes=PostTagged, emits=PostCrawlRequested, batch=100, concurrency=2, timeout_seconds=60)
-async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules) -> list[PostCrawlRequested]:
-    """Emits one event for each post. A post that was tagged again because of its pictures already has its links read."""
+async def crawl_trigger(
+    events: list[PostTagged], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules
+) -> list[PostCrawlRequested]:
+    """Emits one event for each post.
+
+    A post that was tagged again because of its pictures already has its links read.
+    """
     wanted = {event.post: event.revision for event in events if event.trigger is Trigger.INITIAL}
     to_read = await _choose_links(wanted, posts=posts, pages=pages, crawl_rules=crawl_rules) if wanted else {}
     return [
@@ -38,26 +43,50 @@ async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: Linked
 async def _choose_links(
     wanted: Mapping[PostId, int], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules
 ) -> Mapping[PostId, tuple[str, ...]]:
-    """Returns the links that are still to be read for each post. If something fails, the posts continue without their pages."""
+    """Returns the links that are still to be read for each post.
+
+    If something fails, the posts continue without their pages.
+    """
     try:
         done = await pages.read_for(list(wanted.items()))
-        stored = [one for one in await posts.load([post for post in wanted if post not in done]) if one.deleted_at is None]
+        stored = [
+            one
+            for one in await posts.load([post for post in wanted if post not in done])
+            if one.deleted_at is None
+        ]
         decisions = {one.post.id: decisions for one in stored if (decisions := _decide(one, crawl_rules))}
-        to_read = {post: urls for post, found in decisions.items() if (urls := tuple(one.url for one in found if one.verdict is CrawlDecision.READ))}
+        to_read = {
+            post: urls
+            for post, found in decisions.items()
+            if (urls := tuple(one.url for one in found if one.verdict is CrawlDecision.READ))
+        }
         known = await pages.known(list({url for urls in to_read.values() for url in urls})) if to_read else {}
         read_before = {post: urls for post, urls in to_read.items() if all(url in known for url in urls)}
         if decisions:
-            await pages.note([(post, wanted[post], _facts(found, read_before.get(post, ()), known)) for post, found in decisions.items()])
+            await pages.note(
+                [
+                    (post, wanted[post], _facts(found, read_before.get(post, ()), known))
+                    for post, found in decisions.items()
+                ]
+            )
     except Busy:
         raise
     except Exception:
-        log.exception("links_not_checked", posts=len(wanted), what_to_do="the posts continue without their pages; report this bug")
+        log.exception(
+            "links_not_checked",
+            posts=len(wanted),
+            what_to_do="the posts continue without their pages; report this bug",
+        )
         return {}
     return {post: urls for post, urls in to_read.items() if post not in read_before}
 
 
-def _facts(found: Sequence[Decision], urls: Sequence[str], known: Mapping[str, LinkedPage]) -> dict[str, Json]:
-    """Returns why each link is read or not; and the pages, if all of them were already read for another post."""
+def _facts(
+    found: Sequence[Decision], urls: Sequence[str], known: Mapping[str, LinkedPage]
+) -> dict[str, Json]:
+    """Returns why each link is read or not; and the pages,
+    if all of them were already read for another post.
+    """
     links: dict[str, Json] = {"links": {one.url: one.verdict.value for one in found}}
     return links | ({"pages": [known[url].as_json(url) for url in urls]} if urls else {})
 
@@ -66,5 +95,9 @@ def _decide(stored: StoredPost, crawl_rules: CrawlRules) -> tuple[Decision, ...]
     try:
         return decide(urls_of(stored.post.text, stored.post.entities), crawl_rules)
     except Exception:
-        log.exception("links_not_checked", post_id=str(stored.post.id), what_to_do="the post continues without its pages; report this bug")
+        log.exception(
+            "links_not_checked",
+            post_id=str(stored.post.id),
+            what_to_do="the post continues without its pages; report this bug",
+        )
         return ()

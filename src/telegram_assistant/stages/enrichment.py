@@ -1,4 +1,6 @@
-"""enrichment: reads the linked pages of a post. posts.crawl -> posts.enriched, for every post, with or without pages."""
+"""enrichment: reads the linked pages of a post. posts.crawl -> posts.enriched, for every post,
+with or without pages.
+"""
 
 import asyncio
 import uuid
@@ -22,36 +24,64 @@ READ_ELSEWHERE = Reason("page_read_elsewhere", "it is being read for another pos
 
 
 @stage(consumes=PostCrawlRequested, emits=PostEnriched, concurrency=32, timeout_seconds=150)
-async def enrichment(event: PostCrawlRequested, *, pages: LinkedPages, page_reader: PageReader) -> PostEnriched:
-    """Emits one event for each post. Each page is read once, however many posts link to it and however often this event is delivered."""
+async def enrichment(
+    event: PostCrawlRequested, *, pages: LinkedPages, page_reader: PageReader
+) -> PostEnriched:
+    """Emits one event for each post.
+
+    Each page is read once, however many posts link to it and however often this event is delivered.
+    """
     if event.urls and event.trigger is Trigger.INITIAL:
         try:
             found = await _read_all(event.urls, pages=pages, page_reader=page_reader)
-            await pages.note([(event.post, event.revision, {"pages": [page.as_json(url) for url, page in found.items()]})])
+            await pages.note(
+                [(event.post, event.revision, {"pages": [page.as_json(url) for url, page in found.items()]})]
+            )
         except Busy:
             raise
         except Exception:
-            log.exception("pages_not_read", post_id=event.post_id, what_to_do="the post continues without its pages; report this bug")
-    return PostEnriched.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=event.trigger)
+            log.exception(
+                "pages_not_read",
+                post_id=event.post_id,
+                what_to_do="the post continues without its pages; report this bug",
+            )
+    return PostEnriched.about(
+        event.post, event.revision, occurred_at=event.occurred_at, trigger=event.trigger
+    )
 
 
-async def _read_all(urls: Sequence[str], *, pages: LinkedPages, page_reader: PageReader) -> Mapping[str, LinkedPage]:
-    """Gets each page from the cache, from its server, or from the process that is reading it. Gives up pages that take too long."""
+async def _read_all(
+    urls: Sequence[str], *, pages: LinkedPages, page_reader: PageReader
+) -> Mapping[str, LinkedPage]:
+    """Gets each page from the cache, from its server, or from the process that is reading it.
+
+    Gives up pages that take too long.
+    """
     owner, deadline = uuid.uuid4().hex, asyncio.get_running_loop().time() + page_reader.max_seconds
     lease = timedelta(seconds=page_reader.max_seconds + LEASE_MARGIN_SECONDS)
     found: dict[str, LinkedPage] = {}
     while True:
         claims = await pages.claim([url for url in urls if url not in found], owner=owner, lease=lease)
         found |= {url: claimed.known for url, claimed in claims.items() if claimed.known is not None}
-        found |= await _read_claimed({url: claimed for url, claimed in claims.items() if claimed.ours}, owner, pages=pages, page_reader=page_reader)
+        found |= await _read_claimed(
+            {url: claimed for url, claimed in claims.items() if claimed.ours},
+            owner,
+            pages=pages,
+            page_reader=page_reader,
+        )
         if len(found) == len(set(urls)):
             return {url: found[url] for url in urls}
         if asyncio.get_running_loop().time() >= deadline:
-            return {url: found.get(url) or LinkedPage(url=url, status=PageStatus.WAITING, why=READ_ELSEWHERE) for url in urls}
+            return {
+                url: found.get(url) or LinkedPage(url=url, status=PageStatus.WAITING, why=READ_ELSEWHERE)
+                for url in urls
+            }
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
-async def _read_claimed(ours: Mapping[str, PageClaim], owner: str, *, pages: LinkedPages, page_reader: PageReader) -> Mapping[str, LinkedPage]:
+async def _read_claimed(
+    ours: Mapping[str, PageClaim], owner: str, *, pages: LinkedPages, page_reader: PageReader
+) -> Mapping[str, LinkedPage]:
     """Reads the claimed pages. If it is interrupted, it releases the claims."""
     found: dict[str, LinkedPage] = {}
     try:
@@ -66,7 +96,9 @@ async def _read_claimed(ours: Mapping[str, PageClaim], owner: str, *, pages: Lin
     return found
 
 
-async def _read(url: str, claimed: PageClaim, owner: str, *, pages: LinkedPages, page_reader: PageReader) -> LinkedPage:
+async def _read(
+    url: str, claimed: PageClaim, owner: str, *, pages: LinkedPages, page_reader: PageReader
+) -> LinkedPage:
     page = await page_reader.read(url)
     if page.status is PageStatus.WAITING:
         await pages.release([url], owner=owner)

@@ -1,4 +1,7 @@
-"""graph_indexing: writes forwards, links and names to the graph. posts.indexed -> the graph; emits nothing. Search never waits for it."""
+"""graph_indexing: writes forwards, links and names to the graph. posts.indexed -> the graph; emits nothing.
+
+Search never waits for it.
+"""
 
 from datetime import UTC, datetime
 
@@ -16,7 +19,8 @@ PATIENCE_SECONDS = 1800.0
 async def graph_indexing(events: list[PostIndexed], *, graph_index: GraphIndex, rebuilds: Rebuilds) -> None:
     """Writes the current state of each post, not the state at the time of the event.
 
-    After half an hour without the graph, posts are skipped and a rebuild of the graph is requested, so that Redis does not fill up.
+    After half an hour without the graph, posts are skipped and a rebuild of the graph is requested, so that
+    Redis does not fill up.
     """
     try:
         await graph_index.write([event.post for event in events], now=datetime.now(UTC))

@@ -17,9 +17,17 @@ from telegram_assistant.streams.stage import stage
 
 @stage(consumes=PostParsed, batch=200, concurrency=2, timeout_seconds=60)
 async def post_persistence(
-    events: list[PostParsed], *, posts: Posts, versions: Versions, media: MediaQueue, media_rules: MediaRules, albums: Albums
+    events: list[PostParsed],
+    *,
+    posts: Posts,
+    versions: Versions,
+    media: MediaQueue,
+    media_rules: MediaRules,
+    albums: Albums,
 ) -> None:
-    """Works on the stored rows: skips posts that were deleted meanwhile, and uses the current text of edited ones."""
+    """Works on the stored rows: skips posts that were deleted meanwhile,
+    and uses the current text of edited ones.
+    """
     stored = await posts.load(list({event.post for event in events}))
     derived = []
     for one in stored:
@@ -48,13 +56,20 @@ async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: Me
     shown = [(one, files) for one in stored if (files := files_of(one.post)) or one.revision > 1]
     if not shown:
         return
-    terms = await media.terms(list({one.post.channel_id for one, files in shown if files}), quota_bytes=rules.quota_bytes)
+    terms = await media.terms(
+        list({one.post.channel_id for one, files in shown if files}), quota_bytes=rules.quota_bytes
+    )
     found = [
         FoundFile(
             one.post.id,
             one.revision,
             file,
-            decide(file, is_protected=bool(one.post.facts.get("noforwards")), terms=terms.get(one.post.channel_id, NOBODY), rules=rules),
+            decide(
+                file,
+                is_protected=bool(one.post.facts.get("noforwards")),
+                terms=terms.get(one.post.channel_id, NOBODY),
+                rules=rules,
+            ),
         )
         for one, files in shown
         for file in files

@@ -9,15 +9,27 @@ from telegram_assistant.understanding.post_tags import Tagger, said_in
 
 
 @stage(consumes=PostVisionAnalyzed, emits=PostTagged, batch=50, concurrency=4, timeout_seconds=90)
-async def retagging(events: list[PostVisionAnalyzed], *, posts: Posts, enrichments: Enrichments, tagger: Tagger) -> list[PostTagged]:
+async def retagging(
+    events: list[PostVisionAnalyzed], *, posts: Posts, enrichments: Enrichments, tagger: Tagger
+) -> list[PostTagged]:
     """Tags only posts whose pictures add something. The others keep their tags, and no event is emitted."""
     looked = {event.post for event in events if event.status is VisionStatus.ANALYZED}
-    added = {row.post_id for row in await enrichments.load(list(looked), Kind.VISION) if said_in(row)} if looked else set()
+    added = (
+        {row.post_id for row in await enrichments.load(list(looked), Kind.VISION) if said_in(row)}
+        if looked
+        else set()
+    )
     if not added:
         return []
     understood = await tagger.tag(await posts.load(list(added)), urgency=Urgency.RETAGGING)
     return [
-        PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=Trigger.VISION_RETAG, tags=one.local.tags)
+        PostTagged.about(
+            event.post,
+            event.revision,
+            occurred_at=event.occurred_at,
+            trigger=Trigger.VISION_RETAG,
+            tags=one.local.tags,
+        )
         for event in events
         if (one := understood.get(event.post)) is not None and one.local is not None
     ]

@@ -15,13 +15,18 @@ OWN_STORY = frozenset({StoryChange.CREATED, StoryChange.JOINED})
 
 
 @stage(consumes=PostIndexed, emits=(PostGrouped, StoryChanged), batch=200, concurrency=1, timeout_seconds=120)
-async def stories(events: list[PostIndexed], *, story_builder: StoryBuilder) -> list[PostGrouped | StoryChanged]:
+async def stories(
+    events: list[PostIndexed], *, story_builder: StoryBuilder
+) -> list[PostGrouped | StoryChanged]:
     """Groups the current state of each post, not the state at the time of the event."""
     newest = {event.post: event for event in sorted(events, key=lambda event: event.revision)}
     changes = await story_builder.group(list(newest), now=datetime.now(UTC))
     stories_of_posts = {change.post: str(change.story_id) for change in changes if change.change in OWN_STORY}
     grouped = [
-        PostGrouped.about(post, event.revision, occurred_at=event.occurred_at, story_id=stories_of_posts.get(post)) for post, event in newest.items()
+        PostGrouped.about(
+            post, event.revision, occurred_at=event.occurred_at, story_id=stories_of_posts.get(post)
+        )
+        for post, event in newest.items()
     ]
     changed = [
         StoryChanged.about(

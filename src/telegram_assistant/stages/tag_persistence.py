@@ -1,4 +1,6 @@
-"""tag_persistence: saves tags of a replayed or foreign event for a post without tags. posts.tagged -> saved; emits nothing."""
+"""tag_persistence: saves tags of a replayed or foreign event for a post without tags. posts.tagged -> saved;
+emits nothing.
+"""
 
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.domain.understanding.vocabulary import MAX_TAGS, language_for
@@ -12,11 +14,17 @@ from telegram_assistant.streams.stage import stage
 
 @stage(consumes=PostTagged, batch=200, concurrency=2, timeout_seconds=60)
 async def tag_persistence(
-    events: list[PostTagged], *, posts: Posts, enrichments: Enrichments, vocabularies: Vocabularies, ai_policies: AiPolicies
+    events: list[PostTagged],
+    *,
+    posts: Posts,
+    enrichments: Enrichments,
+    vocabularies: Vocabularies,
+    ai_policies: AiPolicies,
 ) -> None:
     """A tagging stage saves before it emits, so there is rarely anything to do.
 
-    Skips posts that do not exist or have changed since, tags outside the vocabulary, and channels whose policy is off for all tenants.
+    Skips posts that do not exist or have changed since, tags outside the vocabulary, and channels whose
+    policy is off for all tenants.
     """
     said = {event.post: event for event in events if event.tags}
     if not said:
@@ -31,10 +39,23 @@ async def tag_persistence(
     rows = []
     for event in missing:
         one = stored.get(event.post)
-        if one is None or one.revision != event.revision or allowed[event.post.channel_id].policy is AiPolicy.OFF:
+        if (
+            one is None
+            or one.revision != event.revision
+            or allowed[event.post.channel_id].policy is AiPolicy.OFF
+        ):
             continue
         ours = vocabulary.of(language_for(one.post.text))
         tags = [tag for tag in dict.fromkeys(event.tags) if tag in ours][:MAX_TAGS]
         if tags:
-            rows.append(Enrichment(event.post, event.revision, Kind.TAGS, Tier.LOCAL, {"tags": tags, "topic": ours[tags[0]]}, provider="event"))
+            rows.append(
+                Enrichment(
+                    event.post,
+                    event.revision,
+                    Kind.TAGS,
+                    Tier.LOCAL,
+                    {"tags": tags, "topic": ours[tags[0]]},
+                    provider="event",
+                )
+            )
     await enrichments.save(rows)

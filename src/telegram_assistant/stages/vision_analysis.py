@@ -1,4 +1,6 @@
-"""vision_analysis: analyses the pictures of a post. posts.vision.uploaded -> posts.vision.analyzed, for every post with media."""
+"""vision_analysis: analyses the pictures of a post. posts.vision.uploaded -> posts.vision.analyzed,
+for every post with media.
+"""
 
 from telegram_assistant.domain.media.vision_results import status_of
 from telegram_assistant.domain.understanding.policy import Urgency
@@ -13,8 +15,13 @@ log = get_logger()
 
 
 @stage(consumes=PostVisionUploaded, emits=PostVisionAnalyzed, concurrency=8, timeout_seconds=150)
-async def vision_analysis(event: PostVisionUploaded, *, posts: Posts, picture_analyzer: PictureAnalyzer) -> PostVisionAnalyzed:
-    """Emits one event for each post. A file is analysed once, however many posts show it and however often this event is delivered."""
+async def vision_analysis(
+    event: PostVisionUploaded, *, posts: Posts, picture_analyzer: PictureAnalyzer
+) -> PostVisionAnalyzed:
+    """Emits one event for each post.
+
+    A file is analysed once, however many posts show it and however often this event is delivered.
+    """
     stored = next(iter(await posts.load([event.post])), None)
     status, grouped_id = VisionStatus.SKIPPED, None if stored is None else stored.post.grouped_id
     if stored is not None and stored.deleted_at is None:
@@ -23,7 +30,13 @@ async def vision_analysis(event: PostVisionUploaded, *, posts: Posts, picture_an
         except Busy:
             raise
         except Exception:
-            log.exception("pictures_not_analyzed", post_id=event.post_id, what_to_do="the post continues without them; report this bug")
+            log.exception(
+                "pictures_not_analyzed",
+                post_id=event.post_id,
+                what_to_do="the post continues without them; report this bug",
+            )
             status = VisionStatus.FAILED
             await picture_analyzer.save_failure(stored)
-    return PostVisionAnalyzed.about(event.post, event.revision, occurred_at=event.occurred_at, status=status, grouped_id=grouped_id)
+    return PostVisionAnalyzed.about(
+        event.post, event.revision, occurred_at=event.occurred_at, status=status, grouped_id=grouped_id
+    )

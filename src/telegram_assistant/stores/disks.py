@@ -18,7 +18,9 @@ SUBJECT = "disk"
 BEHIND = {errno.ENOENT, errno.ENOTDIR, errno.EACCES}
 """Errors after which the parent of a folder may tell: any other one is the disk's own."""
 FREE_DISK = Reason(
-    "free_disk", "free space or enlarge the disk; `tga media status` shows who stores how much, `tga tenants quota` limits a tenant's files"
+    "free_disk",
+    "free space or enlarge the disk; `tga media status` shows who stores how much, "
+    "`tga tenants quota` limits a tenant's files",
 )
 
 
@@ -59,12 +61,16 @@ def folders_of(settings: Settings) -> tuple[WatchedFolder, ...]:
 
 
 def measure_folder(path: Path) -> Fullness | None:
-    """How full the disk of a folder is, as `df` says it; of a folder that does not exist yet, that of its nearest parent.
+    """How full the disk of a folder is, as `df` says it; of a folder that does not exist yet, that of its
+    nearest parent.
 
-    Returns None if the disk does not tell. Blocks while a network file system does not answer, so call it in a thread.
+    Returns None if the disk does not tell. Blocks while a network file system does not answer, so call it in
+    a thread.
     """
     try:
-        disk = next((found for folder in (path, *path.parents) if (found := _statistics_of(folder)) is not None), None)
+        disk = next(
+            (found for folder in (path, *path.parents) if (found := _statistics_of(folder)) is not None), None
+        )
     except OSError:
         return None
     if disk is None:
@@ -86,29 +92,40 @@ def _statistics_of(folder: Path) -> os.statvfs_result | None:
 
 async def measure_folders(folders: Sequence[WatchedFolder]) -> dict[DiskUse, Fullness]:
     """How full the disks of these folders are, those that tell."""
-    measured = await asyncio.to_thread(lambda: [(folder.use, measure_folder(folder.path)) for folder in folders])
+    measured = await asyncio.to_thread(
+        lambda: [(folder.use, measure_folder(folder.path)) for folder in folders]
+    )
     return {use: fullness for use, fullness in measured if fullness is not None}
 
 
-async def reason_to_pause_downloads(folders: Sequence[WatchedFolder], size_bytes: int = 0, *, min_free_percent: int) -> Reason | None:
-    """Why a file of so many bytes may not be downloaded now: a disk would have too little room for what is more important.
+async def reason_to_pause_downloads(
+    folders: Sequence[WatchedFolder], size_bytes: int = 0, *, min_free_percent: int
+) -> Reason | None:
+    """Why a file of so many bytes may not be downloaded now: a disk would have too little room for what is
+    more important.
 
     For a moment a file is in all of these folders, which may be on one disk.
     """
     measured, needed_bytes = await measure_folders(folders), size_bytes * len(folders)
     for folder in folders:
         fullness = measured.get(folder.use)
-        if fullness is not None and fullness.free_bytes - needed_bytes < fullness.size_bytes * min_free_percent / 100:
+        if (
+            fullness is not None
+            and fullness.free_bytes - needed_bytes < fullness.size_bytes * min_free_percent / 100
+        ):
             return _lack_of_room(folder, fullness, size_bytes, min_free_percent)
     return None
 
 
-def _lack_of_room(folder: WatchedFolder, fullness: Fullness, size_bytes: int, min_free_percent: int) -> Reason:
+def _lack_of_room(
+    folder: WatchedFolder, fullness: Fullness, size_bytes: int, min_free_percent: int
+) -> Reason:
     free, size = size_in_words(fullness.free_bytes), size_in_words(fullness.size_bytes)
     if size_bytes:
         return Reason(
             "file_has_no_room",
-            "the disk with {folder} has no room for this file: {free} of {size} are free, and {percent} % must stay free",
+            "the disk with {folder} has no room for this file: {free} of {size} are free, "
+            "and {percent} % must stay free",
             folder=str(folder.path),
             free=free,
             size=size,
@@ -116,7 +133,8 @@ def _lack_of_room(folder: WatchedFolder, fullness: Fullness, size_bytes: int, mi
         )
     return Reason(
         "downloads_paused",
-        "files are not downloaded: of the disk with {folder}, {free} of {size} are free, and {percent} % must stay free; "
+        "files are not downloaded: of the disk with {folder}, {free} of {size} are free, "
+        "and {percent} % must stay free; "
         "posts are stored, and downloads go on when there is room",
         folder=str(folder.path),
         free=free,
@@ -135,7 +153,11 @@ async def examine(settings: Settings) -> list[Finding]:
     folders = folders_of(settings)
     measured = await measure_folders(folders)
     findings = [_finding(folder, measured[folder.use]) for folder in folders if folder.use in measured]
-    if (paused := await reason_to_pause_downloads(download_folders(settings), min_free_percent=settings.files.min_free_percent)) is not None:
+    if (
+        paused := await reason_to_pause_downloads(
+            download_folders(settings), min_free_percent=settings.files.min_free_percent
+        )
+    ) is not None:
         findings.append(bad("downloads", paused, remedy=FREE_DISK))
     return findings
 

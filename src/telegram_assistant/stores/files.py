@@ -1,4 +1,5 @@
-"""The media store, in S3 or in a folder on disk. Files are named by their SHA-256, so the same bytes are never stored twice.
+"""The media store, in S3 or in a folder on disk. Files are named by their SHA-256, so the same bytes are
+never stored twice.
 
 media/xx/yy/SHA256              a file
 thumbs/xx/yy/SHA256-SIZE.jpg   its thumbnail of that size, which can always be made again
@@ -30,11 +31,15 @@ TIMEOUT_SECONDS = 8.0
 ANSWER_SECONDS = 2.0
 RETRY_AFTER_SECONDS = 15.0
 AT_ONCE_BYTES = 32 * 1024 * 1024
-"""Larger files are uploaded in parts; a server keeps the parts of an aborted upload until its own rules remove them."""
+"""Larger files are uploaded in parts; a server keeps the parts of an
+aborted upload until its own rules remove them.
+"""
 PIECE_BYTES = 1024 * 1024
 THUMBNAILS = "thumbs/"
 OURS = re.compile(r"media/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})")
-OUR_THUMBNAILS = re.compile(rf"thumbs/([0-9a-f]{{2}})/([0-9a-f]{{2}})/(\1\2[0-9a-f]{{60}})-({'|'.join(ThumbnailSize)})\.jpg")
+OUR_THUMBNAILS = re.compile(
+    rf"thumbs/([0-9a-f]{{2}})/([0-9a-f]{{2}})/(\1\2[0-9a-f]{{60}})-({'|'.join(ThumbnailSize)})\.jpg"
+)
 NOT_STORED = Reason("file_not_stored", "this file is not in the store")
 
 
@@ -48,7 +53,10 @@ class ListedFile:
 
 
 class Files:
-    """One interface to S3 and to a folder. Raises Busy for passing errors: a server that is down, a full disk, a wrong key."""
+    """One interface to S3 and to a folder.
+
+    Raises Busy for passing errors: a server that is down, a full disk, a wrong key.
+    """
 
     def __init__(self, store: S3Store | LocalStore, where: Reason) -> None:
         self.where = where
@@ -69,7 +77,10 @@ class Files:
         return int(found["size"])
 
     async def answers(self) -> None:
-        """Raises Busy if the store does not answer. An answer that refuses the key is one: `examine` looks at what the key may do."""
+        """Raises Busy if the store does not answer.
+
+        An answer that refuses the key is one: `examine` looks at what the key may do.
+        """
         with _busy(self.where):
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
@@ -97,14 +108,18 @@ class Files:
             return bytes(await found.bytes_async()), int(found.meta["size"])
 
     async def read_range(self, sha256: bytes, first: int, last: int) -> AsyncIterator[bytes]:
-        """Reads the bytes from `first` to `last`, both included. Raises Rejected if the file is not in the store.
+        """Reads the bytes from `first` to `last`, both included. Raises Rejected if the file is not in the
+        store.
 
-        Every piece is a request of its own, so that a reader may take its time: the store's time limits count for one piece.
+        Every piece is a request of its own, so that a reader may take its time: the store's time limits count
+        for one piece.
         """
         for start in range(first, last + 1, PIECE_BYTES):
             with _busy(self.where):
                 try:
-                    piece = await self._store.get_range_async(_path(sha256), start=start, end=min(start + PIECE_BYTES, last + 1))
+                    piece = await self._store.get_range_async(
+                        _path(sha256), start=start, end=min(start + PIECE_BYTES, last + 1)
+                    )
                 except (NotFoundError, FileNotFoundError) as error:
                     raise Rejected(NOT_STORED) from error
             yield bytes(piece)
@@ -114,7 +129,10 @@ class Files:
         await self._delete([_path(sha256) for sha256 in files])
 
     async def listed(self, first_byte: int) -> AsyncIterator[ListedFile]:
-        """All files whose hash begins with this byte, in no particular order. Ignores objects with other names."""
+        """All files whose hash begins with this byte, in no particular order.
+
+        Ignores objects with other names.
+        """
         with _busy(self.where):
             async for some in self._store.list(f"media/{first_byte:02x}/"):
                 for one in some:
@@ -139,7 +157,10 @@ class Files:
         await self._delete([_thumbnail_path(key) for key in keys])
 
     async def listed_thumbnails(self, first_byte: int) -> AsyncIterator[ThumbnailKey]:
-        """All thumbnails of files whose hash begins with this byte, in no particular order. Ignores objects with other names."""
+        """All thumbnails of files whose hash begins with this byte, in no particular order.
+
+        Ignores objects with other names.
+        """
         with _busy(self.where):
             async for some in self._store.list(f"{THUMBNAILS}{first_byte:02x}/"):
                 for one in some:
@@ -171,7 +192,8 @@ def _busy(where: Reason) -> Iterator[None]:
         yield
     except (BaseError, OSError, TimeoutError) as error:
         raise Busy(
-            Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error)), retry_after_seconds=RETRY_AFTER_SECONDS
+            Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error)),
+            retry_after_seconds=RETRY_AFTER_SECONDS,
         ) from error
 
 
@@ -190,7 +212,11 @@ def _open(settings: FilesSettings) -> S3Store | LocalStore | None:
             access_key_id=settings.access_key_id.get_secret_value(),
             secret_access_key=settings.secret_access_key.get_secret_value(),
             virtual_hosted_style_request=not settings.force_path_style,
-            client_options={"allow_http": settings.endpoint.startswith("http://"), "connect_timeout": "3s", "timeout": "30s"},
+            client_options={
+                "allow_http": settings.endpoint.startswith("http://"),
+                "connect_timeout": "3s",
+                "timeout": "30s",
+            },
             retry_config={"max_retries": 1},
         )
     return LocalStore(settings.folder, mkdir=True) if settings.folder else None
@@ -198,7 +224,12 @@ def _open(settings: FilesSettings) -> S3Store | LocalStore | None:
 
 def _where(settings: FilesSettings) -> Reason:
     if settings.endpoint:
-        return Reason("files_in_bucket", "S3 at {endpoint}, bucket {bucket}", endpoint=settings.endpoint, bucket=settings.bucket)
+        return Reason(
+            "files_in_bucket",
+            "S3 at {endpoint}, bucket {bucket}",
+            endpoint=settings.endpoint,
+            bucket=settings.bucket,
+        )
     return Reason("files_in_folder", "the folder {folder}", folder=str(settings.folder))
 
 
@@ -212,9 +243,17 @@ def _endpoint(settings: FilesSettings) -> str:
 
 
 async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[Finding]:
-    """Writes, reads and deletes one small file. A process that only shows files must be able to keep thumbnails, and needs no more."""
+    """Writes, reads and deletes one small file.
+
+    A process that only shows files must be able to keep thumbnails, and needs no more.
+    """
     if settings.endpoint and not settings.bucket:
-        what = Reason("one_set_without_other", "{present} is set and {missing} is not", present="S3_ENDPOINT", missing="S3_BUCKET")
+        what = Reason(
+            "one_set_without_other",
+            "{present} is set and {missing} is not",
+            present="S3_ENDPOINT",
+            missing="S3_BUCKET",
+        )
         return [bad(SUBJECT, what, remedy=Reason("name_bucket", "name the bucket in S3_BUCKET"))]
     where = _where(settings)
     try:
@@ -224,11 +263,26 @@ async def examine(settings: FilesSettings, *, only_shows: bool = False) -> list[
         async with asyncio.timeout(TIMEOUT_SECONDS):
             if only_shows and settings.folder and not settings.endpoint:
                 await _try_out(store, THUMBNAILS)
-                return [ok(SUBJECT, Reason("files_shown", "{where}; this process shows files, and keeps their thumbnails", where=where))]
+                return [
+                    ok(
+                        SUBJECT,
+                        Reason(
+                            "files_shown",
+                            "{where}; this process shows files, and keeps their thumbnails",
+                            where=where,
+                        ),
+                    )
+                ]
             await _try_out(store, "")
     except (PermissionDeniedError, UnauthenticatedError):
-        remedy = Reason("check_bucket_key", "check S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, and that they may read, write and delete in the bucket")
-        return [bad(SUBJECT, Reason("files_refuse_key", "{where} refuses the key", where=where), remedy=remedy)]
+        remedy = Reason(
+            "check_bucket_key",
+            "check S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, and that they may read, "
+            "write and delete in the bucket",
+        )
+        return [
+            bad(SUBJECT, Reason("files_refuse_key", "{where} refuses the key", where=where), remedy=remedy)
+        ]
     except (BaseError, OSError, TimeoutError, ValueError) as error:
         what = Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error))
         return [bad(SUBJECT, what, remedy=START_S3 if settings.endpoint else OPEN_FOLDER)]

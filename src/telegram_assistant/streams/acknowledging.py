@@ -1,7 +1,7 @@
 """Writes outcomes to Redis: published events and acknowledgements together, many entries at a time.
 
-All waiting outcomes are written in one transaction. Outcomes that arrive during a write form the next batch, so the
-busier a stage is, the fewer commands an entry costs.
+All waiting outcomes are written in one transaction. Outcomes that arrive during a write form the next batch,
+so the busier a stage is, the fewer commands an entry costs.
 """
 
 import asyncio
@@ -52,7 +52,10 @@ class Acknowledger:
             self._wake.set()
 
     async def write_outcomes(self, on_written: Callable[[Sequence[Outcome]], None]) -> None:
-        """Wait for outcomes and write them. Calls `on_written` with each written batch; unwritten outcomes stay queued."""
+        """Wait for outcomes and write them.
+
+        Calls `on_written` with each written batch; unwritten outcomes stay queued.
+        """
         await self._wake.wait()
         while self._waiting:
             batch, self._waiting = self._waiting[:MAX_AT_ONCE], self._waiting[MAX_AT_ONCE:]
@@ -76,7 +79,8 @@ class Acknowledger:
         for group in self._by_partition(outcomes):
             commands = list(self._commands(group))
             try:
-                # XCLAIM first, because it needs the group: if the group is missing, no event has been published yet
+                # XCLAIM first, because it needs the group: if the group is missing, no event has been
+                # published yet
                 await self._send([command for command in commands if command[0] == "XCLAIM"])
                 await self._send([command for command in commands if command[0] != "XCLAIM"])
             except ResponseError as error:
@@ -95,7 +99,9 @@ class Acknowledger:
         """Group outcomes by partition: a transaction must stay within one slot of a Redis cluster."""
         if self._partitions == 1:
             return [outcomes]
-        return [list(group) for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition)]
+        return [
+            list(group) for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition)
+        ]
 
     def _commands(self, outcomes: list[Outcome]) -> Iterator[Command]:
         acknowledged: dict[str, list[bytes]] = {}
@@ -108,12 +114,26 @@ class Acknowledger:
             match outcome:
                 case Done(events=events):
                     for event in events:
-                        key = stream_of_channel(type(event), entry.source.lane, event.channel_id, self._partitions)
+                        key = stream_of_channel(
+                            type(event), entry.source.lane, event.channel_id, self._partitions
+                        )
                         yield "XADD", key, "*", PAYLOAD, event.model_dump_json()
                     acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
                 case Buried(reason=reason):
                     key = dead_key(self._stage, entry.source.partition, self._partitions)
-                    yield "XADD", key, "*", PAYLOAD, entry.payload, "source", entry.source.key, "id", entry.entry_id, "reason", reason[:500]
+                    yield (
+                        "XADD",
+                        key,
+                        "*",
+                        PAYLOAD,
+                        entry.payload,
+                        "source",
+                        entry.source.key,
+                        "id",
+                        entry.entry_id,
+                        "reason",
+                        reason[:500],
+                    )
                     acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
                 case Failed():
                     resting.setdefault(entry.source.key, []).append(entry.entry_id)
@@ -127,7 +147,19 @@ class Acknowledger:
 
 def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int) -> Command:
     """Build the command that lets another consumer take the entry at once, without counting this delivery."""
-    return "XCLAIM", key, stage, RESTING, 0, entry_id, "IDLE", 86_400_000, "RETRYCOUNT", max(deliveries - 1, 0), "JUSTID"
+    return (
+        "XCLAIM",
+        key,
+        stage,
+        RESTING,
+        0,
+        entry_id,
+        "IDLE",
+        86_400_000,
+        "RETRYCOUNT",
+        max(deliveries - 1, 0),
+        "JUSTID",
+    )
 
 
 def _partition(outcome: Outcome) -> int:

@@ -1,4 +1,6 @@
-"""Merges calls that arrive while one is running into the next one: the busier it is, the less each call costs."""
+"""Merges calls that arrive while one is running into the next one: the busier it is,
+the less each call costs.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

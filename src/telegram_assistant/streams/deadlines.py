@@ -1,4 +1,7 @@
-"""A time limit for many short calls. One timer checks them all, because a timer per call would cost more than the call."""
+"""A time limit for many short calls.
+
+One timer checks them all, because a timer per call would cost more than the call.
+"""
 
 import asyncio
 from collections.abc import Awaitable
@@ -7,7 +10,10 @@ MAX_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class Deadlines:
-    """Ends calls that take longer than `seconds` with TimeoutError. Checks run a few times within the limit."""
+    """Ends calls that take longer than `seconds` with TimeoutError.
+
+    Checks run a few times within the limit.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

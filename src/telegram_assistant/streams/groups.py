@@ -28,7 +28,8 @@ class UnknownGroup:
     def what(self) -> Reason:
         return Reason(
             "unknown_group",
-            "the consumer group {group!r} of {stream} belongs to no stage of this program; entries may be deleted before it has read them",
+            "the consumer group {group!r} of {stream} belongs to no stage of this program; "
+            "entries may be deleted before it has read them",
             group=self.group,
             stream=self.stream,
         )

@@ -29,12 +29,18 @@ from telegram_assistant.telemetry.tracing import span, traceparent
 log = get_logger()
 
 type Finished = Callable[[Sequence[tuple[PostId, int]]], Awaitable[None]]
-"""Called with the revisions that a stage has finished, before they are acknowledged. Only the first event class of the stage counts."""
+"""Called with the revisions that a stage has finished, before they are acknowledged.
+
+Only the first event class of the stage counts.
+"""
 type ParsedEntry = tuple[Entry, Event]
 
 
 class Hold(Protocol):
-    """Waits because the other side is busy. Returns False if the stage is ending and must give up its entries instead."""
+    """Waits because the other side is busy.
+
+    Returns False if the stage is ending and must give up its entries instead.
+    """
 
     async def __call__(self, busy: Busy) -> bool: ...
 
@@ -71,7 +77,13 @@ class Handling:
                 try:
                     event = entry.source.event.model_validate_json(entry.payload)
                 except ValidationError as error:
-                    outcomes.append(Buried(entry, f"it is not a valid {entry.source.event.NAME}: {error.error_count()} errors", str(error)[:2000]))
+                    outcomes.append(
+                        Buried(
+                            entry,
+                            f"it is not a valid {entry.source.event.NAME}: {error.error_count()} errors",
+                            str(error)[:2000],
+                        )
+                    )
                     continue
                 if entry.deliveries > self._stage.attempts:
                     outcomes.append(self._bury_killer(entry, event))
@@ -79,17 +91,31 @@ class Handling:
                     parsed.append((entry, event))
         if parsed:
             with logged_with_traces({event.post_id: event.trace_id for _, event in parsed}):
-                outcomes += await (self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0]))
+                outcomes += await (
+                    self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0])
+                )
         return outcomes
 
     def _bury_killer(self, entry: Entry, event: Event) -> Buried:
         """Bury an entry whose process died at each attempt."""
         with logged_with_traces({event.post_id: event.trace_id}):
-            log.error("buried", stage=self._stage.name, post_id=event.post_id, entry_id=entry.entry_id.decode(), why="its process died each time")
-        return Buried(entry, f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time")
+            log.error(
+                "buried",
+                stage=self._stage.name,
+                post_id=event.post_id,
+                entry_id=entry.entry_id.decode(),
+                why="its process died each time",
+            )
+        return Buried(
+            entry,
+            f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time",
+        )
 
     async def _handle_batch(self, parsed: list[ParsedEntry]) -> list[Outcome]:
-        """Handle a batch. If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours."""
+        """Handle a batch.
+
+        If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours.
+        """
         try:
             return await self._attempt(parsed)
         except Exception:
@@ -109,19 +135,36 @@ class Handling:
         except Exception as error:
             self._metrics.failed.inc()
             if entry.deliveries >= self._stage.attempts:
-                log.exception("buried", stage=self._stage.name, post_id=event.post_id, attempts=entry.deliveries)
+                log.exception(
+                    "buried", stage=self._stage.name, post_id=event.post_id, attempts=entry.deliveries
+                )
                 return [Buried(entry, f"{type(error).__name__}: {error}", traceback.format_exc())]
-            log.warning("will_retry", stage=self._stage.name, post_id=event.post_id, attempt=entry.deliveries, exc_info=True)
+            log.warning(
+                "will_retry",
+                stage=self._stage.name,
+                post_id=event.post_id,
+                attempt=entry.deliveries,
+                exc_info=True,
+            )
             return [Failed(entry)]
 
     async def _attempt(self, parsed: list[ParsedEntry]) -> list[Outcome]:
-        """Call the handler, again after each Busy. Hands the entries back if the stage ends during the pause."""
+        """Call the handler, again after each Busy.
+
+        Hands the entries back if the stage ends during the pause.
+        """
         events = [event for _, event in parsed]
         while True:
             try:
                 events_out = await self._call(events)
                 if self._finished is not None:
-                    await self._finished([(event.post, event.revision) for event in events if isinstance(event, self._stage.consumes[0])])
+                    await self._finished(
+                        [
+                            (event.post, event.revision)
+                            for event in events
+                            if isinstance(event, self._stage.consumes[0])
+                        ]
+                    )
             except Busy as busy:
                 if await self._hold(busy):
                     continue
@@ -141,7 +184,9 @@ class Handling:
 
     async def _call(self, events: list[Event]) -> tuple[Event, ...]:
         argument: Any = events if self._stage.batch else events[0]
-        with span(self._stage.name, parent=events[0].trace_id, links=(event.trace_id for event in events[1:])):
+        with span(
+            self._stage.name, parent=events[0].trace_id, links=(event.trace_id for event in events[1:])
+        ):
             events_out: Any = await self._deadlines.run(self._stage.handler(argument, **self._collaborators))
             if events_out is None:
                 return ()
@@ -149,11 +194,17 @@ class Handling:
         published = (events_out,) if isinstance(events_out, Event) else tuple(events_out)
         for event in published:
             if type(event) not in self._stage.emits:
-                raise TypeError(f"{self._stage.name} returned {type(event).__name__}, which it does not declare in emits")
+                raise TypeError(
+                    f"{self._stage.name} returned {type(event).__name__}, which it does not declare in emits"
+                )
         own = {event.post_id: event.trace_id for event in events[1:]}  # the span is the first one's
         return tuple(_continue_trace(event, own.get(event.post_id) or current_trace) for event in published)
 
 
 def _continue_trace(event: Event, current_trace: str | None) -> Event:
     """Continue the trace of the consumed event in the published one, so that one trace spans all stages."""
-    return event if event.trace_id is not None or current_trace is None else event.model_copy(update={"trace_id": current_trace})
+    return (
+        event
+        if event.trace_id is not None or current_trace is None
+        else event.model_copy(update={"trace_id": current_trace})
+    )

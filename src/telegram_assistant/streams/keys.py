@@ -10,7 +10,10 @@ EPOCH_KEY = "stream:epoch"
 
 
 def stream_key(event: type[Event], lane: Lane, partition: int = 0, partitions: int = 1) -> str:
-    """Return `stream:posts:parsed`, with `:bulk` and the partition `:{n}` if any. The braces keep a partition's keys in one slot."""
+    """Return `stream:posts:parsed`, with `:bulk` and the partition `:{n}` if any.
+
+    The braces keep a partition's keys in one slot.
+    """
     key = f"stream:{event.NAME.replace('.', ':')}"
     if lane is Lane.BULK:
         key += ":bulk"
@@ -43,7 +46,10 @@ def _in_partition(key: str, partition: int, partitions: int) -> str:
 
 
 def stopped_key(stage: str) -> str:
-    """Return the key that is set while a stage is stopped after consecutive dead letters. Its value is the reason."""
+    """Return the key that is set while a stage is stopped after consecutive dead letters.
+
+    Its value is the reason.
+    """
     return f"stage:stopped:{stage}"
 
 

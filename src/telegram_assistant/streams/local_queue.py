@@ -1,7 +1,9 @@
-"""Queue of entries that wait for a worker of this process: live entries first, history in small batches and by half of the workers.
+"""Queue of entries that wait for a worker of this process: live entries first, history in small batches and
+by half of the workers.
 
-So live posts wait for one small batch of a backfill at most, never for all of it. While other batches of the stage are
-running, a partial batch waits up to 50 ms to fill, because a call costs about as much for ten entries as for one.
+So live posts wait for one small batch of a backfill at most, never for all of it. While other batches of the
+stage are running, a partial batch waits up to 50 ms to fill, because a call costs about as much for ten
+entries as for one.
 """
 
 import asyncio
@@ -18,7 +20,10 @@ BULK_SHARE = 8
 RECENT_LIVE_SECONDS = 1.0
 MAX_FILL_SECONDS = 0.05
 MAX_REST_SECONDS = 1.0
-"""Upper limit of the pause after a batch of history. A batch that took longer was waiting for a server, not using one."""
+"""Upper limit of the pause after a batch of history.
+
+A batch that took longer was waiting for a server, not using one.
+"""
 
 
 class LocalQueue:
@@ -48,7 +53,10 @@ class LocalQueue:
         return bool(self._lanes[Lane.LIVE])
 
     async def take(self) -> list[Entry]:
-        """Return the next batch, of one lane. Returns an empty list once the queue is closed and empty. Call `done()` after each batch."""
+        """Return the next batch, of one lane.
+
+        Returns an empty list once the queue is closed and empty. Call `done()` after each batch.
+        """
         while True:
             lane = self._next_lane()
             if lane is not None and not self._should_wait_for_more(lane):
@@ -69,7 +77,10 @@ class LocalQueue:
             self._is_waking = False
 
     async def done(self, batch: list[Entry], seconds: float) -> None:
-        """Report that a batch took `seconds`. While live entries arrive, a worker pauses as long after history, so live work gets half the time."""
+        """Report that a batch took `seconds`.
+
+        While live entries arrive, a worker pauses as long after history, so live work gets half the time.
+        """
         self._busy_workers -= 1
         if batch[0].source.lane is Lane.LIVE:
             self._live_batch_at = time.monotonic()
@@ -89,7 +100,10 @@ class LocalQueue:
         return Lane.BULK if self._lanes[Lane.BULK] and self._bulk_workers < self._max_bulk_workers else None
 
     def _should_wait_for_more(self, lane: Lane) -> bool:
-        """Tell whether a partial batch should wait for more entries. If so, a timer wakes a worker when the wait is over."""
+        """Tell whether a partial batch should wait for more entries.
+
+        If so, a timer wakes a worker when the wait is over.
+        """
         if not self._busy_workers or self._closed or len(self._lanes[lane]) >= self._batch_sizes[lane]:
             return False
         left = self._waiting_since[lane] + MAX_FILL_SECONDS - time.monotonic()
@@ -102,7 +116,10 @@ class LocalQueue:
         self._wake()
 
     def _wake(self) -> None:
-        """Wake one worker at a time, and let it wake the next. If handlers never wait, the first worker calls them all."""
+        """Wake one worker at a time, and let it wake the next.
+
+        If handlers never wait, the first worker calls them all.
+        """
         while self._idle_workers and not self._is_waking:
             waiter = self._idle_workers.popleft()
             if not waiter.done():

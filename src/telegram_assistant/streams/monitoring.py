@@ -65,14 +65,23 @@ async def measure_stages(redis: Redis, stages: Sequence[AnyStage], partitions: i
         sources = list(sources_of(stage, partitions))
         for lane in Lane:
             of_lane = [source for source in sources if source.lane is lane]
-            groups = [(source, await _group(redis, source.key, stage.name, await groups_of(redis, source.key))) for source in of_lane]
+            groups = [
+                (source, await _group(redis, source.key, stage.name, await groups_of(redis, source.key)))
+                for source in of_lane
+            ]
             lengths = [await redis.xlen(source.key) for source in of_lane]
-            oldest = min((group.oldest_ms for _, group in groups if group is not None and group.oldest_ms is not None), default=None)
+            oldest = min(
+                (group.oldest_ms for _, group in groups if group is not None and group.oldest_ms is not None),
+                default=None,
+            )
             states.append(
                 StageState(
                     stage=stage.name,
                     lane=lane,
-                    lag=sum(length if group is None else group.lag for (_, group), length in zip(groups, lengths, strict=True)),
+                    lag=sum(
+                        length if group is None else group.lag
+                        for (_, group), length in zip(groups, lengths, strict=True)
+                    ),
                     pending=sum(group.pending for _, group in groups if group is not None),
                     resting=sum(group.resting for _, group in groups if group is not None),
                     oldest_seconds=0.0 if oldest is None else max(0.0, time.time() - oldest / 1000),
@@ -110,8 +119,11 @@ async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _G
     )
 
 
-async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int, *, warned: set[UnknownGroup] | None = None) -> dict[str, int]:
-    """Trim entries that every group has finished, and nothing else. Skips a stream if one of its groups is missing.
+async def trim(
+    redis: Redis, stages: Sequence[AnyStage], partitions: int, *, warned: set[UnknownGroup] | None = None
+) -> dict[str, int]:
+    """Trim entries that every group has finished, and nothing else. Skips a stream if one of its groups is
+    missing.
 
     `warned`: the groups of other programs that the log has named already.
     """
@@ -130,13 +142,18 @@ async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int, *, war
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
     for event in {event for stage in stages for event in stage.emits}:
         for _, _, key in stream_keys(event, partitions):
-            if key not in readers:  # no stage of ours reads it: keep some entries for other readers, not all of them
+            if (
+                key not in readers
+            ):  # no stage of ours reads it: keep some entries for other readers, not all of them
                 trimmed[key] = await redis.xtrim(key, maxlen=MAX_UNREAD_ENTRIES, approximate=True)
     return trimmed
 
 
 async def _former_readers(redis: Redis, key: str, found: Sequence[Any], others: Collection[str]) -> list[str]:
-    """Return the stages that read this stream in a process of an earlier release. Removes their groups when no such process is left."""
+    """Return the stages that read this stream in a process of an earlier release.
+
+    Removes their groups when no such process is left.
+    """
     readers = []
     for name in (text_of(group["name"]) for group in found):
         if name in others:
@@ -153,7 +170,12 @@ def _warn_about_unknown_groups(unknown: Sequence[UnknownGroup], warned: set[Unkn
     """Warn about groups that belong to none of our stages: trimming does not wait for them."""
     for group in unknown:
         if group not in warned:
-            log.warning("unknown_group", stream=group.stream, group=group.group, why="it may miss entries: trimming does not wait for it")
+            log.warning(
+                "unknown_group",
+                stream=group.stream,
+                group=group.group,
+                why="it may miss entries: trimming does not wait for it",
+            )
     warned.update(unknown)
 
 
@@ -167,7 +189,12 @@ def _note(states: Sequence[StageState], health: Health) -> None:
     for name in {state.stage for state in states}:
         lanes = [state for state in states if state.stage == name]
         lag, pending = sum(state.lag for state in lanes), sum(state.pending for state in lanes)
-        health.note(part_of(name), lag=lag, pending=pending, oldest_seconds=round(max(state.oldest_seconds for state in lanes), 1))
+        health.note(
+            part_of(name),
+            lag=lag,
+            pending=pending,
+            oldest_seconds=round(max(state.oldest_seconds for state in lanes), 1),
+        )
 
 
 async def resume(redis: Redis, stage: str) -> bool:

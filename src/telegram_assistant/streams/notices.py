@@ -49,9 +49,21 @@ class Notices(Protocol):
 
 
 class NoticeRelay:
-    """Publishes notices. One per worker; several run safely side by side. The outbox relay repeats what Redis has lost, for both."""
+    """Publishes notices.
 
-    def __init__(self, notices: Notices, stages: Sequence[AnyStage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
+    One per worker; several run safely side by side. The outbox relay repeats what Redis has lost, for both.
+    """
+
+    def __init__(
+        self,
+        notices: Notices,
+        stages: Sequence[AnyStage],
+        *,
+        redis: Redis,
+        health: Health,
+        partitions: int,
+        max_entries: int,
+    ) -> None:
         self._notices = notices
         self._redis = redis
         self._health = health
@@ -76,14 +88,22 @@ class NoticeRelay:
                 await sleep_unless(stopping, POLL_SECONDS)
 
     async def step(self) -> int:
-        """Announce waiting notices, live before history, and return their number. While Redis has no room, they wait in PostgreSQL."""
+        """Announce waiting notices, live before history, and return their number.
+
+        While Redis has no room, they wait in PostgreSQL.
+        """
         if (full := await self._room.reason_to_pause()) is not None:
             self._health.report(PART, State.FAILING, full)
             self._pause.failed(full)
             return 0
         self._pause.recovered()
         self._health.report(PART, State.OK)
-        return sum([await self._notices.announce(lane, self._publish, limit=BATCH) for lane in (Lane.LIVE, Lane.BULK)])
+        return sum(
+            [
+                await self._notices.announce(lane, self._publish, limit=BATCH)
+                for lane in (Lane.LIVE, Lane.BULK)
+            ]
+        )
 
     async def _publish(self, notices: Sequence[Notice]) -> None:
         pipeline: Any = self._redis.pipeline(transaction=False)

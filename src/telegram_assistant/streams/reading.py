@@ -1,4 +1,7 @@
-"""Reads entries: new ones, those due for a retry, and those that a dead process left behind. Also renews the leases of held ones."""
+"""Reads entries: new ones, those due for a retry, and those that a dead process left behind.
+
+Also renews the leases of held ones.
+"""
 
 import random
 import time
@@ -24,9 +27,12 @@ FORGOTTEN_AFTER_MS = 300_000
 """Consumers that own no entry and were idle for this long are removed."""
 
 LOST_ANSWER_MS = 5_000
-"""If this process owns an entry in Redis but does not hold it after this long, the reply that delivered it was lost."""
+"""If this process owns an entry in Redis but does not hold it after this long,
+the reply that delivered it was lost.
+"""
 
-# Renews a lease only if it still is ours: another process may have taken the entry while this one was suspended.
+# Renews a lease only if it still is ours: another process may have taken the entry while this one was
+# suspended.
 RENEW = """
 local mine, lost = {}, 0
 for index = 3, #ARGV do
@@ -89,20 +95,35 @@ class StreamReader:
         ]
 
     async def _wait_for_first(self, sources: Sequence[StreamSource], each: int) -> list[Entry]:
-        """Wait for entries. The first stream that gets some answers, so there is hardly ever more than `each`."""
+        """Wait for entries.
+
+        The first stream that gets some answers, so there is hardly ever more than `each`.
+        """
         by_key = {source.key.encode(): source for source in sources}
         streams: Any = {source.key: ">" for source in sources}
-        answer: Any = await self._redis.xreadgroup(self._stage.name, self._consumer, streams, count=each, block=self._block_ms)
-        return [entry_of(by_key[key], entry_id, fields, 1) for key, entries in answer or () for entry_id, fields in entries]
+        answer: Any = await self._redis.xreadgroup(
+            self._stage.name, self._consumer, streams, count=each, block=self._block_ms
+        )
+        return [
+            entry_of(by_key[key], entry_id, fields, 1)
+            for key, entries in answer or ()
+            for entry_id, fields in entries
+        ]
 
     async def leave(self, sources: Iterable[StreamSource]) -> None:
-        """Hand back entries that Redis delivered and this process never received, then remove this consumer."""
+        """Hand back entries that Redis delivered and this process never received,
+        then remove this consumer.
+        """
         redis: Any = self._redis
         name = self._stage.name
         for source in sources:
-            while left := await redis.xpending_range(source.key, name, "-", "+", MAX_SCANNED, consumername=self._consumer):
+            while left := await redis.xpending_range(
+                source.key, name, "-", "+", MAX_SCANNED, consumername=self._consumer
+            ):
                 for one in left:
-                    await redis.execute_command(*hand_back(source.key, name, one["message_id"], one["times_delivered"]), **RAW)
+                    await redis.execute_command(
+                        *hand_back(source.key, name, one["message_id"], one["times_delivered"]), **RAW
+                    )
             await self._redis.xgroup_delconsumer(source.key, name, self._consumer)
 
 
@@ -131,7 +152,9 @@ class Reclaimer:
         self._lease_ms = int(lease_seconds * 1000)
         self._tidied_at = time.monotonic()
 
-    async def claim(self, source: StreamSource, limit: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone) -> ReclaimedEntries:
+    async def claim(
+        self, source: StreamSource, limit: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone
+    ) -> ReclaimedEntries:
         """Take over due entries, at most `limit`."""
         entries: list[Entry] = []
         suspects_wait = False
@@ -158,7 +181,9 @@ class Reclaimer:
         start = "-"
         for _ in range(MAX_PAGES):
             try:
-                page: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, start, "+", MAX_SCANNED, idle=idle_ms)
+                page: list[Any] = await self._redis.xpending_range(
+                    source.key, self._stage.name, start, "+", MAX_SCANNED, idle=idle_ms
+                )
             except ResponseError as error:
                 if is_missing_group(error):
                     return
@@ -172,7 +197,8 @@ class Reclaimer:
     def _is_suspect(self, deliveries: int) -> bool:
         """Tell whether the entry was left behind so often that it may be what kills its processes.
 
-        Such an entry gets its last attempts alone. Otherwise its neighbours would die with it until they are all dead letters.
+        Such an entry gets its last attempts alone. Otherwise its neighbours would die with it until they are
+        all dead letters.
         """
         return deliveries >= max(self._stage.attempts - 1, min(self._stage.attempts, 3))
 
@@ -184,17 +210,26 @@ class Reclaimer:
 
     async def _take(self, source: StreamSource, entry_id: bytes, deliveries: int, min_ms: int) -> list[Entry]:
         """Claim one entry atomically: of several processes that try, one gets it."""
-        claimed: Any = await self._redis.xclaim(source.key, self._stage.name, self._consumer, min_ms, [entry_id], retrycount=deliveries)
+        claimed: Any = await self._redis.xclaim(
+            source.key, self._stage.name, self._consumer, min_ms, [entry_id], retrycount=deliveries
+        )
         return [entry_of(source, one, fields, deliveries) for one, fields in claimed if fields is not None]
 
     async def tidy(self, sources: Iterable[StreamSource]) -> None:
-        """From time to time, remove consumers of dead processes. A live process gets its consumer back by reading."""
+        """From time to time, remove consumers of dead processes.
+
+        A live process gets its consumer back by reading.
+        """
         if time.monotonic() - self._tidied_at < TIDY_EVERY_SECONDS:
             return
         self._tidied_at = time.monotonic()
         for source in sources:
             for one in await self._redis.xinfo_consumers(source.key, self._stage.name):
-                if one["pending"] == 0 and one["idle"] > FORGOTTEN_AFTER_MS and one["name"].decode() not in {RESTING, self._consumer}:
+                if (
+                    one["pending"] == 0
+                    and one["idle"] > FORGOTTEN_AFTER_MS
+                    and one["name"].decode() not in {RESTING, self._consumer}
+                ):
                     await self._redis.xgroup_delconsumer(source.key, self._stage.name, one["name"])
 
 

@@ -22,7 +22,9 @@ class RedisMemory:
     max_bytes: int
     """0: without a limit of its own."""
     machine_bytes: int
-    """All that it could have: the memory of its machine; if that is ours, what it has and what is available."""
+    """All that it could have: the memory of its machine; if that is ours,
+    what it has and what is available.
+    """
 
     @property
     def fullness(self) -> Fullness:
@@ -40,7 +42,9 @@ def redis_memory_of(info: Mapping[str, Any], *, is_here: bool) -> RedisMemory:
     machine = int(info.get("total_system_memory", 0))
     if is_here and (available := available_bytes()):
         machine = min(machine, int(info.get("used_memory_rss", used)) + available)
-    return RedisMemory(used - int(info.get("mem_not_counted_for_evict", 0)), int(info.get("maxmemory", 0)), machine)
+    return RedisMemory(
+        used - int(info.get("mem_not_counted_for_evict", 0)), int(info.get("maxmemory", 0)), machine
+    )
 
 
 def is_on_this_machine(redis: Redis) -> bool:

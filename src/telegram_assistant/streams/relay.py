@@ -1,7 +1,8 @@
 """The outbox relay: publishes what PostgreSQL has committed on the streams, soon and at least once.
 
-It publishes again only for a reason: Redis was restarted (recent announcements may be lost), Redis was replaced or is empty
-(everything may be lost), or a post has not got through for an hour and nothing explains it.
+It publishes again only for a reason: Redis was restarted (recent announcements may be lost), Redis was
+replaced or is empty (everything may be lost), or a post has not got through for an hour and nothing explains
+it.
 """
 
 import asyncio
@@ -88,7 +89,16 @@ class Outbox(Protocol):
 class Relay:
     """Publishes outbox rows. One per worker; several run safely side by side."""
 
-    def __init__(self, outbox: Outbox, stages: Sequence[AnyStage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        stages: Sequence[AnyStage],
+        *,
+        redis: Redis,
+        health: Health,
+        partitions: int,
+        max_entries: int,
+    ) -> None:
         self._outbox = outbox
         self._stages = stages
         self._redis = redis
@@ -129,7 +139,8 @@ class Relay:
     async def step(self) -> int:
         """Check that Redis is unchanged, then announce waiting live posts. Returns how many were announced.
 
-        A full Redis is not checked: it cannot take the mark that it has been filled, and would be filled again and again.
+        A full Redis is not checked: it cannot take the mark that it has been filled, and would be filled
+        again and again.
         """
         if await self._should_pause(PART):
             return 0
@@ -139,7 +150,10 @@ class Relay:
         return await self._announce(Lane.LIVE, BATCH)
 
     async def step_bulk(self) -> int:
-        """Announce history, as long as not too much of it is unfinished. Returns how many posts were announced."""
+        """Announce history, as long as not too much of it is unfinished.
+
+        Returns how many posts were announced.
+        """
         free = MAX_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
         if free <= 0 or await self._should_pause(BULK_PART):
             return 0
@@ -193,14 +207,17 @@ class Relay:
     async def _run_id(self) -> str:
         """Return a value that changes with every start of either server.
 
-        Redis may have lost the latest announcements. After a crash, PostgreSQL may have lost that posts were finished, and their results.
+        Redis may have lost the latest announcements. After a crash, PostgreSQL may have lost that posts were
+        finished, and their results.
         """
         info: Any = await self._redis.info("server")
         return f"{info['run_id']} {await self._outbox.started()}"
 
     @staticmethod
     def _is_delay_explained(states: Sequence[StageState]) -> bool:
-        return any(state.stopped is not None or state.lag > BACKLOG_EXPLAINS or state.resting for state in states)
+        return any(
+            state.stopped is not None or state.lag > BACKLOG_EXPLAINS or state.resting for state in states
+        )
 
     @staticmethod
     def _count(reason: str, count: int) -> None:
@@ -212,4 +229,6 @@ class Relay:
 def parsed_event(one: Announcement) -> PostParsed:
     """Build the event of an outbox row. The trace begins here."""
     occurred_at = one.created_at.astimezone(UTC)
-    return PostParsed.about(one.post_id, one.revision, occurred_at=occurred_at, trace_id=trace_of(one.post_id, one.revision))
+    return PostParsed.about(
+        one.post_id, one.revision, occurred_at=occurred_at, trace_id=trace_of(one.post_id, one.revision)
+    )

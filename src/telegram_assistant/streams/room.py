@@ -11,7 +11,10 @@ from telegram_assistant.streams.redis_memory import is_on_this_machine, redis_me
 from telegram_assistant.streams.stage import AnyStage
 
 PAUSE_SHARE: Final = 0.85
-"""Announcing pauses when Redis has used this share of its memory. The rest is for what is under way: stages publish more before it is trimmed."""
+"""Announcing pauses when Redis has used this share of its memory.
+
+The rest is for what is under way: stages publish more before it is trimmed.
+"""
 RESUME_SHARE: Final = 0.8
 """It goes on below this share, so that it does not pause and go on with every batch."""
 
@@ -19,7 +22,9 @@ RESUME_SHARE: Final = 0.8
 class StreamRoom:
     """Tells a relay when to pause. Meanwhile posts wait in PostgreSQL, where they are safe."""
 
-    def __init__(self, redis: Redis, stages: Sequence[AnyStage], *, partitions: int, max_entries: int) -> None:
+    def __init__(
+        self, redis: Redis, stages: Sequence[AnyStage], *, partitions: int, max_entries: int
+    ) -> None:
         self._redis = redis
         self._stages = stages
         self._partitions = partitions
@@ -38,12 +43,17 @@ class StreamRoom:
         fullness = redis_memory_of(info, is_here=is_on_this_machine(self._redis)).fullness
         self._lacks_memory = fullness.share >= (RESUME_SHARE if self._lacks_memory else PAUSE_SHARE)
         if self._lacks_memory:
-            return f"paused: Redis has used {fullness.share:.0%} of its memory; posts wait in PostgreSQL until it is below {RESUME_SHARE:.0%}"
+            return (
+                f"paused: Redis has used {fullness.share:.0%} of its memory; "
+                f"posts wait in PostgreSQL until it is below {RESUME_SHARE:.0%}"
+            )
         longest = max(lengths, default=0)
         return await self._name_slowest(longest) if longest >= self._max_entries else None
 
     async def _name_slowest(self, longest: int) -> str:
         states = await measure_stages(self._redis, self._stages, self._partitions)
         slowest = max(states, key=lambda state: state.lag + state.pending)
-        waits = f"{slowest.lag + slowest.pending} entries wait for it" + (f", it is stopped: {slowest.stopped}" if slowest.stopped else "")
+        waits = f"{slowest.lag + slowest.pending} entries wait for it" + (
+            f", it is stopped: {slowest.stopped}" if slowest.stopped else ""
+        )
         return f"paused: a stream holds {longest} entries; the stage {slowest.stage} is behind ({waits})"

@@ -1,7 +1,7 @@
 """Runs one stage in one process: reads entries up to its capacity, calls the handler and writes the outcomes.
 
-While Redis is unreachable or full, handlers go on. Reading, lease renewal and acknowledgement wait for Redis, then continue where they were.
-This file is long because all of that shares one set of entries in hand.
+While Redis is unreachable or full, handlers go on. Reading, lease renewal and acknowledgement wait for Redis,
+then continue where they were. This file is long because all of that shares one set of entries in hand.
 """
 
 import asyncio
@@ -78,7 +78,14 @@ class Runner:
         self._options = options
         self._metrics = StageMetrics(stage.name)
         self._deadlines = Deadlines(stage.timeout_seconds)
-        self._handling = Handling(stage, collaborators, deadlines=self._deadlines, hold=self._hold, metrics=self._metrics, finished=finished)
+        self._handling = Handling(
+            stage,
+            collaborators,
+            deadlines=self._deadlines,
+            hold=self._hold,
+            metrics=self._metrics,
+            finished=finished,
+        )
         self._sources = tuple(sources_of(stage, options.partitions))
         self._reader = StreamReader(redis, stage, instance, block_seconds=options.block_seconds)
         self._reclaimer = Reclaimer(redis, stage, instance, lease_seconds=options.lease_seconds)
@@ -87,7 +94,9 @@ class Runner:
         self._bulk_held = 0
         self._ready = LocalQueue(stage)
         self._isolating_since: float | None = None
-        """While this is set, nothing new is read: an entry that may kill its process waits to be alone in it."""
+        """While this is set, nothing new is read: an entry that may kill its process waits to be alone in it.
+
+        """
         self._has_capacity = asyncio.Event()
         self._paused_until = 0.0
         self._buried_in_a_row = 0
@@ -107,7 +116,10 @@ class Runner:
         return Loop(self._part, self.run)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Run until `stopping` is set, then finish the entries in hand. A stopped stage waits for a person before its next run."""
+        """Run until `stopping` is set, then finish the entries in hand.
+
+        A stopped stage waits for a person before its next run.
+        """
         while not stopping.is_set():
             if not await self._prepare(stopping):
                 continue
@@ -125,7 +137,10 @@ class Runner:
                 forwarding.cancel()
 
     async def _prepare(self, stopping: asyncio.Event) -> bool:
-        """Wait while the stage is stopped, and create its groups. Returns False after a pause if a server is away."""
+        """Wait while the stage is stopped, and create its groups.
+
+        Returns False after a pause if a server is away.
+        """
         try:
             await self._wait_while_stopped(stopping)
             await ensure_groups(self._redis, self.stage.name, self._sources)
@@ -138,15 +153,25 @@ class Runner:
         return True
 
     async def _run_once(self) -> None:
-        acknowledger = Acknowledger(self.stage.name, redis=self._redis, partitions=self._options.partitions, dead_letters=self._dead_letters)
+        acknowledger = Acknowledger(
+            self.stage.name,
+            redis=self._redis,
+            partitions=self._options.partitions,
+            dead_letters=self._dead_letters,
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 background = [
-                    group.create_task(self._retry_forever(lambda: acknowledger.write_outcomes(self._on_written))),
+                    group.create_task(
+                        self._retry_forever(lambda: acknowledger.write_outcomes(self._on_written))
+                    ),
                     group.create_task(self._retry_forever(self._renew)),
                     group.create_task(self._retry_forever(self._deadlines.watch)),
                 ]
-                workers = [group.create_task(self._work(self._ready, acknowledger)) for _ in range(self.stage.concurrency)]
+                workers = [
+                    group.create_task(self._work(self._ready, acknowledger))
+                    for _ in range(self.stage.concurrency)
+                ]
                 readers = [group.create_task(self._retry_forever(self._read_step(lane))) for lane in Lane]
                 readers.append(group.create_task(self._retry_forever(self._reclaim)))
                 self._report(State.OK)
@@ -168,10 +193,16 @@ class Runner:
             async with asyncio.timeout(LEAVING_SECONDS):
                 await self._reader.leave(self._sources)
         except (RedisError, OSError) as error:
-            log.warning("entries_not_handed_back", stage=self.stage.name, why=f"{type(error).__name__}; others take them when their leases end")
+            log.warning(
+                "entries_not_handed_back",
+                stage=self.stage.name,
+                why=f"{type(error).__name__}; others take them when their leases end",
+            )
 
     async def _wait_while_stopped(self, stopping: asyncio.Event) -> None:
-        """Wait while the stage is stopped after consecutive dead letters, so that good entries do not follow bad ones. A person resumes it."""
+        """Wait while the stage is stopped after consecutive dead letters,
+        so that good entries do not follow bad ones. A person resumes it.
+        """
         while not stopping.is_set() and (why := await self._stop_mark.read()) is not None:
             remedy = f"mend the cause, then run `tga streams resume {self.stage.name}`"
             self._report(State.FAILING, f"stopped: {why}; {remedy}")
@@ -205,27 +236,41 @@ class Runner:
         return step
 
     async def _wait_for_capacity(self, lane: Lane) -> int:
-        """Wait for free capacity. Live entries may use all of it; history at most half, and none while live entries wait."""
+        """Wait for free capacity.
+
+        Live entries may use all of it; history at most half, and none while live entries wait.
+        """
         while True:
             await self._wait_while_paused()
             free = 0 if self._isolating_since is not None else self.stage.capacity - len(self._held)
             if lane is Lane.BULK:
-                free = 0 if self._ready.has_live_entries() else min(free, max(self.stage.capacity // 2, 1) - self._bulk_held)
+                free = (
+                    0
+                    if self._ready.has_live_entries()
+                    else min(free, max(self.stage.capacity // 2, 1) - self._bulk_held)
+                )
             if free > 0:
                 return free
             self._has_capacity.clear()
             await self._has_capacity.wait()
 
     async def _reclaim(self) -> None:
-        """Take over entries that are due for a retry or were left behind. They have a little capacity beyond that of new entries."""
-        await asyncio.sleep(ISOLATION_POLL_SECONDS if self._isolating_since else self._options.reclaim_every_seconds)
+        """Take over entries that are due for a retry or were left behind.
+
+        They have a little capacity beyond that of new entries.
+        """
+        await asyncio.sleep(
+            ISOLATION_POLL_SECONDS if self._isolating_since else self._options.reclaim_every_seconds
+        )
         await self._wait_while_paused()
         if await self._stop_mark.read() is not None:
             self._ending.set()
             return
         suspects_wait = False
         for source in self._sources:
-            claimed = await self._reclaimer.claim(source, self._capacity_for_claims(source.lane), self._held, alone=self._alone())
+            claimed = await self._reclaimer.claim(
+                source, self._capacity_for_claims(source.lane), self._held, alone=self._alone()
+            )
             self._enqueue(source.lane, claimed.entries)
             suspects_wait = suspects_wait or claimed.suspects_wait
         self._isolate_entry(suspects_wait=suspects_wait)
@@ -233,13 +278,20 @@ class Runner:
 
     def _capacity_for_claims(self, lane: Lane) -> int:
         free = self.stage.capacity + max(self.stage.capacity // 8, 1) - len(self._held)
-        return free if lane is Lane.LIVE else min(free, max(self.stage.capacity // 2, 1) + 1 - self._bulk_held)
+        return (
+            free if lane is Lane.LIVE else min(free, max(self.stage.capacity // 2, 1) + 1 - self._bulk_held)
+        )
 
     def _alone(self) -> Alone:
-        """Tell whether this process is alone with its entry. A running read may still deliver entries, so wait longer than a read takes."""
+        """Tell whether this process is alone with its entry.
+
+        A running read may still deliver entries, so wait longer than a read takes.
+        """
         if self._isolating_since is None:
             return Alone.NO
-        read_ended = time.monotonic() - self._isolating_since > self._options.block_seconds + ISOLATION_POLL_SECONDS
+        read_ended = (
+            time.monotonic() - self._isolating_since > self._options.block_seconds + ISOLATION_POLL_SECONDS
+        )
         return Alone.YES if read_ended and not self._held else Alone.SOON
 
     def _isolate_entry(self, *, suspects_wait: bool) -> None:
@@ -275,7 +327,10 @@ class Runner:
             await ready.done(batch, took)
 
     async def _hold(self, busy: Busy) -> bool:
-        """Pause the whole stage, because the other side is busy for all its workers. Returns False if this run is ending."""
+        """Pause the whole stage, because the other side is busy for all its workers.
+
+        Returns False if this run is ending.
+        """
         if self._ending.is_set():
             return False
         seconds = min(max(busy.retry_after_seconds, 0.05), self._options.max_busy_seconds)

@@ -15,7 +15,10 @@ type Emitted = Event | Sequence[Event] | None
 
 @dataclass(frozen=True, slots=True)
 class Stage[**Parameters, Result: Emitted]:
-    """The declaration of a stage. The runtime derives reading, retries, metrics, traces and dead letters from it."""
+    """The declaration of a stage.
+
+    The runtime derives reading, retries, metrics, traces and dead letters from it.
+    """
 
     name: str
     handler: Callable[Parameters, Awaitable[Result]]
@@ -52,7 +55,9 @@ type AnyStage = Stage[..., Any]
 class DeclareStage(Protocol):
     """Turns a handler into a stage that keeps its types."""
 
-    def __call__[**Parameters, Result: Emitted](self, handler: Callable[Parameters, Awaitable[Result]]) -> Stage[Parameters, Result]: ...
+    def __call__[**Parameters, Result: Emitted](
+        self, handler: Callable[Parameters, Awaitable[Result]]
+    ) -> Stage[Parameters, Result]: ...
 
 
 def stage(
@@ -66,11 +71,20 @@ def stage(
     backoff_seconds: float = 1.0,
     may_lag: bool = False,
 ) -> DeclareStage:
-    """Declare a stage. The function's name becomes that of the consumer group, the metrics and the dead letters."""
+    """Declare a stage.
 
-    def declare[**Parameters, Result: Emitted](handler: Callable[Parameters, Awaitable[Result]]) -> Stage[Parameters, Result]:
+    The function's name becomes that of the consumer group, the metrics and the dead letters.
+    """
+
+    def declare[**Parameters, Result: Emitted](
+        handler: Callable[Parameters, Awaitable[Result]],
+    ) -> Stage[Parameters, Result]:
         hints = get_type_hints(handler)
-        keyword_only = [name for name, one in inspect.signature(handler).parameters.items() if one.kind is one.KEYWORD_ONLY]
+        keyword_only = [
+            name
+            for name, one in inspect.signature(handler).parameters.items()
+            if one.kind is one.KEYWORD_ONLY
+        ]
         return Stage(
             name=handler.__name__,
             handler=handler,
@@ -89,12 +103,20 @@ def stage(
 
 
 def bind(declared: AnyStage, collaborators: Mapping[str, object]) -> dict[str, Any]:
-    """Select the stage's collaborators from those of the App. Raises CannotStart if one is missing or of the wrong class."""
+    """Select the stage's collaborators from those of the App.
+
+    Raises CannotStart if one is missing or of the wrong class.
+    """
     bound: dict[str, Any] = {}
     for name, required in declared.needs.items():
         if name not in collaborators:
             raise CannotStart(
-                Reason("stage_lacks", "the stage {stage} needs {name!r} and the App has none", stage=declared.name, name=name),
+                Reason(
+                    "stage_lacks",
+                    "the stage {stage} needs {name!r} and the App has none",
+                    stage=declared.name,
+                    name=name,
+                ),
                 remedy=Reason("add_to_assembly", "Add it to assembly.py"),
             )
         if isinstance(required, type) and not isinstance(collaborators[name], required):
@@ -106,7 +128,9 @@ def bind(declared: AnyStage, collaborators: Mapping[str, object]) -> dict[str, A
                 required=required.__name__,
                 found=type(collaborators[name]).__name__,
             )
-            raise CannotStart(why, remedy=Reason("correct_assembly", "Correct assembly.py or the stage's signature"))
+            raise CannotStart(
+                why, remedy=Reason("correct_assembly", "Correct assembly.py or the stage's signature")
+            )
         bound[name] = collaborators[name]
     return bound
 

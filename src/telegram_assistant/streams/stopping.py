@@ -9,7 +9,10 @@ from telegram_assistant.streams.keys import stopped_key, text_of
 
 
 class StopMark:
-    """Stops one stage in every process until a person resumes it. A mark that Redis could not take is written later."""
+    """Stops one stage in every process until a person resumes it.
+
+    A mark that Redis could not take is written later.
+    """
 
     def __init__(self, redis: Redis, stage: str) -> None:
         self._redis = redis

@@ -1,4 +1,6 @@
-"""The sentences of a post without what its channel puts around them: openings, signatures, links, hashtags, calls to subscribe."""
+"""The sentences of a post without what its channel puts around them: openings, signatures, links, hashtags,
+calls to subscribe.
+"""
 
 import re
 from collections import Counter
@@ -23,19 +25,40 @@ CLOSING_WORDS = 7
 CHANGE_CHARACTERS = 120
 """A shorter correction goes on in the next sentence."""
 _SOURCE = re.compile(
-    r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in full|link)\b", re.IGNORECASE
+    r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in "
+    r"full|link)\b",
+    re.IGNORECASE,
 )
-_ADVERTISING = re.compile(r"розыгрыш приз|промокод|на правах рекламы|\berid\b|promo code|\bsponsored\b", re.IGNORECASE)
+_ADVERTISING = re.compile(
+    r"розыгрыш приз|промокод|на правах рекламы|\berid\b|promo code|\bsponsored\b", re.IGNORECASE
+)
 _MARKS = (
-    (ChangeSort.CORRECTION, re.compile(r"^(?:исправление|исправляем|исправлено|уточняем|уточнение|поправка)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
-    (ChangeSort.CORRECTION, re.compile(r"^(?:correction|corrected|to clarify|clarification|erratum)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
+    (
+        ChangeSort.CORRECTION,
+        re.compile(
+            r"^(?:исправление|исправляем|исправлено|уточняем|уточнение|поправка)\b[^:.]{0,30}[:.]\s*",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        ChangeSort.CORRECTION,
+        re.compile(
+            r"^(?:correction|corrected|to clarify|clarification|erratum)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE
+        ),
+    ),
     (
         ChangeSort.UPDATE,
-        re.compile(r"^(?:upd|update|updated|added|обновлено|обновление|дополнение|дополнено|апд)\b[^:.]{0,10}[:.]\s*", re.IGNORECASE),
+        re.compile(
+            r"^(?:upd|update|updated|added|обновлено|обновление|дополнение|дополнено|"
+            r"апд)\b[^:.]{0,10}[:.]\s*",
+            re.IGNORECASE,
+        ),
     ),
 )
 _DENIES = re.compile(
-    r"опроверг|отверг|не подтвер|отрица|поправляет|возража|denie[ds]|deny|refute|reject(?:s|ed) (?:reports|claims)|object", re.IGNORECASE
+    r"опроверг|отверг|не подтвер|отрица|поправляет|возража|denie[ds]|deny|refute|reject(?:s|ed) (?:reports|"
+    r"claims)|object",
+    re.IGNORECASE,
 )
 
 type Habits = Mapping[ChannelId, frozenset[str]]
@@ -57,7 +80,9 @@ class CleanPost:
 
 
 def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
-    """Openings and closings that channels repeat, from many of their posts: a first or last sentence in 1.5 % of them, three at least."""
+    """Openings and closings that channels repeat, from many of their posts:
+    a first or last sentence in 1.5 % of them, three at least.
+    """
     seen: dict[ChannelId, Counter[str]] = {}
     posts: Counter[ChannelId] = Counter()
     for channel_id, text in texts:
@@ -66,7 +91,11 @@ def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
             posts[channel_id] += 1
             seen.setdefault(channel_id, Counter()).update({sentences[0], sentences[-1]})
     return {
-        channel_id: frozenset(one for one, times in counted.items() if times >= max(LEARNT_TIMES, LEARNT_SHARE * posts[channel_id]))
+        channel_id: frozenset(
+            one
+            for one, times in counted.items()
+            if times >= max(LEARNT_TIMES, LEARNT_SHARE * posts[channel_id])
+        )
         for channel_id, counted in seen.items()
     }
 
@@ -86,7 +115,13 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
         bare = " ".join(ADDRESS.sub(" ", sentence).split())
-        if not bare or _fold(bare) in usual or _is_call(bare) or _SOURCE.match(bare) or len(parse_text(bare).words) == 0:
+        if (
+            not bare
+            or _fold(bare) in usual
+            or _is_call(bare)
+            or _SOURCE.match(bare)
+            or len(parse_text(bare).words) == 0
+        ):
             continue
         kind, text = _marked(bare)
         if kind is not None:
@@ -100,7 +135,15 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     headline = kept[0] if len(kept) > 1 and is_headline(kept[0]) else ""
     text = "\n".join(kept)
     sentences = tuple(kept[1:] if headline else kept)
-    return CleanPost(post, language_in(post.text, post.language), headline, sentences, tuple(changes), text, content_of(text))
+    return CleanPost(
+        post,
+        language_in(post.text, post.language),
+        headline,
+        sentences,
+        tuple(changes),
+        text,
+        content_of(text),
+    )
 
 
 def _marked(sentence: str) -> tuple[ChangeSort | None, str]:
@@ -111,7 +154,9 @@ def _marked(sentence: str) -> tuple[ChangeSort | None, str]:
 
 
 def _without_edges(sentences: list[str]) -> list[str]:
-    """Without openings, and without a short last sentence that names and counts nothing: «Будем обновлять.»."""
+    """Without openings, and without a short last sentence that names and counts nothing:
+    «Будем обновлять.».
+    """
     while len(sentences) > 1 and not is_headline(sentences[0]) and _is_opening(sentences[0], sentences[1:]):
         sentences = sentences[1:]
     while len(sentences) > 1 and _is_empty(sentences[-1], CLOSING_WORDS):
@@ -120,11 +165,15 @@ def _without_edges(sentences: list[str]) -> list[str]:
 
 
 def _is_opening(sentence: str, rest: list[str]) -> bool:
-    """A sentence that names and counts nothing, and is short («Коротко.») or has no word in common with the rest («Не смог пройти мимо этого.»)."""
+    """A sentence that names and counts nothing, and is short («Коротко.») or has no
+    word in common with the rest («Не смог пройти мимо этого.»).
+    """
     if not _is_empty(sentence, LONG_OPENING_WORDS) or goes_on(parse_text(rest[0])):
         return False
     parsed = parse_text(sentence)
-    return len(parsed.words) <= OPENING_WORDS or not any(word.readings & parse_text(" ".join(rest)).readings for word in parsed.content)
+    return len(parsed.words) <= OPENING_WORDS or not any(
+        word.readings & parse_text(" ".join(rest)).readings for word in parsed.content
+    )
 
 
 def _is_empty(sentence: str, most_words: int) -> bool:

@@ -12,7 +12,9 @@ from telegram_assistant.summaries.values import ChangeSort, CitedSentence, Dispu
 
 MIN_SHARED_WORDS = 2
 SAME_FRAME = 0.8
-"""Two sentences that share so many of their words around a number without a noun («49 → 63») say it of the same thing."""
+"""Two sentences that share so many of their words around a number
+without a noun («49 → 63») say it of the same thing.
+"""
 MAX_DISPUTES = 3
 MAX_COMPARED = 8
 _UNIT = re.compile(r"\s?[^\s\w]?[^\s,.;:!?»”\"]*")
@@ -52,17 +54,29 @@ class _Said:
 
 
 def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doubtful]:
-    """The disputed numbers, those of most channels first, and what does not stand. Posts are given oldest first; a channel's last word counts."""
+    """The disputed numbers, those of most channels first, and what does not stand.
+
+    Posts are given oldest first; a channel's last word counts.
+    """
     groups: list[list[_Said]] = []
     for said in _numbers_of(posts):
-        group = next((group for group in groups if any(_is_same_thing(said, other) for other in group[:MAX_COMPARED])), None)
+        group = next(
+            (group for group in groups if any(_is_same_thing(said, other) for other in group[:MAX_COMPARED])),
+            None,
+        )
         if group is None:
             groups.append([said])
         else:
             group.append(said)
     found = [sides for group in groups if len(sides := _sides_of(group)) > 1]
     found.sort(key=lambda sides: (-sum(map(len, sides)), sides[0][0].written))
-    doubtful = frozenset((reading, said.quantity.value) for sides in found for side in sides[1:] for said in side[:1] for reading in said.noun)
+    doubtful = frozenset(
+        (reading, said.quantity.value)
+        for sides in found
+        for side in sides[1:]
+        for said in side[:1]
+        for reading in said.noun
+    )
     different = {tuple(side[0].quantity.value for side in sides): sides for sides in reversed(found)}
     kept = [sides for sides in found if different[tuple(side[0].quantity.value for side in sides)] is sides]
     return tuple(map(_dispute_of, kept[:MAX_DISPUTES])), doubtful
@@ -71,17 +85,25 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
 def _numbers_of(posts: Sequence[CleanPost]) -> Iterable[_Said]:
     for post in posts:
         for sentence in (post.headline, *post.sentences):
-            yield from (_Said(one, place, sentence, post) for place, one in enumerate(quantities_in(sentence).all) if one.against is None)
+            yield from (
+                _Said(one, place, sentence, post)
+                for place, one in enumerate(quantities_in(sentence).all)
+                if one.against is None
+            )
 
 
 def _is_same_thing(one: _Said, other: _Said) -> bool:
-    """The same noun among the same words: «11 машин столкнулись» and «столкнулись 12 машин»; without a noun, the same place in such a sentence."""
+    """The same noun among the same words: «11 машин столкнулись» and «столкнулись 12 машин»; without a noun,
+    the same place in such a sentence.
+    """
     if not one.noun & other.noun:
         return False
     mine, theirs = (_words_around(said) for said in (one, other))
     shared = sum(bool(word & there) for word in mine for there in theirs)
     if not one.quantity.noun:
-        return one.place == other.place and shared >= max(MIN_SHARED_WORDS, SAME_FRAME * max(len(mine), len(theirs)))
+        return one.place == other.place and shared >= max(
+            MIN_SHARED_WORDS, SAME_FRAME * max(len(mine), len(theirs))
+        )
     return shared >= min(MIN_SHARED_WORDS, len(mine), len(theirs))
 
 
@@ -90,7 +112,9 @@ def _words_around(said: _Said) -> list[frozenset[str]]:
 
 
 def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
-    """What channels say by number, the one that stands first: that of most channels; of equals a corrected one, then the newest."""
+    """What channels say by number, the one that stands first: that of most channels;
+    of equals a corrected one, then the newest.
+    """
     last: dict[int, _Said] = {}
     for said in group:
         last[said.post.post.post_id.channel_id] = said
@@ -98,11 +122,19 @@ def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
     for said in last.values():
         by_value[said.quantity.value].append(said)
     corrected = {said.quantity.value for said in last.values() if _is_corrected(said)}
-    outdated = {said.around: said.quantity.value for said in last.values() if _is_corrected(said) and _is_original(said, group)}
+    outdated = {
+        said.around: said.quantity.value
+        for said in last.values()
+        if _is_corrected(said) and _is_original(said, group)
+    }
 
     def rank(side: list[_Said]) -> tuple[int, bool, float]:
         votes = sum(outdated.get(said.around, said.quantity.value) == said.quantity.value for said in side)
-        return -votes, side[0].quantity.value not in corrected, -max(said.post.post.posted_at.timestamp() for said in side)
+        return (
+            -votes,
+            side[0].quantity.value not in corrected,
+            -max(said.post.post.posted_at.timestamp() for said in side),
+        )
 
     return sorted(by_value.values(), key=rank)
 
@@ -112,7 +144,9 @@ def _is_corrected(said: _Said) -> bool:
 
 
 def _is_original(said: _Said, group: Sequence[_Said]) -> bool:
-    """Whether nobody said it in these words before: what others copied from it is outdated when it is corrected."""
+    """Whether nobody said it in these words before: what others copied
+    from it is outdated when it is corrected.
+    """
     first = next(other for other in group if other.around == said.around)
     return first.post.post.post_id.channel_id == said.post.post.post_id.channel_id
 

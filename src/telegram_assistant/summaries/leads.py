@@ -1,4 +1,7 @@
-"""How central a sentence is to its story: what most channels tell, told first, with facts. A side remark uses words that few channels have."""
+"""How central a sentence is to its story: what most channels tell, told first, with facts.
+
+A side remark uses words that few channels have.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,8 +37,13 @@ def word_shares(posts: Sequence[CleanPost]) -> WordShares:
     return {reading: len(its) / total for reading, its in channels.items()}
 
 
-def centrality(sentence: ParsedText, *, place: int, supporters: float, headline: ParsedText, shares: WordShares) -> float:
-    """The more, the better it tells the story beside its headline. `supporters` is the share of channels that say the same."""
+def centrality(
+    sentence: ParsedText, *, place: int, supporters: float, headline: ParsedText, shares: WordShares
+) -> float:
+    """The more, the better it tells the story beside its headline.
+
+    `supporters` is the share of channels that say the same.
+    """
     content = sentence.content
     words = sum(max(shares.get(one, 0.0) for one in word.readings) for word in content) / max(len(content), 1)
     first = FIRST_BONUS if place == 0 else SECOND_BONUS if place == 1 else 0.0
@@ -50,8 +58,14 @@ def adds_to(sentence: ParsedText, headline: ParsedText) -> bool:
 
 
 def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
-    """Whether both give sums («13,5 млрд») and none in common. Smaller numbers without a noun may count anything."""
-    mine, theirs = ({one.value for one in quantities_in(text.text).all if not one.noun and one.value >= MIN_SUM} for text in (sentence, headline))
+    """Whether both give sums («13,5 млрд») and none in common.
+
+    Smaller numbers without a noun may count anything.
+    """
+    mine, theirs = (
+        {one.value for one in quantities_in(text.text).all if not one.noun and one.value >= MIN_SUM}
+        for text in (sentence, headline)
+    )
     return bool(mine and theirs) and not mine & theirs
 
 

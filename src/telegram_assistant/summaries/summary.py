@@ -1,12 +1,16 @@
 """Summarises the posts of a story with their own sentences.
 
-    summary = summarise([StoryPost(post_id=..., channel="Северный вестник", text=..., posted_at=..., language="ru"), ...], language="ru")
+    summary = summarise(
+        [StoryPost(post_id=..., channel="Северный вестник", text=..., posted_at=..., language="ru"), ...],
+        language="ru"
+    )
     if summary is not None:
         print(summary.headline.text, [sentence.text for sentence in summary.established])
 
-A pure function: the order of the posts does not matter, equal posts give an equal summary, and no model is asked. Give it the posts that
-the reader may see, and `language` if the reader prefers one; it is used if at least one post is in it. `habits` are the channels' openings
-and closings (`learn_habits`); without them rules find most. It takes about 20 ms for 30 posts: call it in a thread if you have many stories.
+A pure function: the order of the posts does not matter, equal posts give an equal summary, and no model is
+asked. Give it the posts that the reader may see, and `language` if the reader prefers one; it is used if at
+least one post is in it. `habits` are the channels' openings and closings (`learn_habits`); without them rules
+find most. It takes about 20 ms for 30 posts: call it in a thread if you have many stories.
 """
 
 import re
@@ -20,7 +24,14 @@ from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
 from telegram_assistant.summaries.leads import adds_to, centrality, contradicts, new_facts, word_shares
-from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryCorrection, StoryPost, StorySummary
+from telegram_assistant.summaries.values import (
+    Addition,
+    ChangeSort,
+    CitedSentence,
+    StoryCorrection,
+    StoryPost,
+    StorySummary,
+)
 
 MAX_POSTS = 60
 """The oldest and the newest half of so many; later rewordings add little."""
@@ -40,9 +51,15 @@ _TEASES = re.compile(r"\?|:(?!\d)")
 """A headline with a question or a colon, which is not that of a score, says little."""
 
 
-def summarise(posts: Sequence[StoryPost], *, language: str | None = None, habits: Habits | None = None) -> StorySummary | None:
-    """The summary, or None if no post says anything that can be quoted: all are deleted, advertising, or without words."""
-    ordered = _limited(sorted(posts, key=lambda post: (post.posted_at, post.post_id.channel_id, post.post_id.message_id)))
+def summarise(
+    posts: Sequence[StoryPost], *, language: str | None = None, habits: Habits | None = None
+) -> StorySummary | None:
+    """The summary, or None if no post says anything that can be quoted: all are deleted, advertising,
+    or without words.
+    """
+    ordered = _limited(
+        sorted(posts, key=lambda post: (post.posted_at, post.post_id.channel_id, post.post_id.message_id))
+    )
     cleaned = [clean_post(post, habits or {}) for post in ordered if not post.is_ad]
     told = [post for post in cleaned if not post.post.is_deleted and (post.sentences or post.headline)]
     if not told:
@@ -111,7 +128,9 @@ def _chosen_language(posts: Sequence[CleanPost], wanted: str | None) -> str:
 
 
 def _candidates(story: _Story) -> Iterator[_Candidate]:
-    """First sentences of all texts, then second ones, and so on; none twice, none with a number that does not stand."""
+    """First sentences of all texts, then second ones, and so on; none twice,
+    none with a number that does not stand.
+    """
     texts = story.texts
     seen: list[ParsedText] = []
     longest = max((len(post.sentences) for post in texts), default=0)
@@ -121,24 +140,38 @@ def _candidates(story: _Story) -> Iterator[_Candidate]:
                 continue
             text = post.sentences[place]
             parsed = parse_text(text)
-            if _is_quotable(parsed) and not _is_doubtful(parsed, story) and not any(_say_the_same(parsed, other) for other in seen):
+            if (
+                _is_quotable(parsed)
+                and not _is_doubtful(parsed, story)
+                and not any(_say_the_same(parsed, other) for other in seen)
+            ):
                 seen.append(parsed)
                 yield _Candidate(text, post, place, _supporters(text, post, story))
 
 
 def _is_quotable(sentence: ParsedText) -> bool:
     words = sentence.words
-    return MIN_WORDS <= len(words) <= MAX_WORDS and not goes_on(sentence) and not sentence.text.endswith(("?", ":", "…"))
+    return (
+        MIN_WORDS <= len(words) <= MAX_WORDS
+        and not goes_on(sentence)
+        and not sentence.text.endswith(("?", ":", "…"))
+    )
 
 
 def _is_doubtful(sentence: ParsedText, story: _Story) -> bool:
-    return any((reading, one.value) in story.doubtful for one in quantities_in(sentence.text).all for reading in readings_of(one.noun))
+    return any(
+        (reading, one.value) in story.doubtful
+        for one in quantities_in(sentence.text).all
+        for reading in readings_of(one.noun)
+    )
 
 
 def _say_the_same(one: ParsedText, other: ParsedText) -> bool:
     shorter, longer = sorted((one, other), key=lambda sentence: len(sentence.content))
     content = shorter.content
-    return bool(content) and sum(bool(word.readings & longer.readings) for word in content) >= SAME_SHARE * len(content)
+    return bool(content) and sum(
+        bool(word.readings & longer.readings) for word in content
+    ) >= SAME_SHARE * len(content)
 
 
 def _supporters(text: str, own: CleanPost, story: _Story) -> tuple[CleanPost, ...]:
@@ -166,11 +199,15 @@ def _supports(sentence: ParsedText, post: CleanPost) -> bool:
 
 
 def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
-    """The headline that most channels support, the earliest of these; without one, the first sentence that most of them support."""
+    """The headline that most channels support, the earliest of these; without one,
+    the first sentence that most of them support.
+    """
     best: tuple[tuple[int, int], CitedSentence] | None = None
     for place, post in enumerate(story.texts):
         parsed = parse_text(post.headline)
-        is_good = MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS and not _TEASES.search(post.headline)
+        is_good = MIN_HEADLINE_WORDS <= len(parsed.words) <= MAX_HEADLINE_WORDS and not _TEASES.search(
+            post.headline
+        )
         if post.headline and is_good and not _is_doubtful(parsed, story):
             supporters = _supporters(post.headline, post, story)
             rank = (-len(supporters), place)
@@ -193,15 +230,25 @@ def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSenten
 
 
 def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | None:
-    """The sentence that follows the headline in its own post: there “It was a tablet” says what it is about."""
+    """The sentence that follows the headline in its own post:
+    there “It was a tablet” says what it is about.
+    """
     own = next(post for post in story.posts if post.post.post_id == headline.posts[0])
     told = (own.headline, *own.sentences) if own.headline else own.sentences
     place = told.index(headline.text) + 1
     if place >= len(told):
         return None
     behind = parse_text(told[place])
-    is_good = MIN_WORDS <= len(behind.words) <= MAX_WORDS and adds_to(behind, parse_text(headline.text)) and not _is_doubtful(behind, story)
-    return CitedSentence(behind.text, tuple(one.post.post_id for one in _supporters(behind.text, own, story))) if is_good else None
+    is_good = (
+        MIN_WORDS <= len(behind.words) <= MAX_WORDS
+        and adds_to(behind, parse_text(headline.text))
+        and not _is_doubtful(behind, story)
+    )
+    return (
+        CitedSentence(behind.text, tuple(one.post.post_id for one in _supporters(behind.text, own, story)))
+        if is_good
+        else None
+    )
 
 
 def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: ParsedText) -> _Candidate:
@@ -209,12 +256,20 @@ def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: Par
     channels = len({post.post.post_id.channel_id for post in story.posts})
 
     def rank(one: _Candidate) -> float:
-        return centrality(parse_text(one.text), place=one.place, supporters=len(one.supporters) / channels, headline=headline, shares=shares)
+        return centrality(
+            parse_text(one.text),
+            place=one.place,
+            supporters=len(one.supporters) / channels,
+            headline=headline,
+            shares=shares,
+        )
 
     return max(candidates, key=rank)
 
 
-def _established(story: _Story, candidates: Sequence[_Candidate], already: Sequence[CitedSentence]) -> tuple[CitedSentence, ...]:
+def _established(
+    story: _Story, candidates: Sequence[_Candidate], already: Sequence[CitedSentence]
+) -> tuple[CitedSentence, ...]:
     told = [one.text for one in already]
     kept: list[_Candidate] = []
     confirmed = [one for one in candidates if len(one.supporters) >= MIN_CHANNELS and one.text not in told]
@@ -227,7 +282,9 @@ def _established(story: _Story, candidates: Sequence[_Candidate], already: Seque
 
 
 def _is_redundant(text: str, told: Sequence[str]) -> bool:
-    """Whether it has numbers and all of them were told, with all its names; or says what a sentence said before."""
+    """Whether it has numbers and all of them were told, with all its names;
+    or says what a sentence said before.
+    """
     numbers = {one.value for one in quantities_in(text).all}
     known = {one.value for other in told for one in quantities_in(other).all}
     names, known_names = names_in(text), frozenset[str]().union(*(names_in(other) for other in told))
@@ -236,7 +293,9 @@ def _is_redundant(text: str, told: Sequence[str]) -> bool:
     return any(_say_the_same(parse_text(text), parse_text(other)) for other in told)
 
 
-def _added(story: _Story, candidates: Sequence[_Candidate], told: Sequence[CitedSentence]) -> tuple[Addition, ...]:
+def _added(
+    story: _Story, candidates: Sequence[_Candidate], told: Sequence[CitedSentence]
+) -> tuple[Addition, ...]:
     """One sentence of each channel that nobody else has: a new number, name or quotation first."""
     texts = [one.text for one in told]
     channels: dict[int, Addition] = {}
@@ -255,9 +314,23 @@ def _changes(posts: Sequence[CleanPost]) -> tuple[StoryCorrection, ...]:
         told = post.post
         if told.is_deleted:
             found.append(
-                StoryCorrection(ChangeSort.DELETED, told.channel, post.headline or next(iter(post.sentences), ""), told.post_id, told.posted_at)
+                StoryCorrection(
+                    ChangeSort.DELETED,
+                    told.channel,
+                    post.headline or next(iter(post.sentences), ""),
+                    told.post_id,
+                    told.posted_at,
+                )
             )
         else:
-            found += [StoryCorrection(kind, told.channel, text, told.post_id, told.posted_at) for kind, text in post.changes]
+            found += [
+                StoryCorrection(kind, told.channel, text, told.post_id, told.posted_at)
+                for kind, text in post.changes
+            ]
     different = {(one.kind, one.text): one for one in reversed(found)}
-    return tuple(sorted(different.values(), key=lambda one: (one.posted_at, one.post_id.channel_id, one.post_id.message_id))[-MAX_CHANGES:])
+    return tuple(
+        sorted(
+            different.values(),
+            key=lambda one: (one.posted_at, one.post_id.channel_id, one.post_id.message_id),
+        )[-MAX_CHANGES:]
+    )

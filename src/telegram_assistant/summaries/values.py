@@ -28,7 +28,9 @@ class StoryPost:
 
 @dataclass(frozen=True, slots=True)
 class CitedSentence:
-    """A sentence, and the posts that say it: the one whose words it has first, then one per further channel, oldest first."""
+    """A sentence, and the posts that say it: the one whose words it has first, then one per further channel,
+    oldest first.
+    """
 
     text: str
     posts: tuple[PostId, ...]
@@ -50,7 +52,10 @@ class NumberClaim:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """Channels give different numbers of the same thing. `stands` is what most of them say now; `others` are the rest, most channels first."""
+    """Channels give different numbers of the same thing.
+
+    `stands` is what most of them say now; `others` are the rest, most channels first.
+    """
 
     sentence: CitedSentence
     """The sentence with the number that stands."""
@@ -77,7 +82,9 @@ class ChangeSort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoryCorrection:
-    """A correction, an update, a denial, or a post that was deleted; `text` is the sentence, empty for a deleted post without one."""
+    """A correction, an update, a denial, or a post that was deleted; `text` is the sentence,
+    empty for a deleted post without one.
+    """
 
     kind: ChangeSort
     channel: str
@@ -93,7 +100,10 @@ class StorySummary:
     language: str
     headline: CitedSentence
     lead: CitedSentence | None
-    """The sentence that tells most of what happened beside the headline; one channel may be alone with it. None if nobody says more."""
+    """The sentence that tells most of what happened beside the headline; one channel may be alone with it.
+
+    None if nobody says more.
+    """
     established: tuple[CitedSentence, ...]
     """What at least two channels say beside that."""
     disputed: tuple[Dispute, ...]
@@ -110,22 +120,40 @@ class StorySummary:
 
     @property
     def sentences(self) -> tuple[CitedSentence, ...]:
-        """All sentences beside the headline in a digest's order: what happened, disputed numbers, what several channels say, what one adds."""
+        """All sentences beside the headline in a digest's order: what happened, disputed numbers,
+        what several channels say, what one adds.
+        """
         lead = (self.lead,) if self.lead else ()
-        disputed = [one.sentence for one in self.disputed if not any(one.stands.is_in(other.text) for other in (self.headline, *lead))]
-        said = {one.text: one for one in (*lead, *disputed, *self.established, *(one.sentence for one in self.added))}
+        disputed = [
+            one.sentence
+            for one in self.disputed
+            if not any(one.stands.is_in(other.text) for other in (self.headline, *lead))
+        ]
+        said = {
+            one.text: one
+            for one in (*lead, *disputed, *self.established, *(one.sentence for one in self.added))
+        }
         said.pop(self.headline.text, None)
         return tuple(said.values())
 
     def others_say(self, text: str) -> tuple[str, ...]:
         """The numbers of other channels, if the text has one on which they differ."""
         claims = [(one.stands, *one.others) for one in self.disputed]
-        return tuple(one.number for sides in claims if any(side.is_in(text) for side in sides) for one in sides if not one.is_in(text))
+        return tuple(
+            one.number
+            for sides in claims
+            if any(side.is_in(text) for side in sides)
+            for one in sides
+            if not one.is_in(text)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenSummary:
-    """What a provider wrote about a story, as far as the posts support it. Without sentences nothing of it was supported."""
+    """What a provider wrote about a story, as far as the posts support it.
+
+    Without sentences nothing of it was supported.
+    """
 
     sentences: tuple[CitedSentence, ...]
     provider: str

@@ -6,8 +6,9 @@
             print(sentence.text, sentence.posts)
     kept.end()
 
-The model writes a sentence on each line, with the numbers of the posts behind it: `The bridge is closed for 16 days. [2] [3]`. A sentence
-without such a number, or with something that the posts do not say, is left out; one that is doubtful is replaced by the sentence of its post.
+The model writes a sentence on each line, with the numbers of the posts behind it: `The bridge is closed for
+16 days. [2] [3]`. A sentence without such a number, or with something that the posts do not say, is left out;
+one that is doubtful is replaced by the sentence of its post.
 """
 
 import re
@@ -95,11 +96,16 @@ class WrittenText:
         if any(one.text == checked.text for one in self.sentences):
             return None
         self._replaced += checked.verdict is Verdict.REPLACED
-        return WrittenSentence(checked.text, tuple(places[source] for source in checked.sources) or (places[0],))
+        return WrittenSentence(
+            checked.text, tuple(places[source] for source in checked.sources) or (places[0],)
+        )
 
 
 def cited_sentences(line: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The sentences of a line, each with the numbers behind it; several before one number share it. The rest of the line has none."""
+    """The sentences of a line, each with the numbers behind it; several before one number share it.
+
+    The rest of the line has none.
+    """
     at = 0
     for found in _CITED.finditer(line):
         text, at = line[at : found.start()], found.end()
@@ -111,4 +117,8 @@ def cited_sentences(line: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _sentences(text: str) -> list[str]:
-    return [one for sentence in split_sentences(_MARKS.sub("", text)) if any(map(str.isalpha, one := sentence.strip()))]
+    return [
+        one
+        for sentence in split_sentences(_MARKS.sub("", text))
+        if any(map(str.isalpha, one := sentence.strip()))
+    ]

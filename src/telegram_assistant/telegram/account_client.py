@@ -1,8 +1,10 @@
-"""One account's client for Telegram. Every request goes through `AccountClient.ask`, so that no account is ever harmed.
+"""One account's client for Telegram. Every request goes through `AccountClient.ask`, so that no account is
+ever harmed.
 
-A request waits until Telegram's flood wait is over, until its budget allows it, and until the request before it is
-answered. It is sent only under the account's lease. Floods and budgets outlive the process. Telethon neither sleeps nor
-retries nor reconnects by itself: each of these would send a request that no budget has allowed.
+A request waits until Telegram's flood wait is over, until its budget allows it, and until the request before
+it is answered. It is sent only under the account's lease. Floods and budgets outlive the process. Telethon
+neither sleeps nor retries nor reconnects by itself: each of these would send a request that no budget has
+allowed.
 """
 
 import asyncio
@@ -17,7 +19,15 @@ from telethon import errors
 from telethon.tl import functions
 
 from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, Lease
-from telegram_assistant.domain.accounts.budget import CONNECT, Cost, Meter, MethodBudget, SavedMeter, budget_of, meter_of
+from telegram_assistant.domain.accounts.budget import (
+    CONNECT,
+    Cost,
+    Meter,
+    MethodBudget,
+    SavedMeter,
+    budget_of,
+    meter_of,
+)
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, Flooded
 from telegram_assistant.reasons import Reason
@@ -48,7 +58,10 @@ class LimitStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a client reads the time and sleeps. `answer_seconds` is the timeout for an answer; Telethon itself would wait for ever."""
+    """How a client reads the time and sleeps.
+
+    `answer_seconds` is the timeout for an answer; Telethon itself would wait for ever.
+    """
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -57,7 +70,10 @@ class Clock:
 
 @dataclass(slots=True)
 class _Turn:
-    """Orders the requests of one budget one after the other. `costs` are those of waiting and running requests."""
+    """Orders the requests of one budget one after the other.
+
+    `costs` are those of waiting and running requests.
+    """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     costs: list[Cost] = field(default_factory=list)
@@ -85,7 +101,9 @@ class AccountClient:
         self._lease = lease
         self._limits = limits
         self._clock = clock
-        self._meters = {method: meter_of(budget_of(method), one, clock.now()) for method, one in saved.items()}
+        self._meters = {
+            method: meter_of(budget_of(method), one, clock.now()) for method, one in saved.items()
+        }
         self._turns: defaultdict[str, _Turn] = defaultdict(_Turn)
         self._in_flight = asyncio.Lock()
         for method in self._meters:
@@ -96,10 +114,12 @@ class AccountClient:
         return self._data_centers.is_home(dc_id)
 
     async def ask(self, request: Any, *, dc_id: int | None = None) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
-        """Send a request and return Telegram's answer. Errors about the request itself are raised as Telethon's classes.
+        """Send a request and return Telegram's answer. Errors about the request itself are raised as
+        Telethon's classes.
 
-        `dc_id` is the data centre that holds the requested data. Floods and budgets belong to the account, whichever it is.
-        Flooded or Busy: come back later. AccountRefused: never use the account again. LeaseLost: another process has the account.
+        `dc_id` is the data centre that holds the requested data. Floods and budgets belong to the account,
+        whichever it is. Flooded or Busy: come back later. AccountRefused: never use the account again.
+        LeaseLost: another process has the account.
         """
         budget, cost = budget_of(method_of(type(request))), cost_of(request)
         turn = self._turns[budget.method]
@@ -107,11 +127,11 @@ class AccountClient:
         turn.costs.append(cost)
         try:
             async with turn.lock:
-                return await self._ask_with_retries(request, budget, cost, dc_id)
+                return await self._ask_and_retry(request, budget, cost, dc_id)
         finally:
             turn.costs.remove(cost)
 
-    async def _ask_with_retries(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
+    async def _ask_and_retry(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
         """Send the request until it is answered, through short waits."""
         for attempt in range(1, MAX_FLOODS + 1):
             await self._until_allowed(budget, cost)
@@ -137,9 +157,12 @@ class AccountClient:
         except (AccountRefused, errors.AuthBytesInvalidError) as refused:
             if isinstance(refused, AccountRefused) and refused.state != AccountState.LOGGED_OUT:
                 raise
-            await self._data_centers.forget(dc_id)  # the login did not reach it; only the home data centre says whether the account is logged out
+            await self._data_centers.forget(
+                dc_id
+            )  # the login did not reach it; only the home data centre says whether the account is logged out
             raise Busy(
-                Reason("data_center_unknown", "data centre {dc_id} does not know the account", dc_id=dc_id), retry_after_seconds=PATIENCE_SECONDS
+                Reason("data_center_unknown", "data centre {dc_id} does not know the account", dc_id=dc_id),
+                retry_after_seconds=PATIENCE_SECONDS,
             ) from refused
 
     async def close(self) -> None:
@@ -185,7 +208,12 @@ class AccountClient:
         wait = meter.seconds_until(now, *costs)
         if wait > PATIENCE_SECONDS:
             raise Busy(
-                Reason("budget_used_up", "the budget of {method} is used up for {seconds:.0f} s", method=budget.method, seconds=wait),
+                Reason(
+                    "budget_used_up",
+                    "the budget of {method} is used up for {seconds:.0f} s",
+                    method=budget.method,
+                    seconds=wait,
+                ),
                 retry_after_seconds=wait,
             )
 
@@ -215,8 +243,16 @@ class AccountClient:
         self.floods += 1
         self._meters[budget.method] = self._meter(budget).block(self._clock.now(), pause)
         self._export_block(budget.method)
-        event, log_flood = ("account_flooded", log.warning) if demanded > ALERT_SECONDS else ("flood_wait", log.info)
-        log_flood(event, account_id=self._account_id, method=budget.method, asked_seconds=demanded, pause_seconds=round(pause, 1))
+        event, log_flood = (
+            ("account_flooded", log.warning) if demanded > ALERT_SECONDS else ("flood_wait", log.info)
+        )
+        log_flood(
+            event,
+            account_id=self._account_id,
+            method=budget.method,
+            asked_seconds=demanded,
+            pause_seconds=round(pause, 1),
+        )
         try:
             await self._save(budget)
         except Busy as busy:  # this process remembers the flood, and the request has its answer
@@ -236,7 +272,10 @@ class AccountClient:
         return meter
 
     async def _spend(self, budget: MethodBudget, cost: Cost) -> None:
-        """Take the cost from the budget. Saved before the request is sent, so that a crash does not refill the budget."""
+        """Take the cost from the budget.
+
+        Saved before the request is sent, so that a crash does not refill the budget.
+        """
         self._meters[budget.method] = self._meter(budget).take(self._clock.now(), cost)
         if budget.is_kept:
             await self._save(budget)
@@ -247,7 +286,12 @@ class AccountClient:
 
 def _flooded(budget: MethodBudget, seconds: float) -> Flooded:
     return Flooded(
-        Reason("telegram_flooded", "Telegram asks to leave {method} alone for {seconds:.0f} s", method=budget.method, seconds=seconds),
+        Reason(
+            "telegram_flooded",
+            "Telegram asks to leave {method} alone for {seconds:.0f} s",
+            method=budget.method,
+            seconds=seconds,
+        ),
         retry_after_seconds=seconds,
     )
 

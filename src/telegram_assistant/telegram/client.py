@@ -43,7 +43,13 @@ async def open_account_client(
     While it is connected, the receiver gets the updates of the account's channels.
     """
     async with open_session_client(
-        session_of(session), settings, lease, account_id=account_id, limits=limits, receiver=receiver, clock=clock
+        session_of(session),
+        settings,
+        lease,
+        account_id=account_id,
+        limits=limits,
+        receiver=receiver,
+        clock=clock,
     ) as client:
         yield client
 
@@ -59,20 +65,35 @@ async def open_session_client(
     receiver: UpdateReceiver | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[AccountClient]:
-    """Like `open_account_client`, with a session object that the caller keeps: a login reads the new session from it.
+    """Like `open_account_client`, with a session object that the caller keeps: a login reads the new session
+    from it.
 
     Raises CannotStart if the settings do not allow a connection.
     """
     prepare_session(session, settings)
     clock = clock or Clock()
-    connection = Connection(lambda: make_client(session, settings, receiver), lease, answer_seconds=clock.answer_seconds)
+    connection = Connection(
+        lambda: make_client(session, settings, receiver), lease, answer_seconds=clock.answer_seconds
+    )
 
     def connection_to(data_center: DataCenter) -> Connection:
-        return Connection(lambda: DataCenterClient(make_client(session, settings, None), data_center), lease, answer_seconds=clock.answer_seconds)
+        return Connection(
+            lambda: DataCenterClient(make_client(session, settings, None), data_center),
+            lease,
+            answer_seconds=clock.answer_seconds,
+        )
 
-    data_centers = DataCenterConnections(connection_to, home=lambda: int(session.dc_id), only_address=settings.dc_addr)
+    data_centers = DataCenterConnections(
+        connection_to, home=lambda: int(session.dc_id), only_address=settings.dc_addr
+    )
     client = AccountClient(
-        connection, data_centers, account_id=account_id, lease=lease, limits=limits, saved=await limits.of(account_id), clock=clock
+        connection,
+        data_centers,
+        account_id=account_id,
+        lease=lease,
+        limits=limits,
+        saved=await limits.of(account_id),
+        clock=clock,
     )
     watchdog = asyncio.create_task(connection.disconnect_before_lease_ends())
     try:
@@ -84,16 +105,23 @@ async def open_session_client(
 
 
 def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
-    """Set the data centre's address and public key as the settings say. Raises CannotStart if they do not allow a connection."""
+    """Set the data centre's address and public key as the settings say.
+
+    Raises CannotStart if they do not allow a connection.
+    """
     if not (settings.api_id and settings.api_hash.get_secret_value()):
         raise CannotStart(
             Reason("application_missing", "no Telegram application is configured"),
             remedy=Reason(
                 "set_application",
-                "Enter api_id and api_hash on the page Getting started, or set TELEGRAM_API_ID and TELEGRAM_API_HASH",
+                "Enter api_id and api_hash on the page Getting started, "
+                "or set TELEGRAM_API_ID and TELEGRAM_API_HASH",
             ),
         )
-    if settings.dc_addr and session.dc_id in {0, FIRST_DC}:  # for an account of another data centre, the session has the address
+    if settings.dc_addr and session.dc_id in {
+        0,
+        FIRST_DC,
+    }:  # for an account of another data centre, the session has the address
         session.set_dc(FIRST_DC, settings.dc_addr, settings.dc_port)
     if settings.dc_public_key:
         try:
@@ -105,8 +133,13 @@ def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
             ) from error
 
 
-def make_client(session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None) -> "TelethonClient":
-    """Build Telethon's client so that it neither sleeps nor retries nor reconnects by itself. AccountClient decides about these."""
+def make_client(
+    session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None
+) -> "TelethonClient":
+    """Build Telethon's client so that it neither sleeps nor retries nor reconnects by itself.
+
+    AccountClient decides about these.
+    """
     return TelethonClient(
         session,
         settings.api_id,
@@ -128,13 +161,21 @@ def make_client(session: LoginSession, settings: TelegramSettings, receiver: Upd
 class TelethonClient(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
     """Telethon without three behaviours.
 
-    It connects to the configured address only: Telethon falls back to Telegram's own where it cannot use the given one.
-    It passes updates on as they come: Telethon's own loop requests differences behind our back, and silently loses what was
-    missed if they are too long. It remembers no flood, because Telethon would then answer in Telegram's place.
+    It connects to the configured address only: Telethon falls back to Telegram's own where it cannot use the
+    given one. It passes updates on as they come: Telethon's own loop requests differences behind our back,
+    and silently loses what was missed if they are too long. It remembers no flood, because Telethon would
+    then answer in Telegram's place.
     """
 
     def __init__(
-        self, session: LoginSession, api_id: int, api_hash: str, *, receiver: UpdateReceiver | None, only_address: str, **options: object
+        self,
+        session: LoginSession,
+        api_id: int,
+        api_hash: str,
+        *,
+        receiver: UpdateReceiver | None,
+        only_address: str,
+        **options: object,
     ) -> None:
         super().__init__(session, api_id, api_hash, **options)
         self._receiver = receiver
@@ -150,7 +191,10 @@ class TelethonClient(TelegramClient):  # type: ignore[misc]  # Telethon ships no
         return answer
 
     async def move_to(self, dc_id: int) -> None:
-        """Switch the data centre. Telethon does so itself only after certain errors; for a QR code, Telegram's answer says where to go."""
+        """Switch the data centre.
+
+        Telethon does so itself only after certain errors; for a QR code, Telegram's answer says where to go.
+        """
         await self._switch_dc(dc_id)
 
     async def connect(self) -> None:
@@ -159,7 +203,10 @@ class TelethonClient(TelegramClient):  # type: ignore[misc]  # Telethon ships no
         self._check_address()
 
     async def _update_loop(self) -> None:
-        """Pass updates to the receiver. Telethon starts this once per connection, in place of its own loop."""
+        """Pass updates to the receiver.
+
+        Telethon starts this once per connection, in place of its own loop.
+        """
         receiver = self._receiver
         if receiver is None:
             return
@@ -189,7 +236,9 @@ class TelethonClient(TelegramClient):  # type: ignore[misc]  # Telethon ships no
                     address=address,
                     wanted=self._only_address,
                 ),
-                remedy=Reason("set_data_center_address", "Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"),
+                remedy=Reason(
+                    "set_data_center_address", "Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"
+                ),
             )
 
 

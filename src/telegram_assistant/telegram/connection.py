@@ -1,7 +1,7 @@
 """The connection of an account's client: opened when needed, and closed at the first sign of trouble.
 
-A Telethon client that lost its connection, an answer or its caller is discarded: Telethon would send its unanswered
-requests again, over the next connection. The next request gets a new client.
+A Telethon client that lost its connection, an answer or its caller is discarded: Telethon would send its
+unanswered requests again, over the next connection. The next request gets a new client.
 """
 
 import asyncio
@@ -33,9 +33,14 @@ class WaitRequired(Exception):
 
 
 class Connection:
-    """Raises our errors: WaitRequired, Unanswered, LeaseLost, AccountRefused. Errors about the request itself stay Telethon's."""
+    """Raises our errors: WaitRequired, Unanswered, LeaseLost, AccountRefused.
 
-    def __init__(self, make_client: Callable[[], TelegramClient], lease: Lease, *, answer_seconds: float) -> None:
+    Errors about the request itself stay Telethon's.
+    """
+
+    def __init__(
+        self, make_client: Callable[[], TelegramClient], lease: Lease, *, answer_seconds: float
+    ) -> None:
         self.refused: AccountRefused | None = None
         """Set for ever once Telegram has refused the account."""
         self._make_client = make_client
@@ -63,7 +68,9 @@ class Connection:
     async def call(self, request: Any) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
         self._lease.check()
         if self._client is None:
-            raise Unanswered(Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION)
+            raise Unanswered(
+                Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION
+            )
         ask = self._client.send_history_request if isinstance(request, HistoryRequest) else self._client
         return await self._answer(ask(request))
 
@@ -71,7 +78,9 @@ class Connection:
         """Connect to another data centre, with a new key."""
         self._lease.check()
         if self._client is None:
-            raise Unanswered(Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION)
+            raise Unanswered(
+                Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION
+            )
         await self._answer(self._client.move_to(dc_id))
 
     async def disconnect(self) -> None:
@@ -83,7 +92,9 @@ class Connection:
             await asyncio.shield(self._closing)
 
     async def disconnect_before_lease_ends(self) -> None:
-        """Run for ever, and disconnect before the lease ends if nobody renews it, because Telethon pings and reads updates by itself."""
+        """Run for ever, and disconnect before the lease ends if nobody renews it,
+        because Telethon pings and reads updates by itself.
+        """
         while True:
             left = self._lease.seconds_left
             if left <= 0 and self._client is not None:
@@ -106,8 +117,11 @@ class Connection:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            self._lease.check()  # this task was not cancelled: Telethon cancels unanswered requests when it disconnects
-            raise Unanswered(Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION) from None
+            # this task was not cancelled: Telethon cancels unanswered requests when it disconnects
+            self._lease.check()
+            raise Unanswered(
+                Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION
+            ) from None
         except Exception as error:
             await self.disconnect()
             self._raise_mapped(error)
@@ -123,7 +137,9 @@ class Connection:
 
 async def _close(client: TelegramClient, connecting: asyncio.Task[None] | None) -> None:
     if connecting is not None:
-        await cancel_and_wait([connecting])  # Telethon forgets a connection that is closed while it is being opened
+        await cancel_and_wait(
+            [connecting]
+        )  # Telethon forgets a connection that is closed while it is being opened
     try:
         async with asyncio.timeout(DISCONNECT_SECONDS):
             await client.disconnect()

@@ -1,7 +1,8 @@
 """Connections to data centres other than an account's own, which hold some of the files.
 
-The account's login is transferred to each once (export and import) and lasts as long as the client. Such a connection
-works like the one to the home data centre: same lease, same timeout, closed in the same time, reopened when next needed.
+The account's login is transferred to each once (export and import) and lasts as long as the client. Such a
+connection works like the one to the home data centre: same lease, same timeout, closed in the same time,
+reopened when next needed.
 """
 
 import asyncio
@@ -35,24 +36,37 @@ class DataCenter:
 
 
 class DataCenterClient:
-    """A connection to another data centre, with the part of a client's interface that Connection needs. Only files are requested there."""
+    """A connection to another data centre, with the part of a client's interface that Connection needs.
+
+    Only files are requested there.
+    """
 
     def __init__(self, client: TelegramClient, data_center: DataCenter) -> None:
         self._client = client
         self._data_center = data_center
         # Configured like the client's own sender: it neither reconnects nor retries by itself.
-        self._sender = MTProtoSender(data_center.key, loggers=client._log, retries=1, delay=0, auto_reconnect=False, connect_timeout=10)  # noqa: SLF001 -- there is no public way
+        self._sender = MTProtoSender(
+            data_center.key,
+            loggers=client._log,  # noqa: SLF001 -- there is no public way
+            retries=1,
+            delay=0,
+            auto_reconnect=False,
+            connect_timeout=10,
+        )
 
     async def connect(self) -> None:
         client, data_center = self._client, self._data_center
-        connection = client._connection(data_center.address, data_center.port, data_center.dc_id, loggers=client._log, proxy=client._proxy)  # noqa: SLF001 -- as above
+        make, log, proxy = client._connection, client._log, client._proxy  # noqa: SLF001 -- as above
+        connection = make(data_center.address, data_center.port, data_center.dc_id, loggers=log, proxy=proxy)
         await self._sender.connect(connection)
         init_request = client._init_request  # noqa: SLF001 -- as above
         has_key = data_center.key is not None
         init_request.query = (
             functions.help.GetConfigRequest()
             if has_key
-            else functions.auth.ImportAuthorizationRequest(id=data_center.token.id, bytes=data_center.token.bytes)
+            else functions.auth.ImportAuthorizationRequest(
+                id=data_center.token.id, bytes=data_center.token.bytes
+            )
         )
         await self._sender.send(functions.InvokeWithLayerRequest(LAYER, init_request))
         data_center.key, data_center.token = self._sender.auth_key, None
@@ -76,7 +90,13 @@ class DataCenterClient:
 class DataCenterConnections:
     """The connections of one account to other data centres."""
 
-    def __init__(self, make_connection: Callable[[DataCenter], Connection], *, home: Callable[[], int], only_address: str = "") -> None:
+    def __init__(
+        self,
+        make_connection: Callable[[DataCenter], Connection],
+        *,
+        home: Callable[[], int],
+        only_address: str = "",
+    ) -> None:
         self._make_connection = make_connection
         self._home = home
         self._only_address = only_address
@@ -87,21 +107,31 @@ class DataCenterConnections:
         return dc_id == self._home()
 
     async def open_connection(self, dc_id: int, ask: Ask) -> Connection:
-        """Return the connection to a data centre. What it needs from the home data centre is requested through `ask`, once."""
+        """Return the connection to a data centre.
+
+        What it needs from the home data centre is requested through `ask`, once.
+        """
         async with self._opening:
             if dc_id not in self._connections:
                 data_center = await self._data_center(dc_id, ask)
                 connection = self._make_connection(data_center)
-                self._connections[dc_id] = connection, asyncio.create_task(connection.disconnect_before_lease_ends())
+                self._connections[dc_id] = (
+                    connection,
+                    asyncio.create_task(connection.disconnect_before_lease_ends()),
+                )
             return self._connections[dc_id][0]
 
     async def _data_center(self, dc_id: int, ask: Ask) -> DataCenter:
         config = await ask(functions.help.GetConfigRequest())
-        options = [one for one in config.dc_options if one.id == dc_id and not (one.ipv6 or one.cdn or one.tcpo_only)]
+        options = [
+            one for one in config.dc_options if one.id == dc_id and not (one.ipv6 or one.cdn or one.tcpo_only)
+        ]
         if not options or (self._only_address and options[0].ip_address != self._only_address):
             raise CannotStart(
                 Reason("data_center_unreachable", "there is no way to data centre {dc_id}", dc_id=dc_id),
-                remedy=Reason("set_data_center_address", "Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"),
+                remedy=Reason(
+                    "set_data_center_address", "Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"
+                ),
             )
         token = await ask(functions.auth.ExportAuthorizationRequest(dc_id))
         return DataCenter(dc_id, options[0].ip_address, options[0].port, token)

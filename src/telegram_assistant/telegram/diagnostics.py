@@ -7,8 +7,13 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import TelegramSettings, session_keys
 
 APPLICATION, SESSIONS = "telegram application", "telegram sessions"
-FROM_TELEGRAM = Reason("application_from_telegram", "set TELEGRAM_API_ID and TELEGRAM_API_HASH, both from my.telegram.org")
-SET_KEY = Reason("session_key_of_ingest", "set SESSION_ENCRYPTION_KEY for the ingest role to what `tga accounts key` prints, and keep a copy of it")
+FROM_TELEGRAM = Reason(
+    "application_from_telegram", "set TELEGRAM_API_ID and TELEGRAM_API_HASH, both from my.telegram.org"
+)
+SET_KEY = Reason(
+    "session_key_of_ingest",
+    "set SESSION_ENCRYPTION_KEY for the ingest role to what `tga accounts key` prints, and keep a copy of it",
+)
 HASH = re.compile("[0-9a-f]{32}")
 
 
@@ -20,28 +25,59 @@ def examine(settings: TelegramSettings) -> list[Finding]:
 def _application(settings: TelegramSettings) -> Finding:
     api_hash = settings.api_hash.get_secret_value()
     if not settings.api_id and not api_hash:
-        what = Reason("application_not_set", "not in the environment; enter it on the page Getting started, or {remedy}", remedy=FROM_TELEGRAM)
+        what = Reason(
+            "application_not_set",
+            "not in the environment; enter it on the page Getting started, or {remedy}",
+            remedy=FROM_TELEGRAM,
+        )
         return off(APPLICATION, what)
     if not settings.api_id or not api_hash:
         missing, present = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[:: 1 if api_hash else -1]
-        what = Reason("one_set_without_other", "{present} is set and {missing} is not", present=present, missing=missing)
+        what = Reason(
+            "one_set_without_other", "{present} is set and {missing} is not", present=present, missing=missing
+        )
         return bad(APPLICATION, what, remedy=FROM_TELEGRAM)
     if settings.dc_addr:
         where = f"{settings.dc_addr}:{settings.dc_port}"
-        return ok(APPLICATION, Reason("application_of_simulator", "a simulator at {where}, which takes any application", where=where))
+        return ok(
+            APPLICATION,
+            Reason(
+                "application_of_simulator", "a simulator at {where}, which takes any application", where=where
+            ),
+        )
     if not HASH.fullmatch(api_hash):
         what = Reason("api_hash_malformed", "TELEGRAM_API_HASH is not 32 digits and letters a to f")
-        return bad(APPLICATION, what, remedy=Reason("copy_api_hash", "copy it once more from my.telegram.org"))
-    return ok(APPLICATION, Reason("application_set", "application {api_id}, with its hash", api_id=settings.api_id))
+        return bad(
+            APPLICATION, what, remedy=Reason("copy_api_hash", "copy it once more from my.telegram.org")
+        )
+    return ok(
+        APPLICATION, Reason("application_set", "application {api_id}, with its hash", api_id=settings.api_id)
+    )
 
 
 def _sessions(settings: TelegramSettings) -> Finding:
     keys = session_keys(settings.encryption_key.get_secret_value())
     if not keys and settings.session_string.get_secret_value():
-        return bad(SESSIONS, Reason("session_without_key", "TELEGRAM_SESSION_STRING is set, and there is no key to keep it under"), remedy=SET_KEY)
+        return bad(
+            SESSIONS,
+            Reason(
+                "session_without_key", "TELEGRAM_SESSION_STRING is set, and there is no key to keep it under"
+            ),
+            remedy=SET_KEY,
+        )
     if not keys and settings.api_id:
-        what = Reason("no_login_without_key", "there is no key to keep sessions under, so nobody can log in here")
+        what = Reason(
+            "no_login_without_key", "there is no key to keep sessions under, so nobody can log in here"
+        )
         return warning(SESSIONS, what, remedy=SET_KEY)
     if not keys:
         return off(SESSIONS, Reason("no_session_key", "no key: no session is kept here"))
-    return ok(SESSIONS, Reason("session_keys", "{count} key", "{count} keys; the first one seals, all of them open", count=len(keys)))
+    return ok(
+        SESSIONS,
+        Reason(
+            "session_keys",
+            "{count} key",
+            "{count} keys; the first one seals, all of them open",
+            count=len(keys),
+        ),
+    )

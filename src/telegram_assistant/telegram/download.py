@@ -41,12 +41,19 @@ def part_bytes(size_bytes: int) -> int:
     return LARGE_PART if size_bytes > LARGE_PARTS_ABOVE else SMALL_PART
 
 
-async def locate(client: AccountClient, channel: Readable, message_ids: Sequence[MessageId]) -> Mapping[tuple[int, int], LocatedFile]:
-    """Locate the files of these messages, by message and ordinal, in one request. A missing entry means that the file is gone."""
+async def locate(
+    client: AccountClient, channel: Readable, message_ids: Sequence[MessageId]
+) -> Mapping[tuple[int, int], LocatedFile]:
+    """Locate the files of these messages, by message and ordinal, in one request.
+
+    A missing entry means that the file is gone.
+    """
     ids = sorted(set(message_ids))[:MAX_MESSAGES]
     peer = types.InputChannel(channel.channel_id, channel.access_hash)
     try:
-        answer = await client.ask(functions.channels.GetMessagesRequest(peer, [types.InputMessageID(one) for one in ids]))
+        answer = await client.ask(
+            functions.channels.GetMessagesRequest(peer, [types.InputMessageID(one) for one in ids])
+        )
     except CLOSED as error:
         raise AccessLost(
             Reason(
@@ -64,7 +71,8 @@ async def locate(client: AccountClient, channel: Readable, message_ids: Sequence
 
 
 async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> bytes:
-    """Read the next part: shorter than requested only at the end. Goes straight to the data centre that has the file.
+    """Read the next part: shorter than requested only at the end. Goes straight to the data centre that has
+    the file.
 
     ReferenceExpired: locate it again. Rejected: Telegram does not give this file.
     """
@@ -78,7 +86,11 @@ async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> by
         if str(error.message or "").startswith(REFERENCE) or type(error).__name__.startswith("FileReference"):
             raise ReferenceExpired("the reference to the file has expired") from error
         raise Rejected(
-            Reason("file_not_given", "Telegram does not give the file ({error})", error=type(error).__name__.removesuffix("Error"))
+            Reason(
+                "file_not_given",
+                "Telegram does not give the file ({error})",
+                error=type(error).__name__.removesuffix("Error"),
+            )
         ) from error
     if not isinstance(answer, types.upload.File):
         raise Rejected(Reason("file_on_cdn", "Telegram offers the file on a CDN only"))
@@ -94,10 +106,18 @@ def _media_items(media: Any) -> list[Any]:  # noqa: ANN401 -- one of Telethon's 
 
 def _located(media: Any) -> LocatedFile | None:  # noqa: ANN401 -- as above
     photo, document = getattr(media, "photo", None), getattr(media, "document", None)
-    if isinstance(media, types.MessageMediaPhoto) and isinstance(photo, types.Photo) and (size := max_size(photo)) is not None:
-        location = types.InputPhotoFileLocation(photo.id, photo.access_hash, photo.file_reference, thumb_size=size.type)
+    if (
+        isinstance(media, types.MessageMediaPhoto)
+        and isinstance(photo, types.Photo)
+        and (size := max_size(photo)) is not None
+    ):
+        location = types.InputPhotoFileLocation(
+            photo.id, photo.access_hash, photo.file_reference, thumb_size=size.type
+        )
         return LocatedFile(photo.id, size_in_bytes(size), photo.dc_id, location)
     if isinstance(media, types.MessageMediaDocument) and isinstance(document, types.Document):
-        location = types.InputDocumentFileLocation(document.id, document.access_hash, document.file_reference, thumb_size="")
+        location = types.InputDocumentFileLocation(
+            document.id, document.access_hash, document.file_reference, thumb_size=""
+        )
         return LocatedFile(document.id, document.size, document.dc_id, location)
     return None

@@ -18,5 +18,23 @@ def examine() -> list[Finding]:
         number = ""
     if not number or getattr(aes, "cryptg", None) is None:
         what = Reason("cryptg_unused", "Telethon does not use cryptg, so reading costs 2 to 12 times the CPU")
-        return [bad(SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command="pip install cryptg==0.6.0"))]
-    return [ok(SUBJECT, Reason("cryptg_used", "cryptg {number}, used by Telethon {telethon}", number=number, telethon=version("telethon")))]
+        return [
+            bad(
+                SUBJECT,
+                what,
+                remedy=Reason(
+                    "install_library", "install it: {command}", command="pip install cryptg==0.6.0"
+                ),
+            )
+        ]
+    return [
+        ok(
+            SUBJECT,
+            Reason(
+                "cryptg_used",
+                "cryptg {number}, used by Telethon {telethon}",
+                number=number,
+                telethon=version("telethon"),
+            ),
+        )
+    ]

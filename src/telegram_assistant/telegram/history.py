@@ -1,11 +1,16 @@
-"""Requests for history, which keep the bytes of their answer. They are most of our requests, so they take the shortest path."""
+"""Requests for history, which keep the bytes of their answer.
+
+They are most of our requests, so they take the shortest path.
+"""
 
 from telethon.extensions import BinaryReader
 from telethon.tl import TLObject, functions
 
 
 class HistoryRequest(functions.messages.GetHistoryRequest):  # type: ignore[misc]  # Telethon ships no types
-    """messages.getHistory that keeps the bytes of its answer: serializing them again from objects costs a third of all our CPU."""
+    """messages.getHistory that keeps the bytes of its answer:
+    serializing them again from objects costs a third of all our CPU.
+    """
 
     answer: bytes = b""
 

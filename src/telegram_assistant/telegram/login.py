@@ -43,7 +43,10 @@ class AccountProfile:
 
 @dataclass(frozen=True, slots=True)
 class QrCode:
-    """A link that logs us in as the person who opens it in their app. It is a secret as long as it is valid."""
+    """A link that logs us in as the person who opens it in their app.
+
+    It is a secret as long as it is valid.
+    """
 
     link: str = field(repr=False)
     good_for_seconds: float
@@ -52,7 +55,14 @@ class QrCode:
 class LoginDialog:
     """One login over a client that nothing else uses. Built by `open_login`."""
 
-    def __init__(self, client: AccountClient, session: LoginSession, settings: TelegramSettings, *, scanned: asyncio.Event) -> None:
+    def __init__(
+        self,
+        client: AccountClient,
+        session: LoginSession,
+        settings: TelegramSettings,
+        *,
+        scanned: asyncio.Event,
+    ) -> None:
         self._client = client
         self._session = session
         self._settings = settings
@@ -66,15 +76,27 @@ class LoginDialog:
         return self._session.login
 
     async def send_code(self, phone: str) -> None:
-        """Send a code. Raises WrongAnswer if the phone number is invalid, and Rejected if Telegram sends no code to it."""
-        request = functions.auth.SendCodeRequest(phone, self._settings.api_id, self._settings.api_hash.get_secret_value(), types.CodeSettings())
+        """Send a code.
+
+        Raises WrongAnswer if the phone number is invalid, and Rejected if Telegram sends no code to it.
+        """
+        request = functions.auth.SendCodeRequest(
+            phone, self._settings.api_id, self._settings.api_hash.get_secret_value(), types.CodeSettings()
+        )
         try:
             try:
                 sent = await self._client.ask(request)
-            except errors.InvalidDCError:  # the account lives in another data centre, and Telethon has switched to it
+            except (
+                errors.InvalidDCError
+            ):  # the account lives in another data centre, and Telethon has switched to it
                 sent = await self._client.ask(request)
         except errors.PhoneNumberInvalidError as error:
-            raise WrongAnswer(Reason("login_number_unknown", "Telegram does not know this number; write it with + and the country code")) from error
+            raise WrongAnswer(
+                Reason(
+                    "login_number_unknown",
+                    "Telegram does not know this number; write it with + and the country code",
+                )
+            ) from error
         except errors.RPCError as error:
             raise _refusal(error) from error
         if not isinstance(sent, types.auth.SentCode):
@@ -98,9 +120,14 @@ class LoginDialog:
         return _profile_of(answer.user)
 
     async def qr_code(self) -> QrCode | AccountProfile | None:
-        """Return a new code, or the profile of the person who scanned the last one. None: it was scanned, and a password is needed too."""
+        """Return a new code, or the profile of the person who scanned the last one.
+
+        None: it was scanned, and a password is needed too.
+        """
         self._scanned.clear()
-        request = functions.auth.ExportLoginTokenRequest(self._settings.api_id, self._settings.api_hash.get_secret_value(), except_ids=[])
+        request = functions.auth.ExportLoginTokenRequest(
+            self._settings.api_id, self._settings.api_hash.get_secret_value(), except_ids=[]
+        )
         try:
             answer = await self._client.ask(request)
             if isinstance(answer, types.auth.LoginTokenMigrateTo):
@@ -116,7 +143,10 @@ class LoginDialog:
         return QrCode(f"tg://login?token={token}", min(max(left, MIN_CODE_SECONDS), MAX_CODE_SECONDS))
 
     async def _complete_elsewhere(self, answer: Any, request: Any) -> Any:  # noqa: ANN401 -- Telethon ships no types
-        """Complete the login in the data centre of the account that scanned the code. If that is too late, return a new code from there."""
+        """Complete the login in the data centre of the account that scanned the code.
+
+        If that is too late, return a new code from there.
+        """
         await self._client.move_to(answer.dc_id)
         try:
             return await self._client.ask(functions.auth.ImportLoginTokenRequest(answer.token))
@@ -124,7 +154,10 @@ class LoginDialog:
             return await self._client.ask(request)
 
     async def is_scanned(self, within_seconds: float) -> bool:
-        """Wait for Telegram's message that the code was scanned. False is no proof that it was not: the next code shows."""
+        """Wait for Telegram's message that the code was scanned.
+
+        False is no proof that it was not: the next code shows.
+        """
         try:
             async with asyncio.timeout(within_seconds):
                 await self._scanned.wait()
@@ -152,10 +185,19 @@ class LoginDialog:
 async def open_login(
     settings: TelegramSettings, *, account_id: AccountId, limits: LimitStore, clock: Clock | None = None
 ) -> AsyncIterator[LoginDialog]:
-    """Open a client with a new key that no other process has, so it needs no lease. It notices when a code is scanned."""
+    """Open a client with a new key that no other process has, so it needs no lease.
+
+    It notices when a code is scanned.
+    """
     session, scanned = session_of(""), QrScanned()
     async with open_session_client(
-        session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, receiver=scanned, clock=clock
+        session,
+        settings,
+        Lease(begun=FOR_EVER),
+        account_id=account_id,
+        limits=limits,
+        receiver=scanned,
+        clock=clock,
     ) as client:
         yield LoginDialog(client, session, settings, scanned=scanned.event)
 
@@ -167,7 +209,9 @@ class QrScanned:
         self.event = asyncio.Event()
 
     def receive(self, updates: types.TypeUpdates) -> None:
-        received = [updates.update] if isinstance(updates, types.UpdateShort) else getattr(updates, "updates", [])
+        received = (
+            [updates.update] if isinstance(updates, types.UpdateShort) else getattr(updates, "updates", [])
+        )
         if any(isinstance(one, types.UpdateLoginToken) for one in received):
             self.event.set()
 
@@ -194,5 +238,9 @@ def _profile_of(user: Any) -> AccountProfile:  # noqa: ANN401 -- Telethon ships 
 
 def _refusal(error: errors.RPCError) -> Rejected:
     if isinstance(error, NO_APPLICATION):
-        return Rejected(Reason("application_refused", "Telegram refuses the application; check its api_id and api_hash"))
-    return Rejected(Reason("login_refused", "Telegram refuses the login ({error})", error=type(error).__name__))
+        return Rejected(
+            Reason("application_refused", "Telegram refuses the application; check its api_id and api_hash")
+        )
+    return Rejected(
+        Reason("login_refused", "Telegram refuses the login ({error})", error=type(error).__name__)
+    )

@@ -62,7 +62,10 @@ class TelegramFolder:
 
 
 class ChannelReader:
-    """Reads with one account. Raises AccessLost or Rejected for what Telegram does not show it, and Busy for what passes."""
+    """Reads with one account.
+
+    Raises AccessLost or Rejected for what Telegram does not show it, and Busy for what passes.
+    """
 
     def __init__(self, client: AccountClient) -> None:
         self.client = client
@@ -85,7 +88,9 @@ class ChannelReader:
         history, answer = await self._history(channel, offset_id=message_id + 1, add_offset=-PAGE)
         messages = [message for message in history.messages if message.id > message_id]
         page = _page(channel, messages, answer, below=None)
-        return replace(page, proven=IdRange(MessageId(message_id + 1), page.proven.high) if page.proven else None)
+        return replace(
+            page, proven=IdRange(MessageId(message_id + 1), page.proven.high) if page.proven else None
+        )
 
     async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
         """Return the newest message before that moment, or 0 if there is none."""
@@ -93,11 +98,16 @@ class ChannelReader:
         return MessageId(max((message.id for message in history.messages), default=0))
 
     async def resolve(self, username: str) -> FoundChannel:
-        """Look up a public name. Telegram limits this request most strictly: once per account and name, ever."""
+        """Look up a public name.
+
+        Telegram limits this request most strictly: once per account and name, ever.
+        """
         try:
             answer = await self.client.ask(functions.contacts.ResolveUsernameRequest(username))
         except NO_SUCH_NAME as error:
-            raise Rejected(Reason("name_unknown", "there is no @{username} on Telegram", username=username)) from error
+            raise Rejected(
+                Reason("name_unknown", "there is no @{username} on Telegram", username=username)
+            ) from error
         found = [_found(chat) for chat in answer.chats if _is_channel(chat)]
         if not found:
             raise Rejected(Reason("name_not_a_channel", "@{username} is not a channel", username=username))
@@ -109,7 +119,9 @@ class ChannelReader:
             checked = await self.client.ask(functions.messages.CheckChatInviteRequest(invite))
             if isinstance(checked, types.ChatInvite):
                 if not checked.broadcast:
-                    raise Rejected(Reason("invitation_to_group", "the invitation leads to a group, not to a channel"))
+                    raise Rejected(
+                        Reason("invitation_to_group", "the invitation leads to a group, not to a channel")
+                    )
                 answer = await self.client.ask(functions.messages.ImportChatInviteRequest(invite))
                 chats = answer.chats
             else:
@@ -118,32 +130,56 @@ class ChannelReader:
             raise Rejected(Reason("invitation_invalid", "the invitation is not valid any more")) from error
         except errors.InviteRequestSentError as error:
             raise Rejected(
-                Reason("approval_needed_ask_again", "the channel's owner has to approve the account first; ask again when that is done")
+                Reason(
+                    "approval_needed_ask_again",
+                    "the channel's owner has to approve the account first; ask again when that is done",
+                )
             ) from error
         except errors.ChannelsTooMuchError as error:
             raise TooManyChannels(FULL) from error
         return _found(chats[0])
 
     async def join_public(self, channel: Readable) -> None:
-        """Join a public channel. Raises TooManyChannels if the account is in too many, and Rejected if it may not join, or not at once."""
+        """Join a public channel.
+
+        Raises TooManyChannels if the account is in too many, and Rejected if it may not join, or not at once.
+        """
         try:
-            await self.client.ask(functions.channels.JoinChannelRequest(types.InputChannel(channel.channel_id, channel.access_hash)))
+            await self.client.ask(
+                functions.channels.JoinChannelRequest(
+                    types.InputChannel(channel.channel_id, channel.access_hash)
+                )
+            )
         except errors.UserAlreadyParticipantError:
             return
         except errors.ChannelsTooMuchError as error:
             raise TooManyChannels(FULL) from error
         except errors.InviteRequestSentError as error:
-            raise Rejected(Reason("approval_needed", "the channel's owner has to approve the account first")) from error
+            raise Rejected(
+                Reason("approval_needed", "the channel's owner has to approve the account first")
+            ) from error
         except CLOSED as error:
             raise Rejected(
-                Reason("join_refused", "Telegram does not let this account join ({error})", error=type(error).__name__.removesuffix("Error"))
+                Reason(
+                    "join_refused",
+                    "Telegram does not let this account join ({error})",
+                    error=type(error).__name__.removesuffix("Error"),
+                )
             ) from error
 
-    async def joined(self, after: "DialogCursor | None" = None) -> "tuple[tuple[FoundChannel, ...], DialogCursor | None]":
+    async def joined(
+        self, after: "DialogCursor | None" = None
+    ) -> "tuple[tuple[FoundChannel, ...], DialogCursor | None]":
         """Return one page of the channels that the account has joined, and where the next page begins."""
         cursor = after or DialogCursor(None, 0, 0, 0)
-        peer = types.InputPeerChannel(cursor.channel_id, cursor.access_hash) if cursor.channel_id else types.InputPeerEmpty()
-        request = functions.messages.GetDialogsRequest(cursor.date, cursor.message_id, peer, limit=PAGE, hash=0)
+        peer = (
+            types.InputPeerChannel(cursor.channel_id, cursor.access_hash)
+            if cursor.channel_id
+            else types.InputPeerEmpty()
+        )
+        request = functions.messages.GetDialogsRequest(
+            cursor.date, cursor.message_id, peer, limit=PAGE, hash=0
+        )
         answer = await self.client.ask(request)
         chats = {chat.id: chat for chat in answer.chats}
         found = tuple(_found(chat) for chat in chats.values() if _is_channel(chat))
@@ -158,13 +194,19 @@ class ChannelReader:
         except errors.BadRequestError as error:  # Telethon has no class for these
             if not str(error.message).startswith("INVITE_SLUG_"):
                 raise
-            raise Rejected(Reason("folder_link_invalid", "the link to the folder is not valid any more")) from error
+            raise Rejected(
+                Reason("folder_link_invalid", "the link to the folder is not valid any more")
+            ) from error
         return _listing(answer.chats)
 
     async def folders(self) -> tuple[TelegramFolder, ...]:
         """Return the account's own folders."""
         answer = await self.client.ask(functions.messages.GetDialogFiltersRequest())
-        return tuple(_folder(one) for one in answer.filters if isinstance(one, types.DialogFilter | types.DialogFilterChatlist))
+        return tuple(
+            _folder(one)
+            for one in answer.filters
+            if isinstance(one, types.DialogFilter | types.DialogFilterChatlist)
+        )
 
     async def look_up(self, chats: Sequence[Readable]) -> Listing:
         """Look up chats of which only ids are known."""
@@ -175,10 +217,15 @@ class ChannelReader:
         return replace(listing, closed=listing.closed + len(chats) - len(found))
 
     async def _chats(self, chats: Sequence[Readable]) -> list[Any]:
-        """Load chats, without those that Telegram does not show. One of these fails the whole request, so halves are tried."""
+        """Load chats, without those that Telegram does not show.
+
+        One of these fails the whole request, so halves are tried.
+        """
         try:
             answer = await self.client.ask(
-                functions.channels.GetChannelsRequest([types.InputChannel(one.channel_id, one.access_hash) for one in chats])
+                functions.channels.GetChannelsRequest(
+                    [types.InputChannel(one.channel_id, one.access_hash) for one in chats]
+                )
             )
         except CLOSED:
             half = len(chats) // 2
@@ -186,7 +233,13 @@ class ChannelReader:
         return list(answer.chats)
 
     async def _history(
-        self, channel: Readable, *, offset_id: int = 0, offset_date: datetime | None = None, add_offset: int = 0, limit: int = PAGE
+        self,
+        channel: Readable,
+        *,
+        offset_id: int = 0,
+        offset_date: datetime | None = None,
+        add_offset: int = 0,
+        limit: int = PAGE,
     ) -> tuple[Any, bytes]:
         """Return Telegram's answer and its bytes."""
         peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
@@ -214,10 +267,19 @@ class DialogCursor:
 
 
 def _cursor_after(answer: types.messages.DialogsSlice, chats: dict[int, Any]) -> DialogCursor | None:
-    dates = {(message.peer_id.channel_id, message.id): message.date for message in answer.messages if isinstance(message.peer_id, types.PeerChannel)}
+    dates = {
+        (message.peer_id.channel_id, message.id): message.date
+        for message in answer.messages
+        if isinstance(message.peer_id, types.PeerChannel)
+    }
     for last in reversed(answer.dialogs):
-        if isinstance(last.peer, types.PeerChannel) and (date := dates.get((last.peer.channel_id, last.top_message))) is not None:
-            return DialogCursor(date, last.top_message, last.peer.channel_id, chats[last.peer.channel_id].access_hash or 0)
+        if (
+            isinstance(last.peer, types.PeerChannel)
+            and (date := dates.get((last.peer.channel_id, last.top_message))) is not None
+        ):
+            return DialogCursor(
+                date, last.top_message, last.peer.channel_id, chats[last.peer.channel_id].access_hash or 0
+            )
     return None
 
 
@@ -230,22 +292,42 @@ def _page(channel: Readable, messages: list[Any], answer: bytes, *, below: Messa
 def _pack(messages: list[Any], answer: bytes, ids: Sequence[MessageId]) -> bytes:
     """Pack a whole page as it came, or else only the wanted messages."""
     wanted = set(ids)
-    return pack_answer(answer) if len(wanted) == len(messages) else pack_messages(message for message in reversed(messages) if message.id in wanted)
+    return (
+        pack_answer(answer)
+        if len(wanted) == len(messages)
+        else pack_messages(message for message in reversed(messages) if message.id in wanted)
+    )
 
 
 def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats
-    return isinstance(chat, types.Channel) and bool(chat.broadcast) and chat.access_hash is not None and not chat.min
+    return (
+        isinstance(chat, types.Channel)
+        and bool(chat.broadcast)
+        and chat.access_hash is not None
+        and not chat.min
+    )
 
 
 def _listing(chats: Sequence[Any]) -> Listing:
-    channels = tuple(found for chat in chats if _is_channel(chat) and ((found := _found(chat)).joined or not found.channel.is_private))
-    groups = sum(isinstance(chat, types.Chat | types.ChatForbidden) or not getattr(chat, "broadcast", False) for chat in chats)
+    channels = tuple(
+        found
+        for chat in chats
+        if _is_channel(chat) and ((found := _found(chat)).joined or not found.channel.is_private)
+    )
+    groups = sum(
+        isinstance(chat, types.Chat | types.ChatForbidden) or not getattr(chat, "broadcast", False)
+        for chat in chats
+    )
     return Listing(channels, groups, closed=len(chats) - groups - len(channels))
 
 
 def _folder(telegram_folder: types.DialogFilter | types.DialogFilterChatlist) -> TelegramFolder:
     def ids_in(peers: Sequence[Any]) -> tuple[Readable, ...]:
-        return tuple(Readable(ChannelId(peer.channel_id), peer.access_hash) for peer in peers if isinstance(peer, types.InputPeerChannel))
+        return tuple(
+            Readable(ChannelId(peer.channel_id), peer.access_hash)
+            for peer in peers
+            if isinstance(peer, types.InputPeerChannel)
+        )
 
     return TelegramFolder(
         telegram_folder.id,

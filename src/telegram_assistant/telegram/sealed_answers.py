@@ -1,9 +1,11 @@
-"""Seals what a person types to log in for the one process that asked: the database never sees a code or a password.
+"""Seals what a person types to log in for the one process that asked: the database never sees a code or a
+password.
 
-The asking process creates a key pair and keeps the private key in memory. The answering side creates one per answer, so
-only their shared secret opens the answer (X25519, HKDF, AES-GCM), and only as the answer to that question. In the other
-direction, the program that shows a QR code sends a key, because the link logs in the first person who opens it. That key is
-derived from a secret that several processes share, so that each of them can show the code.
+The asking process creates a key pair and keeps the private key in memory. The answering side creates one per
+answer, so only their shared secret opens the answer (X25519, HKDF, AES-GCM), and only as the answer to that
+question. In the other direction, the program that shows a QR code sends a key, because the link logs in the
+first person who opens it. That key is derived from a secret that several processes share, so that each of
+them can show the code.
 """
 
 from cryptography.exceptions import InvalidTag
@@ -34,9 +36,15 @@ class AnswerReceiver:
         """Open an answer. Raises Rejected if it was sealed for another key or another question."""
         try:
             peer_key = X25519PublicKey.from_public_bytes(sealed[:KEY_BYTES])
-            return _cipher(self._private, peer_key).decrypt(NONCE, sealed[KEY_BYTES:], question.encode()).decode()
+            return (
+                _cipher(self._private, peer_key)
+                .decrypt(NONCE, sealed[KEY_BYTES:], question.encode())
+                .decode()
+            )
         except (InvalidTag, ValueError) as error:
-            raise Rejected(Reason("login_answer_not_sealed", "the answer was not sealed for this question")) from error
+            raise Rejected(
+                Reason("login_answer_not_sealed", "the answer was not sealed for this question")
+            ) from error
 
 
 def derive_receiver(secret: bytes, purpose: str) -> AnswerReceiver:

@@ -1,6 +1,7 @@
 """Telethon's session for one account: the login in memory, and nothing else.
 
-Entities are not kept, because callers name channels by id and access hash. The receiver of updates keeps their position.
+Entities are not kept, because callers name channels by id and access hash. The receiver of updates keeps
+their position.
 """
 
 import struct
@@ -27,9 +28,14 @@ class LoginSession(StringSession):  # type: ignore[misc]  # Telethon ships no ty
 
 
 def session_of(login: str) -> LoginSession:
-    """Build a session; an empty login means not logged in yet. Raises AccountRefused if it is not in Telethon's form."""
+    """Build a session; an empty login means not logged in yet.
+
+    Raises AccountRefused if it is not in Telethon's form.
+    """
     try:
         return LoginSession(login)
     except (ValueError, struct.error) as error:
-        why = Reason("session_malformed", "the session is not in Telethon's format; a login prints it as one long line")
+        why = Reason(
+            "session_malformed", "the session is not in Telethon's format; a login prints it as one long line"
+        )
         raise AccountRefused(why, state=AccountState.LOGGED_OUT) from error

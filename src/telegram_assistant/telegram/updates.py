@@ -1,8 +1,8 @@
 """Updates that Telegram pushes to an account: new posts, edits and deletions in the channels it has joined.
 
-Telegram sends an update once and does not repeat it, so updates prove nothing. Pushed posts are landed at once because
-they are fresh; if an update may have been missed, the channel is read. Every event of a channel has a number (pts), which
-shows whether the event before it was received.
+Telegram sends an update once and does not repeat it, so updates prove nothing. Pushed posts are landed at
+once because they are fresh; if an update may have been missed, the channel is read. Every event of a channel
+has a number (pts), which shows whether the event before it was received.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.translation.translate import post_of
 
 MAX_WAITING = 2000
-"""Maximum number of buffered messages and deletions over all channels. What exceeds it is read from history instead."""
+"""Maximum number of buffered messages and deletions over all channels.
+
+What exceeds it is read from history instead.
+"""
 
 NUMBERED = (
     types.UpdateNewChannelMessage,
@@ -75,13 +78,17 @@ class UpdateReceiver(Protocol):
 
 
 class UpdateBuffer:
-    """Buffers the updates of one account, over all its connections, up to a limit, because the consumer may be slow."""
+    """Buffers the updates of one account, over all its connections, up to a limit,
+    because the consumer may be slow.
+    """
 
     def __init__(self, *, max_waiting: int = MAX_WAITING) -> None:
         self.has_updates = asyncio.Event()
         """Set while there are updates to take."""
         self.possible_gaps = 0
-        """How often updates may have been missed: after a connection was opened or lost, or when Telegram cut a burst short."""
+        """How often updates may have been missed: after a connection was opened or lost,
+        or when Telegram cut a burst short.
+        """
         self.has_possible_gap = asyncio.Event()
         """Set with each possible gap. The consumer clears it."""
         self._max_waiting = max_waiting
@@ -109,8 +116,14 @@ class UpdateBuffer:
                 self._receive_all([updates.update])
 
     def missed(self, updates: Iterable[Any]) -> frozenset[ChannelId]:
-        """Return the channels that must be read because of these missed updates, without those that are up to date."""
-        return frozenset(ChannelId(one.channel_id) for one in updates if isinstance(one, types.UpdateChannelTooLong) and self._is_ahead(one))
+        """Return the channels that must be read because of these missed updates,
+        without those that are up to date.
+        """
+        return frozenset(
+            ChannelId(one.channel_id)
+            for one in updates
+            if isinstance(one, types.UpdateChannelTooLong) and self._is_ahead(one)
+        )
 
     def take(self) -> tuple[ChannelUpdates, ...]:
         """Return and remove the buffered updates."""
@@ -187,7 +200,9 @@ def _contents(update: Any) -> tuple[dict[int, Any], set[int]]:  # noqa: ANN401 -
 def _channel_updates(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates:
     messages = tuple(waiting.messages.values())
     posts = tuple(post for message in messages if (post := post_of(channel_id, message)) is not None)
-    return ChannelUpdates(channel_id, posts, messages, tuple(MessageId(one) for one in sorted(waiting.deleted)), waiting.gap)
+    return ChannelUpdates(
+        channel_id, posts, messages, tuple(MessageId(one) for one in sorted(waiting.deleted)), waiting.gap
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +223,9 @@ async def seen_now(client: AccountClient) -> SeenUpdates:
 
 async def missed_since(seen: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer) -> MissedUpdates:
     """Request the difference once. Updates of private chats in it are ignored."""
-    answer = await client.ask(functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts))
+    answer = await client.ask(
+        functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts)
+    )
     return missed_in(answer, seen, receiver=receiver)
 
 
@@ -216,11 +233,15 @@ def missed_in(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> Miss
     """Read a difference from that state."""
     match answer:
         case types.updates.DifferenceEmpty():
-            return MissedUpdates(SeenUpdates(seen.pts, seen.qts, answer.seq, answer.date), frozenset(), is_all=True)
+            return MissedUpdates(
+                SeenUpdates(seen.pts, seen.qts, answer.seq, answer.date), frozenset(), is_all=True
+            )
         case types.updates.DifferenceTooLong():
             return MissedUpdates(SeenUpdates(answer.pts, seen.qts, seen.seq, seen.moment), None, is_all=False)
         case types.updates.DifferenceSlice():
-            return MissedUpdates(_seen(answer.intermediate_state), receiver.missed(answer.other_updates), is_all=False)
+            return MissedUpdates(
+                _seen(answer.intermediate_state), receiver.missed(answer.other_updates), is_all=False
+            )
     return MissedUpdates(_seen(answer.state), receiver.missed(answer.other_updates), is_all=True)
 
 

@@ -1,7 +1,8 @@
-"""Encrypts stored sessions. A session is a full login, so it is kept encrypted (AES-GCM) under a key that only ingest reads.
+"""Encrypts stored sessions. A session is a full login, so it is kept encrypted (AES-GCM) under a key that
+only ingest reads.
 
-SESSION_ENCRYPTION_KEY may hold several keys: the first one seals, all of them open. To change the key, put a new one in
-front. Sessions are sealed with it when they are next used; then the old key can be removed.
+SESSION_ENCRYPTION_KEY may hold several keys: the first one seals, all of them open. To change the key, put a
+new one in front. Sessions are sealed with it when they are next used; then the old key can be removed.
 """
 
 import base64
@@ -19,7 +20,9 @@ from telegram_assistant.settings import SESSION_KEY_BYTES, session_keys
 from telegram_assistant.telegram.sealed_answers import AnswerReceiver, derive_receiver
 
 NONCE_BYTES = 12
-REMEDY = Reason("set_session_key", "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it")
+REMEDY = Reason(
+    "set_session_key", "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,10 @@ class Vault:
     def seal(self, session: str, *, account_id: int) -> Sealed:
         """Seal a session for one account. It does not open in another account's row."""
         nonce = os.urandom(NONCE_BYTES)
-        return Sealed(self._current, nonce + AESGCM(self._keys[self._current]).encrypt(nonce, session.encode(), _bound_to(account_id)))
+        return Sealed(
+            self._current,
+            nonce + AESGCM(self._keys[self._current]).encrypt(nonce, session.encode(), _bound_to(account_id)),
+        )
 
     def open(self, sealed: Sealed, *, account_id: int) -> str:
         """Open a session. Raises CannotStart if its key is not set or the content was changed."""
@@ -60,7 +66,11 @@ class Vault:
             return AESGCM(key).decrypt(nonce, content, _bound_to(account_id)).decode()
         except InvalidTag as error:
             raise CannotStart(
-                Reason("session_changed", "the session of account {account_id} was changed outside of this program", account_id=account_id),
+                Reason(
+                    "session_changed",
+                    "the session of account {account_id} was changed outside of this program",
+                    account_id=account_id,
+                ),
                 remedy=Reason("log_in_again", "Log in again"),
             ) from error
 
@@ -73,17 +83,26 @@ class Vault:
         return self._current
 
     def receiver(self, key_id: str) -> AnswerReceiver:
-        """Return what opens secrets of the installation that others have sealed for ingest. Raises CannotStart if that key is not set."""
+        """Return what opens secrets of the installation that others have sealed for ingest.
+
+        Raises CannotStart if that key is not set.
+        """
         key = self._keys.get(key_id)
         if key is None:
             raise CannotStart(
-                Reason("setup_key_missing", "what was entered to connect was sealed with the key {key_id}, which is not set", key_id=key_id),
+                Reason(
+                    "setup_key_missing",
+                    "what was entered to connect was sealed with the key {key_id}, which is not set",
+                    key_id=key_id,
+                ),
                 remedy=REMEDY,
             )
         return derive_receiver(key, "secrets of the installation")
 
     def prints(self, phone: str) -> list[bytes]:
-        """Return keyed hashes of a phone number, which recognize it without storing it: one per key, that of the current key first."""
+        """Return keyed hashes of a phone number, which recognize it without storing it: one per key,
+        that of the current key first.
+        """
         digits = "".join(character for character in phone if character.isdecimal())
         names = sorted(self._keys, key=lambda name: name != self._current)
         return [hmac.digest(self._keys[name], b"phone " + digits.encode(), "sha256") for name in names]
@@ -94,9 +113,13 @@ def vault_of(text: str) -> Vault:
     try:
         keys = session_keys(text)
     except ValueError as error:
-        raise CannotStart(Reason("session_key_invalid", "SESSION_ENCRYPTION_KEY is no key"), remedy=REMEDY) from error
+        raise CannotStart(
+            Reason("session_key_invalid", "SESSION_ENCRYPTION_KEY is no key"), remedy=REMEDY
+        ) from error
     if not keys:
-        raise CannotStart(Reason("session_key_not_set", "sessions cannot be kept without a key"), remedy=REMEDY)
+        raise CannotStart(
+            Reason("session_key_not_set", "sessions cannot be kept without a key"), remedy=REMEDY
+        )
     return Vault({_name(key): key for key in keys}, _name(keys[0]))
 
 

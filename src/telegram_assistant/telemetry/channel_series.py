@@ -1,8 +1,8 @@
 """Bounded metric series per channel: a series for each of a million channels would overload any Prometheus.
 
-Counters and histograms have a series of their own for the first channels and one for all others. Gauges and ages are exported
-for the worst channels, and aggregated over all. A broken metric never stops parsing: nothing here raises; an error is logged
-once per metric, and the other metrics stay intact.
+Counters and histograms have a series of their own for the first channels and one for all others. Gauges and
+ages are exported for the worst channels, and aggregated over all. A broken metric never stops parsing:
+nothing here raises; an error is logged once per metric, and the other metrics stay intact.
 """
 
 import math
@@ -66,7 +66,9 @@ class _ChannelSeries(Collector):
 
 
 class _ChannelCounts(_ChannelSeries):
-    """Values that only grow, so they may never move to another series: the first channels keep series of their own."""
+    """Values that only grow, so they may never move to another series:
+    the first channels keep series of their own.
+    """
 
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
@@ -82,7 +84,9 @@ class _ChannelCounts(_ChannelSeries):
 class ChannelCounter(_ChannelCounts):
     """A counter that counts channels beyond the bound together as `other`."""
 
-    def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, labels: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, labels: Sequence[str] = ()
+    ) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
         self._labels = tuple(labels)
         self._values: dict[tuple[str, ...], float] = {}
@@ -105,7 +109,9 @@ class ChannelCounter(_ChannelCounts):
 class ChannelHistogram(_ChannelCounts):
     """A histogram that observes channels beyond the bound together as `other`."""
 
-    def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, buckets: Sequence[float]) -> None:
+    def __init__(
+        self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, buckets: Sequence[float]
+    ) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
         self._limits = (*buckets, math.inf)
         self._counts: dict[str, list[int]] = {}
@@ -128,7 +134,8 @@ class ChannelHistogram(_ChannelCounts):
 
 
 class ChannelState(_ChannelSeries):
-    """The current value of every channel. Beyond the bound it exports the worst channels, or those that the metric `beside` exports.
+    """The current value of every channel. Beyond the bound it exports the worst channels, or those that the
+    metric `beside` exports.
 
     A process that stops reading a channel calls `forget`.
     """
@@ -183,7 +190,9 @@ class ChannelState(_ChannelSeries):
         family = GaugeMetricFamily(self.name, self._about, labels=["channel_id"])
         shown = self.shown()
         with self._lock:
-            stored = {channel_id: self._values[channel_id] for channel_id in shown if channel_id in self._values}
+            stored = {
+                channel_id: self._values[channel_id] for channel_id in shown if channel_id in self._values
+            }
         for channel_id, value in zip(stored, self._as_shown(list(stored.values())), strict=True):
             family.add_metric([str(channel_id)], value)
         return family
@@ -205,7 +214,15 @@ class ChannelGauge(ChannelState):
 class ChannelAge(ChannelState):
     """Seconds since a time, computed at each scrape, so that they keep growing when nothing else happens."""
 
-    def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        *,
+        bound: Bound,
+        registry: CollectorRegistry,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         super().__init__(name, about, bound=bound, registry=registry, lowest_is_worst=True)
         self._now = now
 
@@ -227,7 +244,9 @@ class ChannelAge(ChannelState):
 class ChannelAggregates(Collector):
     """Aggregates over all channels, those beyond the bound included: how many, minimum, mean and maximum."""
 
-    def __init__(self, name: str, about: str, *, of: Sequence[ChannelState], registry: CollectorRegistry) -> None:
+    def __init__(
+        self, name: str, about: str, *, of: Sequence[ChannelState], registry: CollectorRegistry
+    ) -> None:
         self._name = name
         self._about = about
         self._of = of

@@ -12,12 +12,17 @@ type Fact = str | int | float | bool | None
 type Probe = Callable[[], Awaitable[object]]
 """Checks a required server; raises if it does not answer."""
 type Section = Callable[[], Awaitable[Mapping[str, Fact]]]
-"""Examines something on demand. Its facts include a `status`, one of the values of `State`, and may include a `detail`."""
+"""Examines something on demand.
+
+Its facts include a `status`, one of the values of `State`, and may include a `detail`.
+"""
 
 SECTION_SECONDS = 3.0
 """How long examining a section may take."""
 OWN_DELAY = 1.2
-"""A timeout that is noticed this many times later than it was due says more about this process than about the server."""
+"""A timeout that is noticed this many times later than it was due says
+more about this process than about the server.
+"""
 
 
 class State(StrEnum):
@@ -62,7 +67,12 @@ class HealthReport:
     facts: Mapping[str, Fact] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Fact]:
-        return {"status": self.state.value, "since": iso(self.since), **({"detail": self.detail} if self.detail else {}), **self.facts}
+        return {
+            "status": self.state.value,
+            "since": iso(self.since),
+            **({"detail": self.detail} if self.detail else {}),
+            **self.facts,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,13 @@ class HealthSummary:
 class Health:
     """The registry of one role. Parts report by name; sections are examined on demand."""
 
-    def __init__(self, *, probes: Mapping[str, Probe], sections: Mapping[str, Section] | None = None, probe_timeout_seconds: float = 2.0) -> None:
+    def __init__(
+        self,
+        *,
+        probes: Mapping[str, Probe],
+        sections: Mapping[str, Section] | None = None,
+        probe_timeout_seconds: float = 2.0,
+    ) -> None:
         self._reports: dict[str, HealthReport] = {}
         self._sections = sections or {}
         self._section_reports: dict[str, HealthReport] = {}
@@ -118,7 +134,9 @@ class Health:
         sections = dict(zip(self._sections, examined, strict=True))
         for name, facts in sections.items():
             before = self._section_reports.get(name)
-            self._section_reports[name] = _following(before, state_named(facts["status"]), str(facts.get("detail") or ""), {})
+            self._section_reports[name] = _following(
+                before, state_named(facts["status"]), str(facts.get("detail") or ""), {}
+            )
         return HealthSummary(worst([self.state, *([State.FAILING] if away else [])]), away, sections)
 
     def _merged_reports(self) -> dict[str, HealthReport]:
@@ -146,7 +164,9 @@ class Health:
         return {name: why for name, why in zip(self._probes, answers, strict=True) if why}
 
 
-def _following(before: HealthReport | None, state: State, detail: str, facts: Mapping[str, Fact]) -> HealthReport:
+def _following(
+    before: HealthReport | None, state: State, detail: str, facts: Mapping[str, Fact]
+) -> HealthReport:
     """The report after `before`: while the state stays, so does the moment since when it holds."""
     since = before.since if before is not None and before.state is state else datetime.now(UTC)
     known = {} if before is None else before.facts

@@ -26,8 +26,12 @@ SILENT = ("telethon.network",)
 """Silenced because `telegram.account_client` logs the fate of its connections itself."""
 
 
-def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = None, pretty: bool | None = None) -> None:
-    """Sends every log message of this process, those of libraries included, through one chain of processors."""
+def configure_logging(
+    settings: TelemetrySettings, *, stream: TextIO | None = None, pretty: bool | None = None
+) -> None:
+    """Sends every log message of this process, those of libraries included,
+    through one chain of processors.
+    """
     output = stream if stream is not None else sys.stderr
     readable = output.isatty() if pretty is None else pretty
     before: list[Processor] = [
@@ -37,12 +41,16 @@ def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = No
         structlog.stdlib.add_logger_name,
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.stdlib.ExtraAdder(),
-        _local_time(settings.time_zone) if readable else structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp"),
+        _local_time(settings.time_zone)
+        if readable
+        else structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp"),
         structlog.processors.StackInfoRenderer(),
         structlog.processors.format_exc_info,
         scrub_event,
     ]
-    render: Processor = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(ensure_ascii=False)
+    render: Processor = (
+        structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(ensure_ascii=False)
+    )
     handler = LibraryLogHandler(output)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -64,7 +72,11 @@ def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = No
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.captureWarnings(capture=True)
     structlog.configure(
-        processors=[structlog.stdlib.filter_by_level, *before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *before,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,

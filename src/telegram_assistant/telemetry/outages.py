@@ -1,4 +1,6 @@
-"""Log lines about outages: one when a part begins to wait, one when it goes on, and a summary once a minute between."""
+"""Log lines about outages: one when a part begins to wait, one when it goes on,
+and a summary once a minute between.
+"""
 
 import time
 from collections import deque
@@ -13,16 +15,21 @@ log = get_logger()
 
 SUMMARY_SECONDS: Final = 60.0
 MAX_BEGINNINGS: Final = 2
-"""How many beginnings a part may log within SUMMARY_SECONDS. Further outages of a part that comes and goes are counted."""
+"""How many beginnings a part may log within SUMMARY_SECONDS.
+
+Further outages of a part that comes and goes are counted.
+"""
 
 type LogField = str | int | float
 
 
 class OutageLog:
-    """One per part. Its owner calls `failed` after every attempt that failed, and `recovered` after every one that succeeded.
+    """One per part. Its owner calls `failed` after every attempt that failed, and `recovered` after every one
+    that succeeded.
 
-    `began` names the line of the beginning. The other two are `part_still_waits` and `part_goes_on`. `shorter_outages` in a line
-    counts those before it that were too many to be logged. An outage that ends within `patience_seconds` is not logged at all.
+    `began` names the line of the beginning. The other two are `part_still_waits` and `part_goes_on`.
+    `shorter_outages` in a line counts those before it that were too many to be logged. An outage that ends
+    within `patience_seconds` is not logged at all.
     """
 
     def __init__(
@@ -47,10 +54,13 @@ class OutageLog:
         self._beginnings: deque[float] = deque(maxlen=MAX_BEGINNINGS)
         self._unlogged = 0
 
-    def failed(self, why: object, *, error: BaseException | None = None, is_routine: bool = False, **facts: LogField) -> None:
+    def failed(
+        self, why: object, *, error: BaseException | None = None, is_routine: bool = False, **facts: LogField
+    ) -> None:
         """Notes a failed attempt. It is a warning; a routine wait is information.
 
-        With `error` it is an error, the first line has its traceback, and an error of another type begins a new outage.
+        With `error` it is an error, the first line has its traceback, and an error of another type begins a
+        new outage.
         """
         now = self._clock()
         if self._began_at is None:
@@ -64,7 +74,11 @@ class OutageLog:
             self._error_type = None if error is None else type(error)
             self._write(self._began_event, {"why": str(why), **facts}, error, is_routine=is_routine)
         elif now - self._logged_at >= SUMMARY_SECONDS:
-            self._write("part_still_waits", {"why": str(why), "since": self._since, "attempts": self._attempts, **facts}, is_routine=is_routine)
+            self._write(
+                "part_still_waits",
+                {"why": str(why), "since": self._since, "attempts": self._attempts, **facts},
+                is_routine=is_routine,
+            )
         else:
             return
         self._logged_at, self._is_logged = now, True
@@ -75,7 +89,9 @@ class OutageLog:
             return
         after_seconds = self._clock() - self._began_at
         if self._is_logged:
-            log.info("part_goes_on", **self._facts, after_seconds=round(after_seconds, 1), attempts=self._attempts)
+            log.info(
+                "part_goes_on", **self._facts, after_seconds=round(after_seconds, 1), attempts=self._attempts
+            )
         elif after_seconds >= self._patience_seconds:
             self._unlogged += 1
         self._began_at, self._attempts, self._is_logged, self._error_type = None, 0, False, None
@@ -83,7 +99,14 @@ class OutageLog:
     def _may_begin(self, now: float) -> bool:
         return len(self._beginnings) < MAX_BEGINNINGS or now - self._beginnings[0] >= SUMMARY_SECONDS
 
-    def _write(self, event: str, facts: Mapping[str, LogField], error: BaseException | None = None, *, is_routine: bool) -> None:
+    def _write(
+        self,
+        event: str,
+        facts: Mapping[str, LogField],
+        error: BaseException | None = None,
+        *,
+        is_routine: bool,
+    ) -> None:
         fields: dict[str, object] = {**self._facts, **facts}
         if self._unlogged:
             fields["shorter_outages"] = self._unlogged

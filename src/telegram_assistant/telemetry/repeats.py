@@ -10,9 +10,13 @@ from typing import Final, TextIO
 
 REPEAT_SECONDS: Final = 60.0
 MAX_MESSAGES: Final = 500
-"""How many different messages are remembered; beyond, all are forgotten, and the next one of each is written."""
+"""How many different messages are remembered; beyond, all are forgotten,
+and the next one of each is written.
+"""
 VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+")
-"""Parts of a message that differ from one repetition to the next: addresses, numbers of tasks, ports, seconds."""
+"""Parts of a message that differ from one repetition to the next: addresses, numbers of tasks, ports,
+seconds.
+"""
 
 type _Message = tuple[str, int, str]
 
@@ -26,7 +30,10 @@ class _Repeated:
 
 
 class LibraryLogHandler(logging.StreamHandler[TextIO]):
-    """Our own lines pass as they are. Of a library's warnings and errors, those that repeat within a minute are counted."""
+    """Our own lines pass as they are.
+
+    Of a library's warnings and errors, those that repeat within a minute are counted.
+    """
 
     def __init__(self, stream: TextIO, *, repeat_seconds: float = REPEAT_SECONDS) -> None:
         super().__init__(stream)
@@ -34,7 +41,9 @@ class LibraryLogHandler(logging.StreamHandler[TextIO]):
         self._messages: dict[_Message, _Repeated] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno < logging.WARNING or isinstance(record.msg, dict):  # structlog's own records carry a dict
+        if record.levelno < logging.WARNING or isinstance(
+            record.msg, dict
+        ):  # structlog's own records carry a dict
             super().emit(record)
             return
         now, message = time.monotonic(), _message_of(record)
@@ -47,7 +56,9 @@ class LibraryLogHandler(logging.StreamHandler[TextIO]):
             return
         known.last, known.count = record, known.count + 1
         if known.count == 1:
-            with suppress(RuntimeError):  # outside an event loop, the count is written with the next repetition or at the end
+            with suppress(
+                RuntimeError
+            ):  # outside an event loop, the count is written with the next repetition or at the end
                 asyncio.get_running_loop().call_later(self._repeat_seconds, self._write_count, message)
 
     def write_counts(self) -> None:

@@ -1,4 +1,6 @@
-"""Reads the health, readiness and metrics of a running role over HTTP, for checks from outside the process."""
+"""Reads the health, readiness and metrics of a running role over HTTP,
+for checks from outside the process.
+"""
 
 import asyncio
 import json
@@ -48,17 +50,25 @@ class Metrics:
         return max(self._values(name, labels), default=None)
 
     def quantile(self, name: str, share: float) -> float | None:
-        """The upper bound of the bucket at or below which this share of all observations lies; None before the first observation."""
+        """The upper bound of the bucket at or below which this share of all observations lies;
+        None before the first observation.
+        """
         buckets: dict[float, float] = {}
         for sample in self.samples:
             if sample.name == f"{name}_bucket":
                 bound = float(sample.labels["le"])
                 buckets[bound] = buckets.get(bound, 0.0) + sample.value
         count = buckets.get(math.inf, 0.0)
-        return next((bound for bound in sorted(buckets) if buckets[bound] >= share * count), None) if count else None
+        return (
+            next((bound for bound in sorted(buckets) if buckets[bound] >= share * count), None)
+            if count
+            else None
+        )
 
     def _values(self, name: str, labels: Mapping[str, str]) -> Iterator[float]:
-        return (one.value for one in self.samples if one.name == name and labels.items() <= one.labels.items())
+        return (
+            one.value for one in self.samples if one.name == name and labels.items() <= one.labels.items()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +92,20 @@ def _read(address: RoleAddress) -> RoleStatus:
     ready = json.loads(_get(address, address.port, "/readyz", or_else=503))
     details = json.loads(_get(address, address.operations_port, "/health/details"))
     exposed = _get(address, address.operations_port, "/metrics").decode()
-    samples = tuple(Sample(one.name, one.labels, one.value) for family in text_string_to_metric_families(exposed) for one in family.samples)
+    samples = tuple(
+        Sample(one.name, one.labels, one.value)
+        for family in text_string_to_metric_families(exposed)
+        for one in family.samples
+    )
     return RoleStatus(health, details, ready.get("because", {}), Metrics(samples))
 
 
 def _get(address: RoleAddress, port: int, path: str, *, or_else: int = 200) -> bytes:
     connection = HTTPConnection(address.host, port, timeout=TIMEOUT_SECONDS)
     try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {address.key}"} if address.key else {})
+        connection.request(
+            "GET", path, headers={"Authorization": f"Bearer {address.key}"} if address.key else {}
+        )
         answer = connection.getresponse()
         body = answer.read()
     except (OSError, HTTPException) as error:

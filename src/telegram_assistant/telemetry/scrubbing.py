@@ -18,7 +18,12 @@ SECRET_TEXTS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), rf"\1 {HIDDEN}"),
     (re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"), HIDDEN),  # a JSON web token
     (re.compile(r"(?<![\w+])\+\d(?:[\s()-]*\d){8,14}(?!\d)"), HIDDEN),  # a phone number, with its plus sign
-    (re.compile(r"(?i)\b(password|secret|token|api_hash|phone(?:_number)?)(['\"]?\s*[=:]\s*['\"]?)[^\s'\",;)]+"), rf"\1\2{HIDDEN}"),
+    (
+        re.compile(
+            r"(?i)\b(password|secret|token|api_hash|phone(?:_number)?)(['\"]?\s*[=:]\s*['\"]?)[^\s'\",;)]+"
+        ),
+        rf"\1\2{HIDDEN}",
+    ),
 )
 
 

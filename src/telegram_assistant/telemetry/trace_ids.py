@@ -29,11 +29,14 @@ def logged_with_trace(trace_id: str) -> Iterator[None]:
 
 @contextmanager
 def logged_with_traces(traceparents: Mapping[str, str | None]) -> Iterator[None]:
-    """Adds ids to the lines about posts: a line with a `post_id` gets that of its post, another one those of the first few.
+    """Adds ids to the lines about posts: a line with a `post_id` gets that of its post, another one those of
+    the first few.
 
     `traceparents` are those of the posts in hand, by post id.
     """
-    with _held({post_id: trace_id for post_id, parent in traceparents.items() if (trace_id := trace_id_of(parent))}):
+    with _held(
+        {post_id: trace_id for post_id, parent in traceparents.items() if (trace_id := trace_id_of(parent))}
+    ):
         yield
 
 

@@ -31,7 +31,13 @@ def start_tracing(settings: TelemetrySettings, *, instance: str) -> "TracerProvi
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 -- as above
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 -- as above
 
-    resource = Resource.create({"service.name": "telegram-assistant", "service.version": __version__, "service.instance.id": instance})
+    resource = Resource.create(
+        {
+            "service.name": "telegram-assistant",
+            "service.version": __version__,
+            "service.instance.id": instance,
+        }
+    )
     provider = TracerProvider(resource=resource)
     exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint.rstrip("/") + "/v1/traces", timeout=5)
     provider.add_span_processor(BatchSpanProcessor(exporter))
@@ -48,7 +54,11 @@ def traceparent() -> str | None:
 
 
 def span(
-    name: str, *, parent: str | None = None, links: Iterable[str | None] = (), **attributes: str | float | bool
+    name: str,
+    *,
+    parent: str | None = None,
+    links: Iterable[str | None] = (),
+    **attributes: str | float | bool,
 ) -> AbstractContextManager[object]:
     """Records a span as a child of the given traceparent or of the current span; free if tracing is off."""
     if _Recording.tracer is None:

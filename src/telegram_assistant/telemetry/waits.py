@@ -1,4 +1,6 @@
-"""Waits that Telegram imposes: recorded where they happen, and collected by the run around them, however deep the call."""
+"""Waits that Telegram imposes: recorded where they happen, and collected by the run around them,
+however deep the call.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +22,10 @@ _current: ContextVar[Waits | None] = ContextVar("waits", default=None)
 
 @contextmanager
 def collect_waits() -> Iterator[Waits]:
-    """Collects the waits of this task's requests inside the block. Other tasks of the same account collect theirs separately."""
+    """Collects the waits of this task's requests inside the block.
+
+    Other tasks of the same account collect theirs separately.
+    """
     waits = Waits()
     token = _current.set(waits)
     try:

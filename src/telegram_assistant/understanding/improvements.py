@@ -1,4 +1,7 @@
-"""Improvements by a provider later: tags, vision results, vectors. Each is computed, saved and announced like an immediate result."""
+"""Improvements by a provider later: tags, vision results, vectors.
+
+Each is computed, saved and announced like an immediate result.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,7 +15,14 @@ from telegram_assistant.domain.media.vision_results import FileVision, status_of
 from telegram_assistant.domain.understanding.embedding_text import text_of
 from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, FallbackReason, Tier, Urgency
 from telegram_assistant.errors import Busy
-from telegram_assistant.events import Event, PostEnriched, PostTagged, PostVisionAnalyzed, Trigger, VisionStatus
+from telegram_assistant.events import (
+    Event,
+    PostEnriched,
+    PostTagged,
+    PostVisionAnalyzed,
+    Trigger,
+    VisionStatus,
+)
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
@@ -47,7 +57,11 @@ def better_tags(tagger: Tagger) -> Improvement:
         for one in stored:
             result = understood[one.post.id]
             tags = result.local.tags if result.local is not None else ()
-            event = _event(PostTagged, one, trigger=Trigger.PROVIDER_RETAG, tags=tags) if result.tier is Tier.PROVIDER else None
+            event = (
+                _event(PostTagged, one, trigger=Trigger.PROVIDER_RETAG, tags=tags)
+                if result.tier is Tier.PROVIDER
+                else None
+            )
             improved[one.post.id] = Improved(result.reason, event)
         return improved
 
@@ -55,7 +69,9 @@ def better_tags(tagger: Tagger) -> Improvement:
 
 
 def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
-    """Announces vision results only when no question about the post is left, so that it is tagged again once."""
+    """Announces vision results only when no question about the post is left,
+    so that it is tagged again once.
+    """
 
     async def look(one: StoredPost, urgency: Urgency) -> Improved:
         try:
@@ -63,13 +79,19 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
         except Busy:
             raise
         except Exception:
-            log.exception("pictures_not_analyzed", post_id=str(one.post.id), what_to_do="what was read here stays; report it")
+            log.exception(
+                "pictures_not_analyzed",
+                post_id=str(one.post.id),
+                what_to_do="what was read here stays; report it",
+            )
             return Improved(FallbackReason.FAILED)
         reason = _why_not(sights)
         if reason in WORTH_TRYING_AGAIN or not any(sight.provider for sight in sights):
             return Improved(reason)
         status = VisionStatus(status_of(sights))
-        return Improved(reason, _event(PostVisionAnalyzed, one, status=status, grouped_id=one.post.grouped_id))
+        return Improved(
+            reason, _event(PostVisionAnalyzed, one, status=status, grouped_id=one.post.grouped_id)
+        )
 
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
         found = await asyncio.gather(*(look(one, urgency) for one in stored))
@@ -83,7 +105,11 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
 
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
         known = await states.load([one.post.id for one in stored])
-        texts = {post_id: text for post_id, state in known.items() if state.is_shown and (text := text_of(state.stored.post, state.facts))}
+        texts = {
+            post_id: text
+            for post_id, state in known.items()
+            if state.is_shown and (text := text_of(state.stored.post, state.facts))
+        }
         made = await gate.post_vectors(texts, urgency=urgency)
         return {
             one.post.id: Improved(event=_event(PostEnriched, one, trigger=Trigger.PROVIDER_RETAG))
@@ -98,9 +124,17 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
 def _why_not(sights: Sequence[FileVision]) -> FallbackReason | None:
     """The reason of a post: that of a file worth another try, if there is one."""
     reasons = [FallbackReason(sight.withheld) for sight in sights if sight.withheld]
-    return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[0] if reasons else None)
+    return next(
+        (reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[0] if reasons else None
+    )
 
 
 def _event[E: Event](event: type[E], stored: StoredPost, **facts: object) -> E:
     post_id, revision = stored.post.id, stored.revision
-    return event.about(post_id, revision, occurred_at=datetime.now(UTC), trace_id=trace_of(post_id, revision), **facts)  # type: ignore[arg-type]  # facts are the event's own
+    return event.about(
+        post_id,
+        revision,
+        occurred_at=datetime.now(UTC),
+        trace_id=trace_of(post_id, revision),
+        **facts,  # type: ignore[arg-type]  # facts are the event's own
+    )

@@ -1,11 +1,19 @@
-"""The loop `improving`: asks a provider later about posts it could not process at once, news before history. Reads a table, not a stream."""
+"""The loop `improving`: asks a provider later about posts it could not process at once, news before history.
+
+Reads a table, not a stream.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.lane import Lane, lane_of
-from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, FallbackReason, PendingImprovement, Urgency
+from telegram_assistant.domain.understanding.policy import (
+    WORTH_TRYING_AGAIN,
+    FallbackReason,
+    PendingImprovement,
+    Urgency,
+)
 from telegram_assistant.errors import Busy
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.pipeline.notices import QueuedNotice
@@ -42,25 +50,40 @@ def improving(*, wanted: ProviderWanted, posts: Posts, improvements: Sequence[Im
 
 
 async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Posts) -> int:
-    """Processes a batch; returns how many posts got a provider's result. Results are announced like any other, so the index gets them."""
+    """Processes a batch; returns how many posts got a provider's result.
+
+    Results are announced like any other, so the index gets them.
+    """
     taken = await wanted.take(improvement.work, limit=improvement.at_once, lease=LEASE)
     if not taken:
         return 0
     now = datetime.now(UTC)
-    stored = {one.post.id: one for one in await posts.load([one.post_id for one in taken]) if one.deleted_at is None}
+    stored = {
+        one.post.id: one for one in await posts.load([one.post_id for one in taken]) if one.deleted_at is None
+    }
     lanes = {post_id: lane_of(one.post.posted_at, now) for post_id, one in stored.items()}
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
-    with logged_with_traces({str(post_id): trace_of(post_id, one.revision) for post_id, one in stored.items()}):
+    with logged_with_traces(
+        {str(post_id): trace_of(post_id, one.revision) for post_id, one in stored.items()}
+    ):
         found = await improvement.make(list(stored.values()), urgency) if stored else {}
-    notices = [QueuedNotice(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None]
+    notices = [
+        QueuedNotice(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None
+    ]
     reasons = {one: found[one.post_id].reason if one.post_id in found else None for one in taken}
     await _put_back(wanted, reasons, has_answered=bool(notices))
     await wanted.done([one for one, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], notices)
     return len(notices)
 
 
-async def _put_back(wanted: ProviderWanted, reasons: Mapping[PendingImprovement, FallbackReason | None], *, has_answered: bool) -> None:
-    """Returns entries by reason. While the provider is unavailable, history waits too. Entries without budget, or that fail alone, delay nothing."""
+async def _put_back(
+    wanted: ProviderWanted, reasons: Mapping[PendingImprovement, FallbackReason | None], *, has_answered: bool
+) -> None:
+    """Returns entries by reason.
+
+    While the provider is unavailable, history waits too. Entries without budget, or that fail alone, delay
+    nothing.
+    """
 
     def those(*which: FallbackReason) -> list[PendingImprovement]:
         return [one for one, reason in reasons.items() if reason in which]

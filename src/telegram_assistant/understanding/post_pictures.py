@@ -12,7 +12,13 @@ from telegram_assistant.ai.picture_readers import OpenedPicture, PictureReaders
 from telegram_assistant.domain.lane import NEWS
 from telegram_assistant.domain.media.vision import MAX_BYTES, VisionDecision, VisionFile, decide, is_too_small
 from telegram_assistant.domain.media.vision_results import FileVision, Seen, summarize_post
-from telegram_assistant.domain.understanding.policy import FallbackReason, ProviderFailed, Tier, Urgency, VisionModel
+from telegram_assistant.domain.understanding.policy import (
+    FallbackReason,
+    ProviderFailed,
+    Tier,
+    Urgency,
+    VisionModel,
+)
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.files import Files
@@ -24,7 +30,9 @@ from telegram_assistant.stores.postgres.understanding.enrichments import Enrichm
 MAX_SECONDS = 120.0
 HISTORY = "history"
 """No new call is paid for; answers paid for before are used."""
-NO_READER = Reason("vision_no_reader", "nothing here can read it: tesseract or its data for a language is not installed")
+NO_READER = Reason(
+    "vision_no_reader", "nothing here can read it: tesseract or its data for a language is not installed"
+)
 NOT_READ = Reason("vision_not_read", "nobody could read it now")
 FAILED = Reason("vision_failed", "looking at it failed")
 
@@ -40,13 +48,17 @@ class PictureAnalyzer:
     picture_readers: PictureReaders
     gate: Gate
 
-    async def look(self, stored: StoredPost, *, urgency: Urgency, pays_for_history: bool = False) -> list[FileVision]:
+    async def look(
+        self, stored: StoredPost, *, urgency: Urgency, pays_for_history: bool = False
+    ) -> list[FileVision]:
         """Analyses all files of a post and saves the results. Files with a result are not analysed again."""
         pays = pays_for_history or datetime.now(UTC) - stored.post.posted_at <= NEWS
         async with asyncio.timeout(MAX_SECONDS):
             found = await _Look(stored, self, urgency, pays=pays).at_all()
         sights = [sight for sight, _ in found]
-        await self.enrichments.save(_rows(stored, sights, next((model for _, model in found if model is not None), None)))
+        await self.enrichments.save(
+            _rows(stored, sights, next((model for _, model in found if model is not None), None))
+        )
         return sights
 
     async def save_failure(self, stored: StoredPost) -> None:
@@ -68,11 +80,22 @@ class _Look:
         shown = await results.shown_by(post.id)
         allowed = await self.by.ai_policies.of_channel(post.channel_id)
         verdicts = {
-            file: decide(file, policy=allowed.policy, is_protected=shown.is_protected, has_place=self.by.files is not None) for file in shown.files
+            file: decide(
+                file,
+                policy=allowed.policy,
+                is_protected=shown.is_protected,
+                has_place=self.by.files is not None,
+            )
+            for file in shown.files
         }
-        hashes = [file.sha256 for file, verdict in verdicts.items() if verdict.is_seen and file.sha256 is not None]
+        hashes = [
+            file.sha256 for file, verdict in verdicts.items() if verdict.is_seen and file.sha256 is not None
+        ]
         known = await results.known(hashes) if hashes else {}
-        looks = (self._look_or_say_why(file, verdict, known.get(file.sha256 or b"", {})) for file, verdict in verdicts.items())
+        looks = (
+            self._look_or_say_why(file, verdict, known.get(file.sha256 or b"", {}))
+            for file, verdict in verdicts.items()
+        )
         found = []
         for one in await asyncio.gather(*looks, return_exceptions=True):
             if isinstance(one, BaseException):
@@ -84,13 +107,19 @@ class _Look:
         self, file: VisionFile, verdict: VisionDecision, known: Mapping[Tier, FileResult]
     ) -> tuple[FileVision, VisionModel | None]:
         """Analyses one file; a file that fails does not affect the others."""
-        sight = FileVision(file.ordinal, verdict.words, file.sha256, is_document=verdict is VisionDecision.PAPER)
+        sight = FileVision(
+            file.ordinal, verdict.words, file.sha256, is_document=verdict is VisionDecision.PAPER
+        )
         if not verdict.is_seen or file.sha256 is None:
             return sight, None
         try:
             return await self._look(file.sha256, sight, may_leave=verdict is VisionDecision.LOOK, known=known)
         except ProviderFailed as error:
-            return replace(sight, why=Reason("vision_not_opened", "it cannot be opened ({error})", error=str(error)), is_failed=True), None
+            return replace(
+                sight,
+                why=Reason("vision_not_opened", "it cannot be opened ({error})", error=str(error)),
+                is_failed=True,
+            ), None
         except Rejected as error:
             return replace(sight, why=error.reason, is_failed=True), None
 
@@ -109,30 +138,57 @@ class _Look:
             await results.remember_look(sha256, opened.look)
             if local is None:
                 read = await gate.text_in(opened.picture, channel_id=self.stored.post.channel_id)
-                local, why = await _kept(sha256, Tier.LOCAL, read, results), "" if read.reason is None else read.reason.value
+                local, why = (
+                    await _kept(sha256, Tier.LOCAL, read, results),
+                    "" if read.reason is None else read.reason.value,
+                )
             if provider is None and may_leave:
                 provider, withheld = await self._asked(sha256, opened, local)
         if local is None and provider is None:
             is_skipped = why in {FallbackReason.NO_PROVIDER, FallbackReason.POLICY}
-            return replace(sight, why=NO_READER if is_skipped else NOT_READ, withheld=withheld, is_failed=not is_skipped), None
-        seen = replace(sight, local=local.seen if local else None, provider=provider.seen if provider else None, withheld=withheld)
+            return replace(
+                sight, why=NO_READER if is_skipped else NOT_READ, withheld=withheld, is_failed=not is_skipped
+            ), None
+        seen = replace(
+            sight,
+            local=local.seen if local else None,
+            provider=provider.seen if provider else None,
+            withheld=withheld,
+        )
         return seen, provider.model if provider else None
 
-    async def _asked(self, sha256: bytes, opened: OpenedPicture, local: FileResult | None) -> tuple[FileResult | None, str]:
-        """A provider's result, reused if another file shows the same picture, or why there is none. Sameness needs the locally read text."""
+    async def _asked(
+        self, sha256: bytes, opened: OpenedPicture, local: FileResult | None
+    ) -> tuple[FileResult | None, str]:
+        """A provider's result, reused if another file shows the same picture, or why there is none.
+
+        Sameness needs the locally read text.
+        """
         gate, results, post = self.by.gate, self.by.media_results, self.stored.post
         if local is not None and gate.vision_models:
-            same = await results.same_picture(sha256, opened.look, words=local.seen.text, channel_id=post.channel_id, models=gate.vision_models)
+            same = await results.same_picture(
+                sha256,
+                opened.look,
+                words=local.seen.text,
+                channel_id=post.channel_id,
+                models=gate.vision_models,
+            )
             if same is not None:
                 await results.keep(sha256, Tier.PROVIDER, same)
                 return same, ""
         if not self.pays:
             return None, HISTORY
-        seen = await gate.picture(opened.picture, sha256=sha256, channel_id=post.channel_id, urgency=self.urgency, post_id=post.id)
-        return await _kept(sha256, Tier.PROVIDER, seen, results), "" if seen.reason is None else seen.reason.value
+        seen = await gate.picture(
+            opened.picture, sha256=sha256, channel_id=post.channel_id, urgency=self.urgency, post_id=post.id
+        )
+        return await _kept(
+            sha256, Tier.PROVIDER, seen, results
+        ), "" if seen.reason is None else seen.reason.value
 
 
-async def _kept(sha256: bytes, tier: Tier, understood: Understood[PictureFacts], results: MediaResults) -> FileResult | None:
+async def _kept(
+    sha256: bytes, tier: Tier, understood: Understood[PictureFacts], results: MediaResults
+) -> FileResult | None:
     facts = understood.value
     if facts is None:
         return None
@@ -155,8 +211,23 @@ async def _bytes(sha256: bytes, files: Files | None) -> bytes:
 
 def _rows(stored: StoredPost, sights: list[FileVision], model: VisionModel | None) -> list[Enrichment]:
     """The local row, with the results or the reasons for none, and the provider's row if there is one."""
-    rows = [Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(sights, Tier.LOCAL))]
+    rows = [
+        Enrichment(
+            stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(sights, Tier.LOCAL)
+        )
+    ]
     if model is not None:
         data = summarize_post(sights, Tier.PROVIDER)
-        rows.append(Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.PROVIDER, data, model.provider, model.model, model.prompt_version))
+        rows.append(
+            Enrichment(
+                stored.post.id,
+                stored.revision,
+                Kind.VISION,
+                Tier.PROVIDER,
+                data,
+                model.provider,
+                model.model,
+                model.prompt_version,
+            )
+        )
     return rows

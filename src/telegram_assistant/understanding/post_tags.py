@@ -30,7 +30,9 @@ class Tagger:
     enrichments: Enrichments
     vocabularies: Vocabularies
 
-    async def tag(self, stored: Sequence[StoredPost], *, urgency: Urgency, pays_for_history: bool = False) -> Mapping[PostId, Understood[Tags]]:
+    async def tag(
+        self, stored: Sequence[StoredPost], *, urgency: Urgency, pays_for_history: bool = False
+    ) -> Mapping[PostId, Understood[Tags]]:
         """Tags and saves. The vision results known so far count as part of a post's text.
 
         So it does not matter how often and in which order a post is processed.
@@ -40,11 +42,24 @@ class Tagger:
             return {}
         seen = await self._seen(alive)
         since = datetime.now(UTC) - NEWS
-        materials = [_material(one, seen.get(one.post.id, {}), is_history=one.post.posted_at < since and not pays_for_history) for one in alive]
-        understood = await self.gate.tags(materials, vocabulary=await self.vocabularies.current(), urgency=urgency)
+        materials = [
+            _material(
+                one, seen.get(one.post.id, {}), is_history=one.post.posted_at < since and not pays_for_history
+            )
+            for one in alive
+        ]
+        understood = await self.gate.tags(
+            materials, vocabulary=await self.vocabularies.current(), urgency=urgency
+        )
         rows = [row for one, result in zip(alive, understood, strict=True) for row in _rows(one, result)]
         await self.enrichments.save(rows)
-        await self.vocabularies.propose([one for material, result in zip(materials, understood, strict=True) for one in _proposals(material, result)])
+        await self.vocabularies.propose(
+            [
+                one
+                for material, result in zip(materials, understood, strict=True)
+                for one in _proposals(material, result)
+            ]
+        )
         return {one.post.id: result for one, result in zip(alive, understood, strict=True)}
 
     async def _seen(self, stored: Sequence[StoredPost]) -> Mapping[PostId, Mapping[Tier, str]]:
@@ -63,7 +78,14 @@ def said_in(row: Enrichment) -> str:
 
 def _material(stored: StoredPost, pictures: Mapping[Tier, str], *, is_history: bool) -> Material:
     post = stored.post
-    return Material(post.text, post.channel_id, post.id, pictures, is_service=post.kind is PostKind.SERVICE, is_history=is_history)
+    return Material(
+        post.text,
+        post.channel_id,
+        post.id,
+        pictures,
+        is_service=post.kind is PostKind.SERVICE,
+        is_history=is_history,
+    )
 
 
 def _rows(stored: StoredPost, result: Understood[Tags]) -> list[Enrichment]:
@@ -71,11 +93,15 @@ def _rows(stored: StoredPost, result: Understood[Tags]) -> list[Enrichment]:
     if result.local is not None:
         rows.append(_row(stored, Tier.LOCAL, result.local, "local", LOCAL_MODEL, result.prompt_version))
     if result.tier is Tier.PROVIDER and result.value is not None:
-        rows.append(_row(stored, Tier.PROVIDER, result.value, result.provider, result.model, result.prompt_version))
+        rows.append(
+            _row(stored, Tier.PROVIDER, result.value, result.provider, result.model, result.prompt_version)
+        )
     return rows
 
 
-def _row(stored: StoredPost, tier: Tier, tags: Tags, provider: str, model: str, prompt_version: str) -> Enrichment:
+def _row(
+    stored: StoredPost, tier: Tier, tags: Tags, provider: str, model: str, prompt_version: str
+) -> Enrichment:
     data = tags.model_dump(mode="json", exclude={"proposed", "channel_id"})
     return Enrichment(stored.post.id, stored.revision, Kind.TAGS, tier, data, provider, model, prompt_version)
 
@@ -85,4 +111,7 @@ def _proposals(material: Material, result: Understood[Tags]) -> list[Proposal]:
     if found is None or not found.proposed or found.is_ad or result.is_cached:
         return []
     text = content_of(material.text)
-    return [Proposal(language_for(material.text), tag, found.topic or "society", material.channel_id, text) for tag in found.proposed]
+    return [
+        Proposal(language_for(material.text), tag, found.topic or "society", material.channel_id, text)
+        for tag in found.proposed
+    ]

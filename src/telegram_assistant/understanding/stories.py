@@ -1,4 +1,6 @@
-"""Groups posts into stories: reads them, compares each with the posts of the days around it, and groups what is linked."""
+"""Groups posts into stories: reads them, compares each with the posts of the days around it,
+and groups what is linked.
+"""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +28,8 @@ class StoryBuilder:
     groups: StoryGroups
 
     async def group(self, posts: Sequence[PostId], *, now: datetime, again: bool = False) -> list[Grouped]:
-        """Groups the current state of these posts. Those that were compared with the same terms before are not compared again, unless `again`.
+        """Groups the current state of these posts. Those that were compared with the same terms before are
+        not compared again, unless `again`.
 
         Posts without text, picture or header have no story and are left out.
         """
@@ -36,7 +39,11 @@ class StoryBuilder:
         hashes = {post: one.hash for post, one in terms.items()}
         done = [grouped for post, (terms_hash, grouped) in known.items() if terms_hash == hashes[post]]
         passed = {one.post for one in done}
-        left = [post for post, one in sources.items() if post not in passed and (one.text.strip() or one.looks or _certain(one))]
+        left = [
+            post
+            for post, one in sources.items()
+            if post not in passed and (one.text.strip() or one.looks or _certain(one))
+        ]
         if not left:
             return done
         weights = await self.terms.weights(now, posts=len(left))
@@ -51,9 +58,16 @@ class StoryBuilder:
             return done + await grouping.regroup(compared)
 
 
-def _compared_all(told: Sequence[WeighedPost], sources: Mapping[PostId, StorySource], around: Surroundings, weights: TermWeights) -> list[Compared]:
+def _compared_all(
+    told: Sequence[WeighedPost],
+    sources: Mapping[PostId, StorySource],
+    around: Surroundings,
+    weights: TermWeights,
+) -> list[Compared]:
     passed = {one.post for one in (*told, *around.again)}
-    compared = [_compared(one, sources[one.post], around.neighbours[one.post], passed, weights) for one in told]
+    compared = [
+        _compared(one, sources[one.post], around.neighbours[one.post], passed, weights) for one in told
+    ]
     return compared + [_compared_again(one, around.neighbours[one.post], weights) for one in around.again]
 
 
@@ -67,22 +81,47 @@ def _terms_of(source: StorySource) -> StoryTerms:
 
 def _weighed(source: StorySource, terms: StoryTerms, terms_hash: int, weights: TermWeights) -> WeighedPost:
     username = hash_of_username(source.username) if source.username else 0
-    return weigh(source.post, source.posted_at, terms, weights, is_private=source.is_private, username=username, terms_hash=terms_hash)
+    return weigh(
+        source.post,
+        source.posted_at,
+        terms,
+        weights,
+        is_private=source.is_private,
+        username=username,
+        terms_hash=terms_hash,
+    )
 
 
 def _certain(source: StorySource) -> dict[PostId, LinkKind]:
     """The posts to which Telegram links it."""
-    headers = ((source.album, LinkKind.ALBUM), (source.reply_to, LinkKind.REPLY), (source.forwarded_from, LinkKind.FORWARD))
+    headers = (
+        (source.album, LinkKind.ALBUM),
+        (source.reply_to, LinkKind.REPLY),
+        (source.forwarded_from, LinkKind.FORWARD),
+    )
     return {post: kind for post, kind in headers if post is not None and post != source.post}
 
 
-def _compared(told: WeighedPost, source: StorySource, neighbours: Neighbours, passed: Collection[PostId], weights: TermWeights) -> Compared:
+def _compared(
+    told: WeighedPost,
+    source: StorySource,
+    neighbours: Neighbours,
+    passed: Collection[PostId],
+    weights: TermWeights,
+) -> Compared:
     """A new post beside earlier ones, and beside those later ones that do not look back at it themselves."""
     certain = _certain(source)
     others = [*neighbours.earlier, *(one for one in neighbours.later if one.post not in passed)]
-    links = [link for other in others if other.post not in certain and (link := compare(told, other, weights)) is not None]
+    links = [
+        link
+        for other in others
+        if other.post not in certain and (link := compare(told, other, weights)) is not None
+    ]
     moment = told.posted_at
-    links += [Link(told.post, post, kind, MAX_SCORE, moment, moment, is_leaf=told.is_private) for post, kind in certain.items()]
+    links += [
+        Link(told.post, post, kind, MAX_SCORE, moment, moment, is_leaf=told.is_private)
+        for post, kind in certain.items()
+    ]
     return Compared(told, tuple(links), neighbours.found)
 
 

@@ -1,1 +1,3 @@
-"""Semantic search: vector stores behind one protocol, embedded or a server, and the index that keeps them in sync with PostgreSQL."""
+"""Semantic search: vector stores behind one protocol, embedded or a server,
+and the index that keeps them in sync with PostgreSQL.
+"""

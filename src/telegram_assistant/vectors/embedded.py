@@ -1,8 +1,8 @@
 """Embedded vectors in this process: qdrant-edge, with one shard in a folder per collection.
 
-The engine blocks the interpreter while it works, so points are written a few at a time and other tasks run in between. Another
-process builds an index on a copy. Points written meanwhile are copied over while writing continues, the last of them while
-writing is locked; then the copy replaces the shard.
+The engine blocks the interpreter while it works, so points are written a few at a time and other tasks run in
+between. Another process builds an index on a copy. Points written meanwhile are copied over while writing
+continues, the last of them while writing is locked; then the copy replaces the shard.
 """
 
 import asyncio
@@ -29,10 +29,14 @@ INDEX_FROM = 20_000
 INDEX_SHARE = 0.25
 """The index is rebuilt when a quarter of all points is not in it."""
 FEW, MAX_ROUNDS = 200, 10
-"""FEW points are copied over in a fraction of a second, with writing locked; more are copied first, in rounds, while writing continues."""
+"""FEW points are copied over in a fraction of a second, with writing locked; more are copied first,
+in rounds, while writing continues.
+"""
 STATE = "shards.json"
 MIN_FREE_BYTES, MIN_FREE_SHARE = 64 * MEGABYTE, 0.05
-"""What must stay free for the engine to write: less than where files of posts stop, more than what one write can need."""
+"""What must stay free for the engine to write: less than where files of posts stop,
+more than what one write can need.
+"""
 FULL_SECONDS = 15.0
 
 
@@ -76,7 +80,9 @@ class EmbeddedVectors:
         async with self._writing:
             if collection not in self._shards:
                 await self._require_room()
-                self._shards[collection] = await Shard.create(self._folder / f"{collection}.1", space.dimension)
+                self._shards[collection] = await Shard.create(
+                    self._folder / f"{collection}.1", space.dimension
+                )
                 self._save()
 
     async def switch(self, space: Space, collection: str) -> None:
@@ -114,14 +120,20 @@ class EmbeddedVectors:
         return 0 if shard is None else await shard.count()
 
     async def _require_room(self, size_bytes: int = 0) -> None:
-        """Raise NoRoom unless the disk keeps some room. The engine writes into mapped files: on a full disk, the kernel kills its process."""
+        """Raise NoRoom unless the disk keeps some room.
+
+        The engine writes into mapped files: on a full disk, the kernel kills its process.
+        """
         fullness = await asyncio.to_thread(measure_folder, self._folder)
-        if fullness is None or fullness.free_bytes - size_bytes >= max(MIN_FREE_BYTES, fullness.size_bytes * MIN_FREE_SHARE):
+        if fullness is None or fullness.free_bytes - size_bytes >= max(
+            MIN_FREE_BYTES, fullness.size_bytes * MIN_FREE_SHARE
+        ):
             return
         raise NoRoom(
             Reason(
                 "vectors_have_no_room",
-                "the disk with {folder} is nearly full ({free} of {size} are free): vectors wait, and search goes on",
+                "the disk with {folder} is nearly full ({free} of {size} are free): vectors wait, "
+                "and search goes on",
                 folder=str(self._folder),
                 free=size_in_words(fullness.free_bytes),
                 size=size_in_words(fullness.size_bytes),
@@ -137,7 +149,11 @@ class EmbeddedVectors:
             self._indexing = asyncio.create_task(self._index(collection, shard))
 
     async def _index(self, collection: str, shard: Shard) -> None:
-        """Builds an index. After a failure searches continue without it, and the next attempt follows when as many points were added again."""
+        """Builds an index.
+
+        After a failure searches continue without it, and the next attempt follows when as many points were
+        added again.
+        """
         shard.indexed = shard.points
         copy = shard.folder.with_suffix(f".{int(shard.folder.suffix[1:]) + 1}")
         is_taken = False
@@ -153,7 +169,12 @@ class EmbeddedVectors:
             if not is_taken:
                 await new.close()
         except Exception as error:  # noqa: BLE001 -- the engine raises plain Exceptions
-            log.warning("vectors_not_indexed", collection=collection, why=str(error), what_to_do="searches go on; look at the disk of VECTORS_DIR")
+            log.warning(
+                "vectors_not_indexed",
+                collection=collection,
+                why=str(error),
+                what_to_do="searches go on; look at the disk of VECTORS_DIR",
+            )
         finally:
             shard.touched = None
             if not is_taken:
@@ -188,14 +209,26 @@ class EmbeddedVectors:
                 self._shards[collection] = await Shard.load(self._folder / name)
             except Exception as error:
                 why = Reason(
-                    "vectors_unreadable", "the vectors in {folder} cannot be read ({error})", folder=str(self._folder / name), error=str(error)
+                    "vectors_unreadable",
+                    "the vectors in {folder} cannot be read ({error})",
+                    folder=str(self._folder / name),
+                    error=str(error),
                 )
-                remedy = Reason("rebuild_vectors", "Remove the folder {folder} and run `tga rebuild vectors`", folder=str(self._folder))
+                remedy = Reason(
+                    "rebuild_vectors",
+                    "Remove the folder {folder} and run `tga rebuild vectors`",
+                    folder=str(self._folder),
+                )
                 raise CannotStart(why, remedy=remedy) from error
-        self._shown = {name: collection for name, collection in state["shown"].items() if collection in self._shards}
+        self._shown = {
+            name: collection for name, collection in state["shown"].items() if collection in self._shards
+        }
 
     def _save(self) -> None:
-        state = {"shards": {collection: shard.folder.name for collection, shard in self._shards.items()}, "shown": self._shown}
+        state = {
+            "shards": {collection: shard.folder.name for collection, shard in self._shards.items()},
+            "shown": self._shown,
+        }
         draft = self._folder / f"{STATE}.new"
         draft.write_text(json.dumps(state, indent=1), encoding="utf-8")
         draft.replace(self._folder / STATE)
@@ -213,7 +246,12 @@ def _locked(folder: Path) -> TextIO:
         lock = (folder / "lock").open("a", encoding="utf-8")
     except OSError as error:
         raise CannotStart(
-            Reason("folder_unusable", "the folder {folder} cannot be used ({error})", folder=str(folder), error=error.strerror or ""),
+            Reason(
+                "folder_unusable",
+                "the folder {folder} cannot be used ({error})",
+                folder=str(folder),
+                error=error.strerror or "",
+            ),
             remedy=Reason("correct_vectors_folder", "Make it writable, or correct VECTORS_DIR"),
         ) from error
     try:
@@ -221,8 +259,15 @@ def _locked(folder: Path) -> TextIO:
     except OSError as error:
         lock.close()
         raise InUse(
-            Reason("vectors_in_use", "another process has the vectors in {folder}, and only one can", folder=str(folder)),
-            remedy=Reason("share_vectors", "Run worker and api in one process (`tga run`), or start a Qdrant server and set QDRANT_URL"),
+            Reason(
+                "vectors_in_use",
+                "another process has the vectors in {folder}, and only one can",
+                folder=str(folder),
+            ),
+            remedy=Reason(
+                "share_vectors",
+                "Run worker and api in one process (`tga run`), or start a Qdrant server and set QDRANT_URL",
+            ),
         ) from error
     return lock
 

@@ -19,7 +19,9 @@ class AnyOf:
     @property
     def listed(self) -> list[int] | list[str]:
         """The values as a list of one type, which the engines require."""
-        return [value for value in self.values if isinstance(value, int)] or [str(value) for value in self.values]
+        return [value for value in self.values if isinstance(value, int)] or [
+            str(value) for value in self.values
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,18 @@ def filter_for(query: VectorQuery) -> PointFilter | None:
         if query.reach is None:
             return PointFilter(tuple(must)) if must else None
         seen = _within(query.reach.channels, query)
-        return PointFilter((*must, *seen[0])) if len(seen) == 1 else PointFilter(tuple(must), either=tuple(map(PointFilter, seen)))
+        return (
+            PointFilter((*must, *seen[0]))
+            if len(seen) == 1
+            else PointFilter(tuple(must), either=tuple(map(PointFilter, seen)))
+        )
     return PointFilter(tuple(must), either=_by_tier(query))
 
 
 def _by_tier(query: VectorQuery) -> tuple[PointFilter, ...]:
-    """Alternatives by tier: the provider's result if it exists and the tenant may see it, otherwise the local one."""
+    """Alternatives by tier: the provider's result if it exists and the tenant may see it,
+    otherwise the local one.
+    """
     alternatives = []
     reach = query.reach
     if reach is None or reach.provider:
@@ -72,7 +80,9 @@ def _by_tier(query: VectorQuery) -> tuple[PointFilter, ...]:
             ]
     if reach is not None and (reach.local or not reach.provider):
         plain = _understood(query, Tier.LOCAL)
-        alternatives += [PointFilter((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, query)]
+        alternatives += [
+            PointFilter((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, query)
+        ]
     return tuple(alternatives)
 
 
@@ -83,7 +93,9 @@ def _understood(query: VectorQuery, tier: Tier) -> PointFilter:
 
 
 def _within(channels: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
-    """One alternative per group of channels whose windows begin at the same time; windows that begin before `since` need no limit."""
+    """One alternative per group of channels whose windows begin at the same time;
+    windows that begin before `since` need no limit.
+    """
     begins = query.reach.since if query.reach else {}
     alike: dict[datetime | None, list[ChannelId]] = {}
     for channel_id in sorted(channels):
@@ -91,7 +103,9 @@ def _within(channels: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[A
         is_limit = since is not None and (query.since is None or since > query.since)
         alike.setdefault(since if is_limit else None, []).append(channel_id)
     return tuple(
-        (AnyOf("channel", tuple(some)),) if since is None else (AnyOf("channel", tuple(some)), Between("at", since.timestamp(), None))
+        (AnyOf("channel", tuple(some)),)
+        if since is None
+        else (AnyOf("channel", tuple(some)), Between("at", since.timestamp(), None))
         for since, some in (alike or {None: []}).items()
     )
 

@@ -1,4 +1,6 @@
-"""Keeps the vector store in sync with PostgreSQL: the last writer leaves the newest state, in whatever order events arrive."""
+"""Keeps the vector store in sync with PostgreSQL: the last writer leaves the newest state,
+in whatever order events arrive.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +24,9 @@ class MeaningSearch:
         self._questions = questions
         self._outage = OutageLog("search by meaning")
 
-    async def nearest(self, question: str, query: VectorQuery, *, tenant_id: TenantId) -> tuple[Hit, ...] | FallbackReason:
+    async def nearest(
+        self, question: str, query: VectorQuery, *, tenant_id: TenantId
+    ) -> tuple[Hit, ...] | FallbackReason:
         """The posts nearest to a tenant's question, at the tenant's cost; or why the question has no vector.
 
         The vector is computed by the model that computed those of the posts.
@@ -32,7 +36,9 @@ class MeaningSearch:
             return made.reason or FallbackReason.FAILED
         vector = made.value[0]
         try:
-            hits = await self._searchable.search(Space(made.model, len(vector)), replace(query, vector=vector))
+            hits = await self._searchable.search(
+                Space(made.model, len(vector)), replace(query, vector=vector)
+            )
         except Busy as busy:
             self._outage.failed(busy)
             raise
@@ -48,12 +54,14 @@ class VectorIndex:
         self._gate = gate
         self._states = states
 
-    async def write(self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE) -> Mapping[PostId, StateVersion]:
+    async def write(
+        self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE
+    ) -> Mapping[PostId, StateVersion]:
         """Updates these posts, in `into` or in every collection; returns the version that each was left in.
 
-        It loads, writes and checks again: posts that changed meanwhile are written again, and so are all posts if a new collection
-        has appeared. So neither a rebuild that begins now nor another writer with an older reading leaves old data behind. A post
-        that is deleted or has no vector has no point.
+        It loads, writes and checks again: posts that changed meanwhile are written again, and so are all
+        posts if a new collection has appeared. So neither a rebuild that begins now nor another writer with
+        an older reading leaves old data behind. A post that is deleted or has no vector has no point.
         """
         written: dict[PostId, StateVersion] = {}
         pending = list(dict.fromkeys(post_ids))
@@ -64,7 +72,11 @@ class VectorIndex:
             versions = await self._states.versions(pending)
             written |= versions
             has_appeared = bool(await self._collections(into) - before)
-            pending = [one for one in pending if has_appeared or versions.get(one) != (states[one].version if one in states else None)]
+            pending = [
+                one
+                for one in pending
+                if has_appeared or versions.get(one) != (states[one].version if one in states else None)
+            ]
         return written
 
     async def _first_of(self, space: Space) -> str:
@@ -78,11 +90,21 @@ class VectorIndex:
         return {into} if into is not None else set(await self.vectors.collections())
 
     async def _write(
-        self, post_ids: Sequence[PostId], states: Mapping[PostId, PostState], collections: set[str], *, into: str | None, urgency: Urgency
+        self,
+        post_ids: Sequence[PostId],
+        states: Mapping[PostId, PostState],
+        collections: set[str],
+        *,
+        into: str | None,
+        urgency: Urgency,
     ) -> set[str]:
         """Writes the posts; returns the collections that it wrote to."""
         shown = {post_id: state for post_id, state in states.items() if state.is_shown}
-        texts = {post_id: text for post_id, state in shown.items() if (text := text_of(state.stored.post, state.facts))}
+        texts = {
+            post_id: text
+            for post_id, state in shown.items()
+            if (text := text_of(state.stored.post, state.facts))
+        }
         made = await self._gate.post_vectors(texts, urgency=urgency) if texts else None
         points = [
             Point(post_id, vector, facts_of(shown[post_id].stored.post, shown[post_id].facts))

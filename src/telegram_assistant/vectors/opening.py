@@ -1,4 +1,6 @@
-"""Chooses the vector store: a server if QDRANT_URL is set, otherwise the embedded one if VECTORS_DIR is set, otherwise none."""
+"""Chooses the vector store: a server if QDRANT_URL is set, otherwise the embedded one if VECTORS_DIR is set,
+otherwise none.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,9 +19,14 @@ from telegram_assistant.vectors.sharing import SharedVectors, shared_search
 
 SUBJECT = "vectors"
 START_QDRANT = Reason(
-    "start_qdrant", "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait to be indexed, and words find them"
+    "start_qdrant",
+    "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait to be indexed, "
+    "and words find them",
 )
-ONE_MODEL = Reason("rebuild_by_one_model", "run `tga rebuild vectors`: it makes all of them by the model in force, and removes the others")
+ONE_MODEL = Reason(
+    "rebuild_by_one_model",
+    "run `tga rebuild vectors`: it makes all of them by the model in force, and removes the others",
+)
 
 
 class Used(StrEnum):
@@ -33,11 +40,17 @@ class Used(StrEnum):
 NEEDS = {
     Used.EMBEDDED: (
         "qdrant_edge",
-        Reason("install_embedded_vectors", "Install it: pip install 'telegram-assistant[vectors]', or empty VECTORS_DIR"),
+        Reason(
+            "install_embedded_vectors",
+            "Install it: pip install 'telegram-assistant[vectors]', or empty VECTORS_DIR",
+        ),
     ),
     Used.SERVER: (
         "qdrant_client",
-        Reason("install_vector_client", "Install it: pip install 'telegram-assistant[qdrant]', or empty QDRANT_URL"),
+        Reason(
+            "install_vector_client",
+            "Install it: pip install 'telegram-assistant[qdrant]', or empty QDRANT_URL",
+        ),
     ),
 }
 
@@ -48,14 +61,22 @@ def used_by(settings: VectorSettings) -> Used:
 
 @asynccontextmanager
 async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None]:
-    """Opens the store; None if vectors are off. Raises CannotStart if the store cannot be used, InUse if another process holds it."""
+    """Opens the store; None if vectors are off.
+
+    Raises CannotStart if the store cannot be used, InUse if another process holds it.
+    """
     used = used_by(settings)
     if used is Used.OFF:
         yield None
         return
     library, remedy = NEEDS[used]
     if find_spec(library) is None:
-        raise CannotStart(Reason("vector_library_missing", "vectors need {library}, and it is not installed", library=library), remedy=remedy)
+        raise CannotStart(
+            Reason(
+                "vector_library_missing", "vectors need {library}, and it is not installed", library=library
+            ),
+            remedy=remedy,
+        )
     module = import_module(f"telegram_assistant.vectors.{used.value}")
     async with AsyncExitStack() as stack:
         if used is Used.SERVER:
@@ -71,7 +92,9 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
 
 @asynccontextmanager
 async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable | None]:
-    """Like `open_vectors`, for a process that only searches: if another process holds embedded vectors, it searches through that process."""
+    """Like `open_vectors`, for a process that only searches: if another process holds embedded vectors,
+    it searches through that process.
+    """
     async with AsyncExitStack() as stack:
         try:
             searchable: Searchable | None = await stack.enter_async_context(open_vectors(settings))
@@ -83,13 +106,24 @@ async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable 
 async def examine(settings: VectorSettings, model: str) -> list[Finding]:
     """Checks the store: its kind, its model and its number of posts."""
     if used_by(settings) is Used.OFF:
-        return [off(SUBJECT, Reason("only_words_find", "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only"))]
+        return [
+            off(
+                SUBJECT,
+                Reason(
+                    "only_words_find", "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only"
+                ),
+            )
+        ]
     try:
         async with open_vectors(settings) as store:
             assert store is not None  # they are not off
             return [await _found(store, _place(settings), model)]
     except InUse:
-        used = Reason("vectors_held", "{place}, used by a process that runs now; for more processes set QDRANT_URL", place=_place(settings))
+        used = Reason(
+            "vectors_held",
+            "{place}, used by a process that runs now; for more processes set QDRANT_URL",
+            place=_place(settings),
+        )
         return [ok(SUBJECT, used)]
     except CannotStart as error:
         return [bad(SUBJECT, error.why, remedy=error.remedy)]
@@ -99,7 +133,11 @@ async def examine(settings: VectorSettings, model: str) -> list[Finding]:
 
 def _place(settings: VectorSettings) -> Reason:
     if settings.url:
-        return Reason("vectors_in_server", "Qdrant at {address}", address=urlsplit(settings.url).netloc.rpartition("@")[2])
+        return Reason(
+            "vectors_in_server",
+            "Qdrant at {address}",
+            address=urlsplit(settings.url).netloc.rpartition("@")[2],
+        )
     return Reason("vectors_in_folder", "embedded, in the folder {folder}", folder=str(settings.folder))
 
 
@@ -107,7 +145,15 @@ async def _found(store: Vectors, place: Reason, model: str) -> Finding:
     collections = await store.collections()
     posts = {one: await store.count(one) for one, name in sorted(collections.items()) if name is not None}
     if not posts:
-        return ok(SUBJECT, Reason("vectors_empty", "{place}: empty; the model is {model}", place=place, model=model))
+        return ok(
+            SUBJECT, Reason("vectors_empty", "{place}: empty; the model is {model}", place=place, model=model)
+        )
     shown = ", ".join(f"{one}: {count}" for one, count in posts.items())
-    what = Reason("vectors_found", "{place}, posts in {shown}; the model is {model}", place=place, shown=shown, model=model)
+    what = Reason(
+        "vectors_found",
+        "{place}, posts in {shown}; the model is {model}",
+        place=place,
+        shown=shown,
+        model=model,
+    )
     return ok(SUBJECT, what) if len(posts) == 1 else warning(SUBJECT, what, remedy=ONE_MODEL)

@@ -138,7 +138,9 @@ class Vectors(Searchable, Protocol):
     """The store. Every write may run twice; a write to a dropped collection is lost."""
 
     async def collections(self) -> Mapping[str, str | None]:
-        """Every collection of this installation, and the name of the space that shows it now; None while it is being built."""
+        """Every collection of this installation, and the name of the space that shows it now;
+        None while it is being built.
+        """
         ...
 
     async def create(self, space: Space, collection: str) -> None:

@@ -16,23 +16,44 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import VectorSettings
 from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, filter_for
-from telegram_assistant.vectors.protocol import FIELDS, OVERSAMPLING, PREFIX, FieldType, Hit, Point, Space, VectorQuery, post_id_in
+from telegram_assistant.vectors.protocol import (
+    FIELDS,
+    OVERSAMPLING,
+    PREFIX,
+    FieldType,
+    Hit,
+    Point,
+    Space,
+    VectorQuery,
+    post_id_in,
+)
 
 TIMEOUT_SECONDS = 10
 RETRY_AFTER_SECONDS = 5.0
-SEARCH_PARAMS = models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING))
+SEARCH_PARAMS = models.SearchParams(
+    quantization=models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)
+)
 
 
 class ServerVectors:
-    """The vector store in a Qdrant server; one per process. Adds the prefix of this installation to names on the server; callers do not see it."""
+    """The vector store in a Qdrant server; one per process.
+
+    Adds the prefix of this installation to names on the server; callers do not see it.
+    """
 
     def __init__(self, settings: VectorSettings) -> None:
         parts = urlsplit(settings.url)
-        self.where = f"Qdrant at {parts.hostname}:{parts.port}" if parts.port else f"Qdrant at {parts.hostname}"
+        self.where = (
+            f"Qdrant at {parts.hostname}:{parts.port}" if parts.port else f"Qdrant at {parts.hostname}"
+        )
         self._prefix = settings.collection_prefix
         key = settings.api_key.get_secret_value() or None
-        with warnings.catch_warnings(action="ignore"):  # a key over plain HTTP is the operator's choice; often it does not leave the machine
-            self._client = AsyncQdrantClient(url=settings.url, api_key=key, timeout=TIMEOUT_SECONDS, check_compatibility=False)
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # a key over plain HTTP is the operator's choice; often it does not leave the machine
+            self._client = AsyncQdrantClient(
+                url=settings.url, api_key=key, timeout=TIMEOUT_SECONDS, check_compatibility=False
+            )
 
     async def close(self) -> None:
         await self._client.close()
@@ -41,8 +62,15 @@ class ServerVectors:
         with _busy(self.where):
             listed = await self._client.get_collections()
             aliases = await self._client.get_aliases()
-        ours = [one.name.removeprefix(self._prefix) for one in listed.collections if one.name.startswith(self._prefix + PREFIX)]
-        spaces = {alias.collection_name.removeprefix(self._prefix): alias.alias_name.removeprefix(self._prefix) for alias in aliases.aliases}
+        ours = [
+            one.name.removeprefix(self._prefix)
+            for one in listed.collections
+            if one.name.startswith(self._prefix + PREFIX)
+        ]
+        spaces = {
+            alias.collection_name.removeprefix(self._prefix): alias.alias_name.removeprefix(self._prefix)
+            for alias in aliases.aliases
+        }
         return {name: spaces.get(name) for name in ours}
 
     async def create(self, space: Space, collection: str) -> None:
@@ -52,19 +80,27 @@ class ServerVectors:
         with _busy(self.where, unless=HTTPStatus.CONFLICT):
             await self._client.create_collection(
                 self._prefix + collection,
-                vectors_config=models.VectorParams(size=space.dimension, distance=models.Distance.COSINE, on_disk=True),
+                vectors_config=models.VectorParams(
+                    size=space.dimension, distance=models.Distance.COSINE, on_disk=True
+                ),
                 quantization_config=models.ScalarQuantization(
-                    scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+                    scalar=models.ScalarQuantizationConfig(
+                        type=models.ScalarType.INT8, quantile=0.99, always_ram=True
+                    )
                 ),
                 on_disk_payload=True,
             )
         with _busy(self.where):
             for name, kind in FIELDS.items():
-                await self._client.create_payload_index(self._prefix + collection, name, _index_of(kind), wait=True)
+                await self._client.create_payload_index(
+                    self._prefix + collection, name, _index_of(kind), wait=True
+                )
 
     async def switch(self, space: Space, collection: str) -> None:
         create = models.CreateAliasOperation(
-            create_alias=models.CreateAlias(collection_name=self._prefix + collection, alias_name=self._prefix + space.name)
+            create_alias=models.CreateAlias(
+                collection_name=self._prefix + collection, alias_name=self._prefix + space.name
+            )
         )
         with _busy(self.where):
             await self._client.update_collection_aliases([create])
@@ -74,14 +110,21 @@ class ServerVectors:
             await self._client.delete_collection(self._prefix + collection)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        sent = [models.PointStruct(id=str(point.post_id.uuid), vector=list(point.vector), payload=dict(point.payload)) for point in points]
+        sent = [
+            models.PointStruct(
+                id=str(point.post_id.uuid), vector=list(point.vector), payload=dict(point.payload)
+            )
+            for point in points
+        ]
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
             await self._client.upsert(self._prefix + collection, sent, wait=True)
 
     async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None:
         if post_ids:
             with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-                await self._client.delete(self._prefix + collection, [str(post_id.uuid) for post_id in post_ids], wait=True)
+                await self._client.delete(
+                    self._prefix + collection, [str(post_id.uuid) for post_id in post_ids], wait=True
+                )
 
     async def search(self, space: Space, query: VectorQuery) -> tuple[Hit, ...]:
         if query.reaches_nothing:
@@ -108,7 +151,10 @@ class ServerVectors:
 
 @contextmanager
 def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
-    """Translates errors into Busy. The status `unless` counts as success; a bad request is a bug and is raised unchanged."""
+    """Translates errors into Busy.
+
+    The status `unless` counts as success; a bad request is a bug and is raised unchanged.
+    """
     try:
         yield
     except UnexpectedResponse as error:
@@ -117,12 +163,20 @@ def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
         if error.status_code == HTTPStatus.BAD_REQUEST:
             raise
         raise Busy(
-            Reason("vectors_refuse", "{where} refuses ({status} {reason})", where=where, status=error.status_code or 0, reason=error.reason_phrase),
+            Reason(
+                "vectors_refuse",
+                "{where} refuses ({status} {reason})",
+                where=where,
+                status=error.status_code or 0,
+                reason=error.reason_phrase,
+            ),
             retry_after_seconds=RETRY_AFTER_SECONDS,
         ) from error
     except (ApiException, QdrantException, OSError, TimeoutError) as error:
         raise Busy(
-            Reason("vectors_silent", "{where} does not answer ({error})", where=where, error=type(error).__name__),
+            Reason(
+                "vectors_silent", "{where} does not answer ({error})", where=where, error=type(error).__name__
+            ),
             retry_after_seconds=RETRY_AFTER_SECONDS,
         ) from error
 

@@ -37,7 +37,15 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
 from telegram_assistant.reasons import Reason
 from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, filter_for
-from telegram_assistant.vectors.protocol import FIELDS, OVERSAMPLING, FieldType, Hit, Point, VectorQuery, post_id_in
+from telegram_assistant.vectors.protocol import (
+    FIELDS,
+    OVERSAMPLING,
+    FieldType,
+    Hit,
+    Point,
+    VectorQuery,
+    post_id_in,
+)
 
 RETRY_AFTER_SECONDS = 15.0
 FLUSH_EVERY = 2_000
@@ -80,10 +88,14 @@ class Shard:
         return cls(engine, folder, known.points_count, known.indexed_vectors_count)
 
     async def upsert(self, points: Sequence[Point]) -> None:
-        await self._update([point.post_id for point in points], lambda: UpdateOperation.upsert_points(_points(points)))
+        await self._update(
+            [point.post_id for point in points], lambda: UpdateOperation.upsert_points(_points(points))
+        )
 
     async def delete(self, post_ids: Sequence[PostId]) -> None:
-        await self._update(post_ids, lambda: UpdateOperation.delete_points([post_id.uuid for post_id in post_ids]))
+        await self._update(
+            post_ids, lambda: UpdateOperation.delete_points([post_id.uuid for post_id in post_ids])
+        )
 
     async def search(self, query: VectorQuery) -> tuple[Hit, ...]:
         with self._used():
@@ -99,7 +111,9 @@ class Shard:
             self.unflushed = 0
 
     async def carry_over(self, new: "Shard") -> None:
-        """Copies the current state of points written since the copy was taken, or since the last call, to `new`."""
+        """Copies the current state of points written since the copy was taken, or since the last call,
+        to `new`.
+        """
         touched, self.touched = self.touched or set(), set()
         with self._used():
             await _call(_carried_over, self.engine, new.engine, touched)
@@ -132,8 +146,12 @@ class Shard:
 
 
 async def index_in(folder: Path) -> None:
-    """Builds the index in a separate process at low priority: it takes a minute for 50,000 points and would block this process."""
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", INDEX_ONE, str(folder), stdin=asyncio.subprocess.DEVNULL)
+    """Builds the index in a separate process at low priority:
+    it takes a minute for 50,000 points and would block this process.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", INDEX_ONE, str(folder), stdin=asyncio.subprocess.DEVNULL
+    )
     try:
         if await process.wait():
             raise Busy(Reason("vectors_builder_failed", "the process that builds the index has failed"))
@@ -144,13 +162,20 @@ async def index_in(folder: Path) -> None:
 
 
 async def _call[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls the engine in a thread. An error that begins with `Service` concerns this machine, not the input, and becomes Busy."""
+    """Calls the engine in a thread.
+
+    An error that begins with `Service` concerns this machine, not the input, and becomes Busy.
+    """
     try:
         return await asyncio.to_thread(function, *args, **kwargs)
     except Exception as error:
         if str(error).startswith("Service"):
             raise Busy(
-                Reason("vectors_unusable", "the embedded vectors cannot be used ({error})", error=str(error)[:160]),
+                Reason(
+                    "vectors_unusable",
+                    "the embedded vectors cannot be used ({error})",
+                    error=str(error)[:160],
+                ),
                 retry_after_seconds=RETRY_AFTER_SECONDS,
             ) from error
         raise
@@ -161,8 +186,12 @@ def _created(folder: Path, dimension: int) -> EdgeShard:
         str(folder),
         EdgeConfig(
             vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold),
-            quantization_config=ScalarQuantizationConfig(type=ScalarType.Int8, quantile=0.99, memory=Memory.Cached),
-            hnsw_config=HnswIndexConfig(m=16, ef_construct=100, full_scan_threshold=10_000, max_indexing_threads=1),
+            quantization_config=ScalarQuantizationConfig(
+                type=ScalarType.Int8, quantile=0.99, memory=Memory.Cached
+            ),
+            hnsw_config=HnswIndexConfig(
+                m=16, ef_construct=100, full_scan_threshold=10_000, max_indexing_threads=1
+            ),
             optimizers=EdgeOptimizersConfig(default_segment_number=2),
             payload_memory=Memory.Cold,
         ),
@@ -187,7 +216,12 @@ def _points(points: Sequence[Point]) -> list[EdgePoint]:
 
 
 def _found(engine: EdgeShard, query: VectorQuery) -> tuple[Hit, ...]:
-    request = QueryRequest(limit=query.limit, query=Query.Nearest(list(query.vector)), filter=_filter(filter_for(query)), params=SEARCH_PARAMS)
+    request = QueryRequest(
+        limit=query.limit,
+        query=Query.Nearest(list(query.vector)),
+        filter=_filter(filter_for(query)),
+        params=SEARCH_PARAMS,
+    )
     return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(request))
 
 

@@ -1,7 +1,7 @@
 """Lets other processes of this machine search embedded vectors, over a Unix socket in their folder.
 
-Embedded vectors belong to one process. The socket carries one request and its response per connection, a line of JSON each.
-Every process with access to the folder may search.
+Embedded vectors belong to one process. The socket carries one request and its response per connection, a line
+of JSON each. Every process with access to the folder may search.
 """
 
 import asyncio
@@ -39,7 +39,10 @@ HITS = TypeAdapter(tuple[Hit, ...])
 
 @asynccontextmanager
 async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
-    """Answers searches of other processes until the block ends. The caller holds the folder's lock, so an existing socket is stale."""
+    """Answers searches of other processes until the block ends.
+
+    The caller holds the folder's lock, so an existing socket is stale.
+    """
     outage = OutageLog("searches of other processes")
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -59,7 +62,11 @@ async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
         path.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(answer, path, limit=MAX_LINE_BYTES)
     except OSError as error:
-        log.warning("vectors_not_shared", why=str(error), what_to_do="`tga search` finds words only while this runs; choose a shorter VECTORS_DIR")
+        log.warning(
+            "vectors_not_shared",
+            why=str(error),
+            what_to_do="`tga search` finds words only while this runs; choose a shorter VECTORS_DIR",
+        )
         yield
         return
     try:
@@ -88,6 +95,10 @@ class SharedVectors:
                     writer.close()
         except (OSError, TimeoutError, ValueError) as error:
             raise Busy(
-                Reason("vectors_process_silent", "the process that has the vectors does not answer ({error})", error=type(error).__name__),
+                Reason(
+                    "vectors_process_silent",
+                    "the process that has the vectors does not answer ({error})",
+                    error=type(error).__name__,
+                ),
                 retry_after_seconds=5.0,
             ) from error

@@ -1,7 +1,8 @@
 """Strangers' characters: which of them a page shows, and which it replaces or leaves out.
 
-Control characters become U+FFFD. Characters that set the direction of the text after them are left out: our elements set the direction
-(`dir="auto"`), and one stray character would end them early or turn what follows. Marks like U+200F stay, they act like one letter.
+Control characters become U+FFFD. Characters that set the direction of the text after them are left out: our
+elements set the direction (`dir="auto"`), and one stray character would end them early or turn what follows.
+Marks like U+200F stay, they act like one letter.
 """
 
 import re
@@ -46,4 +47,6 @@ def places_of_units(text: str) -> list[int]:
 
 def has_visible(text: str) -> bool:
     """Whether a reader sees anything: a letter, number, sign or symbol."""
-    return any(unicodedata.category(character)[0] in "LNPS" and character not in _BLANK_LETTERS for character in text)
+    return any(
+        unicodedata.category(character)[0] in "LNPS" and character not in _BLANK_LETTERS for character in text
+    )

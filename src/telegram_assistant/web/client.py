@@ -16,7 +16,10 @@ class Client:
 
 
 class Clients:
-    """Believes X-Forwarded-For and X-Forwarded-Proto of trusted proxies only. `is_https`: people open the pages over https, whatever arrives here."""
+    """Believes X-Forwarded-For and X-Forwarded-Proto of trusted proxies only.
+
+    `is_https`: people open the pages over https, whatever arrives here.
+    """
 
     def __init__(self, trusted: Sequence[str], *, is_https: bool = False) -> None:
         self._is_https = is_https

@@ -28,7 +28,10 @@ def read_cursor(text: str) -> Cursor | None:
 
 
 def read_moment_and_id(text: str) -> tuple[datetime, UUID] | None:
-    """Reads `MOMENT_ID`. Returns None for the first page. Raises Missing for what no page of ours has written."""
+    """Reads `MOMENT_ID`.
+
+    Returns None for the first page. Raises Missing for what no page of ours has written.
+    """
     if not text:
         return None
     written, _, identifier = text.partition("_")

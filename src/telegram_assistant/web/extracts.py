@@ -27,7 +27,10 @@ _CHANGES = {
 
 
 def plain_excerpt(text: str, letters: int) -> str:
-    """The first line that shows anything, for a title. Of a longer one, whole sentences or else whole words, in at most so many letters."""
+    """The first line that shows anything, for a title.
+
+    Of a longer one, whole sentences or else whole words, in at most so many letters.
+    """
     lines = (" ".join(line.split()) for line in clean_characters(text).splitlines())
     line = next(filter(has_visible, lines), "")
     if len(line) <= letters:
@@ -38,16 +41,23 @@ def plain_excerpt(text: str, letters: int) -> str:
     return _beginning(line, letters - len(ELLIPSIS)).rstrip(" ,;:–—-(«") + ELLIPSIS
 
 
-def render_pieces(pieces: Sequence[Piece], *, removed_label: str, added_label: str, context: int = 80) -> Markup:
-    """A paragraph with the removed and the added words, and about `context` letters of unchanged text on each side of them.
+def render_pieces(
+    pieces: Sequence[Piece], *, removed_label: str, added_label: str, context: int = 80
+) -> Markup:
+    """A paragraph with the removed and the added words, and about `context` letters of unchanged text on each
+    side of them.
 
     Screen readers say the labels.
     """
     labels = {PieceChange.REMOVED: removed_label, PieceChange.ADDED: added_label}
     rendered = (
-        _CHANGES[piece.change].format(labels[piece.change], _CHANGED_LINE_BREAK.join(clean_characters(piece.text).split("\n")))
+        _CHANGES[piece.change].format(
+            labels[piece.change], _CHANGED_LINE_BREAK.join(clean_characters(piece.text).split("\n"))
+        )
         if piece.change in _CHANGES
-        else _unchanged(clean_characters(piece.text), context, is_first=number == 0, is_last=number == len(pieces) - 1)
+        else _unchanged(
+            clean_characters(piece.text), context, is_first=number == 0, is_last=number == len(pieces) - 1
+        )
         for number, piece in enumerate(pieces)
     )
     return Markup('<p class="diff" dir="auto">{}</p>').format(Markup().join(rendered))
@@ -99,4 +109,9 @@ def _end(text: str, letters: int) -> str:
 def _continues(text: str, place: int) -> bool:
     """Whether the character at this place is drawn as a part of the one before it."""
     character = text[place]
-    return character == _JOINER or text[place - 1] == _JOINER or ord(character) in _SKIN_TONES or unicodedata.category(character)[0] == "M"
+    return (
+        character == _JOINER
+        or text[place - 1] == _JOINER
+        or ord(character) in _SKIN_TONES
+        or unicodedata.category(character)[0] == "M"
+    )

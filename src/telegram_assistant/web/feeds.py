@@ -1,4 +1,5 @@
-"""Writes feeds as RSS 2.0, Atom and JSON Feed. Texts come from Telegram, so everything is escaped and characters that XML forbids are left out.
+"""Writes feeds as RSS 2.0, Atom and JSON Feed. Texts come from Telegram, so everything is escaped and
+characters that XML forbids are left out.
 
 No format names the address of the feed itself: it is a secret, and readers republish what they read.
 """
@@ -24,7 +25,8 @@ from telegram_assistant.web.links import safe_link
 
 PICTURE_TYPE = "image/jpeg"
 NAMESPACES = (
-    'xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:media="http://search.yahoo.com/mrss/"'
+    'xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:dc="http://purl.org/dc/elements/1.1/" '
+    'xmlns:media="http://search.yahoo.com/mrss/"'
 )
 MAX_KEPT_TEXTS, MAX_KEPT_LETTERS, MAX_KEPT_ENTITIES = 500, 4_096, 100
 JSON_FEED = "https://jsonfeed.org/version/1.1"
@@ -48,25 +50,40 @@ type Write = Callable[[FeedContent, PictureAddress], bytes]
 
 def write_atom(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     head = (
-        f'<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom" xml:lang={quoteattr(feed.language)}>\n'
-        f"<title>{_text(feed.title)}</title>\n<id>{_urn(feed.feed_id)}</id>\n<updated>{feed.updated_at.isoformat()}</updated>\n"
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        f'<feed xmlns="http://www.w3.org/2005/Atom" xml:lang={quoteattr(feed.language)}>\n'
+        f"<title>{_text(feed.title)}</title>\n<id>{_urn(feed.feed_id)}</id>\n"
+        f"<updated>{feed.updated_at.isoformat()}</updated>\n"
         f'<link rel="alternate" type="text/html" href={_attribute(feed.page)}/>\n'
     )
-    return (head + "".join(_atom_entry(written) for written in _entries(feed, picture_address)) + "</feed>\n").encode()
+    return (
+        head + "".join(_atom_entry(written) for written in _entries(feed, picture_address)) + "</feed>\n"
+    ).encode()
 
 
 def write_rss(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     head = (
         f'<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" {NAMESPACES}><channel>\n'
-        f"<title>{_text(feed.title)}</title>\n<link>{_text(feed.page)}</link>\n<description>{_text(feed.title)}</description>\n"
-        f"<language>{_text(feed.language)}</language>\n<lastBuildDate>{format_datetime(feed.updated_at)}</lastBuildDate>\n"
+        f"<title>{_text(feed.title)}</title>\n<link>{_text(feed.page)}</link>\n"
+        f"<description>{_text(feed.title)}</description>\n"
+        f"<language>{_text(feed.language)}</language>\n"
+        f"<lastBuildDate>{format_datetime(feed.updated_at)}</lastBuildDate>\n"
     )
-    return (head + "".join(_rss_item(written) for written in _entries(feed, picture_address)) + "</channel></rss>\n").encode()
+    return (
+        head
+        + "".join(_rss_item(written) for written in _entries(feed, picture_address))
+        + "</channel></rss>\n"
+    ).encode()
 
 
 def write_json(feed: FeedContent, picture_address: PictureAddress) -> bytes:
     items = [_json_item(written) for written in _entries(feed, picture_address)]
-    head = {"version": JSON_FEED, "title": _allowed(feed.title), "home_page_url": feed.page, "language": feed.language}
+    head = {
+        "version": JSON_FEED,
+        "title": _allowed(feed.title),
+        "home_page_url": feed.page,
+        "language": feed.language,
+    }
     return to_json({**head, "items": items})
 
 
@@ -89,22 +106,34 @@ def _kept_html(text: str, entities: tuple[TextEntity, ...], spoiler_label: str) 
 
 
 def _html_of(entry: SyndicatedEntry, spoiler_label: str) -> str:
-    """The HTML of a text. Feeds are read again and again, so it is kept, unless it is longer than messages usually are."""
+    """The HTML of a text.
+
+    Feeds are read again and again, so it is kept, unless it is longer than messages usually are.
+    """
     is_kept = len(entry.text) <= MAX_KEPT_LETTERS and len(entry.entities) <= MAX_KEPT_ENTITIES
-    return entry.html or (_kept_html if is_kept else _kept_html.__wrapped__)(entry.text, entry.entities, spoiler_label)
+    return entry.html or (_kept_html if is_kept else _kept_html.__wrapped__)(
+        entry.text, entry.entities, spoiler_label
+    )
 
 
-def _written(entry: SyndicatedEntry, feed: FeedContent, picture_address: PictureAddress, spoiler_label: str) -> _Written:
+def _written(
+    entry: SyndicatedEntry, feed: FeedContent, picture_address: PictureAddress, spoiler_label: str
+) -> _Written:
     pictures = tuple(picture_address(picture) for picture in entry.pictures)
     words = _html_of(entry, spoiler_label)
     images = "".join(f'<p><img src="{escape_html(address)}" alt=""></p>' for address in pictures)
-    return _Written(entry, _web_address(entry.link), entry.author or feed.title, _allowed(words + images), pictures)
+    return _Written(
+        entry, _web_address(entry.link), entry.author or feed.title, _allowed(words + images), pictures
+    )
 
 
 def _atom_entry(written: _Written) -> str:
     entry = written.entry
     link = f'<link rel="alternate" href={_attribute(written.link)}/>' if written.link else ""
-    enclosures = "".join(f'<link rel="enclosure" type="{PICTURE_TYPE}" href={_attribute(address)}/>' for address in written.pictures)
+    enclosures = "".join(
+        f'<link rel="enclosure" type="{PICTURE_TYPE}" href={_attribute(address)}/>'
+        for address in written.pictures
+    )
     return (
         f"<entry><title>{_text(entry.title)}</title><id>{_urn(entry.entry_id)}</id>"
         f"<published>{entry.at.isoformat()}</published><updated>{entry.changed_at.isoformat()}</updated>"
@@ -117,8 +146,14 @@ def _rss_item(written: _Written) -> str:
     entry = written.entry
     link = f"<link>{_text(written.link)}</link>" if written.link else ""
     # RSS knows one enclosure, whose size need not be known; each picture has its element beside it.
-    enclosure = "".join(f'<enclosure url={_attribute(address)} type="{PICTURE_TYPE}" length="0"/>' for address in written.pictures[:1])
-    media = "".join(f'<media:content url={_attribute(address)} type="{PICTURE_TYPE}" medium="image"/>' for address in written.pictures)
+    enclosure = "".join(
+        f'<enclosure url={_attribute(address)} type="{PICTURE_TYPE}" length="0"/>'
+        for address in written.pictures[:1]
+    )
+    media = "".join(
+        f'<media:content url={_attribute(address)} type="{PICTURE_TYPE}" medium="image"/>'
+        for address in written.pictures
+    )
     description = escape(_text(entry.text)).replace("\n", "&lt;br&gt;")
     return (
         f'<item><title>{_text(entry.title)}</title><guid isPermaLink="false">{_text(entry.entry_id)}</guid>'

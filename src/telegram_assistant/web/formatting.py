@@ -1,10 +1,12 @@
 """Telegram's formatted text as HTML.
 
-Entities overlap as their author likes, but elements must nest. So formatting is drawn in layers, which nest in a fixed order. Within a layer nothing
-overlaps: an entity begins where the one before it ended. Where an outer layer begins or ends, the inner ones are closed and opened again. That takes
-time linear in the text, nests no deeper than there are layers, and makes valid HTML of any entities.
+Entities overlap as their author likes, but elements must nest. So formatting is drawn in layers, which nest
+in a fixed order. Within a layer nothing overlaps: an entity begins where the one before it ended. Where an
+outer layer begins or ends, the inner ones are closed and opened again. That takes time linear in the text,
+nests no deeper than there are layers, and makes valid HTML of any entities.
 
-Whatever is not `Markup` is escaped as it is joined to `Markup`, and only constants of this file become `Markup`.
+Whatever is not `Markup` is escaped as it is joined to `Markup`, and only constants of this file become
+`Markup`.
 """
 
 import re
@@ -24,7 +26,10 @@ from telegram_assistant.web.links import VisibleHost, link_of, unexpected_host, 
 MAX_ENTITIES = 500
 """Telegram sends at most a hundred with a message, and more with a message that is written as a page."""
 MAX_MARKUP_LENGTH = 500_000
-"""The most characters of HTML. A text that needs more for its formatting, as only an attack does, is shown without."""
+"""The most characters of HTML.
+
+A text that needs more for its formatting, as only an attack does, is shown without.
+"""
 
 _LINE_BREAK = Markup("<br>")
 _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,32}", re.ASCII | re.IGNORECASE)
@@ -34,7 +39,10 @@ _LINES = re.compile(r"\S[^\n]*(?:\n[^\S\n]*\S[^\n]*)*")
 
 
 class _Element(NamedTuple):
-    """The tags around a piece of text. `end_note` follows where the text ends, not where another layer interrupts it."""
+    """The tags around a piece of text.
+
+    `end_note` follows where the text ends, not where another layer interrupts it.
+    """
 
     opening: Markup
     closing: Markup
@@ -63,22 +71,43 @@ class _Surroundings:
     """Whether the reader has our style sheet, without which a spoiler is not covered."""
 
 
-def render_text(text: str, entities: Sequence[TextEntity], *, search_url: Callable[[str], str], spoiler_label: str, quote_label: str) -> Markup:
-    """A `<div>` with paragraphs, quotes and code. `search_url` is the address of a search for a hashtag or cashtag.
+def render_text(
+    text: str,
+    entities: Sequence[TextEntity],
+    *,
+    search_url: Callable[[str], str],
+    spoiler_label: str,
+    quote_label: str,
+) -> Markup:
+    """A `<div>` with paragraphs, quotes and code. `search_url` is the address of a search for a hashtag or
+    cashtag.
 
-    `spoiler_label` names the checkbox that uncovers a spoiler, `quote_label` is the visible beginning of a collapsed quote.
+    `spoiler_label` names the checkbox that uncovers a spoiler, `quote_label` is the visible beginning of a
+    collapsed quote.
     """
     shown = clean_characters(text)
     hosts = visible_hosts(shown)
-    around = _Surroundings(text=shown, hosts=hosts, search_url=search_url, spoiler_label=spoiler_label, quote_label=quote_label)
+    around = _Surroundings(
+        text=shown, hosts=hosts, search_url=search_url, spoiler_label=spoiler_label, quote_label=quote_label
+    )
     return _render_entities(text, entities, around)
 
 
 def render_for_feed(text: str, entities: Sequence[TextEntity], *, spoiler_label: str) -> Markup:
-    """The same for feed readers, which have neither our style sheet nor our search. `spoiler_label` stands before a spoiler."""
+    """The same for feed readers, which have neither our style sheet nor our search.
+
+    `spoiler_label` stands before a spoiler.
+    """
     shown = clean_characters(text)
     hosts = visible_hosts(shown)
-    around = _Surroundings(text=shown, hosts=hosts, search_url=None, spoiler_label=spoiler_label, quote_label="", is_for_pages=False)
+    around = _Surroundings(
+        text=shown,
+        hosts=hosts,
+        search_url=None,
+        spoiler_label=spoiler_label,
+        quote_label="",
+        is_for_pages=False,
+    )
     return _render_entities(text, entities, around)
 
 
@@ -89,7 +118,9 @@ def _render_entities(text: str, entities: Sequence[TextEntity], around: _Surroun
 
 
 def _render(text: str, spans: list[_Span]) -> Markup:
-    return Markup('<div class="text">{}</div>').format(Markup().join(_nested(text, [*spans, *_paragraphs(text, spans)])))
+    return Markup('<div class="text">{}</div>').format(
+        Markup().join(_nested(text, [*spans, *_paragraphs(text, spans)]))
+    )
 
 
 def _spans(entities: Iterable[TextEntity], places: list[int], around: _Surroundings) -> Iterator[_Span]:
@@ -101,7 +132,9 @@ def _spans(entities: Iterable[TextEntity], places: list[int], around: _Surroundi
             continue
         layer, element_of = _LAYERS[entity.kind]
         start = max(places[min(max(entity.offset, 0), units)], drawn_until[layer])
-        end = start + len(around.text[start : places[min(max(entity.offset + entity.length, 0), units)]].rstrip())
+        end = start + len(
+            around.text[start : places[min(max(entity.offset + entity.length, 0), units)]].rstrip()
+        )
         if start < end:
             drawn_until[layer] = end
             element = element_of(entity, start, end, around)
@@ -119,7 +152,9 @@ def _paragraphs(text: str, spans: Iterable[_Span]) -> Iterator[_Span]:
         code_until = code_ends.get(start, code_until)
         if start >= code_until:
             for lines in _LINES.finditer(text, start, end):
-                yield _Span(_PARAGRAPH, lines.start(), lines.start() + len(lines[0].rstrip()), _PARAGRAPH_ELEMENT)
+                yield _Span(
+                    _PARAGRAPH, lines.start(), lines.start() + len(lines[0].rstrip()), _PARAGRAPH_ELEMENT
+                )
 
 
 def _nested(text: str, spans: Sequence[_Span]) -> Iterator[str]:
@@ -159,13 +194,17 @@ def _code_block(entity: TextEntity, *_: object) -> _Element:
 
 
 def _spoiler(_entity: TextEntity, _start: int, _end: int, around: _Surroundings) -> _Element:
-    """A checkbox in its label, because it works without script, by mouse, touch and keyboard, stays uncovered, and may hold links.
+    """A checkbox in its label, because it works without script, by mouse, touch and keyboard, stays
+    uncovered, and may hold links.
 
-    The style sheet draws the cover and hides the words beside an unchecked box (`visibility: hidden`): so no screen reader tells them either.
+    The style sheet draws the cover and hides the words beside an unchecked box (`visibility: hidden`): so no
+    screen reader tells them either.
     """
     if not around.is_for_pages:
         return _Element(Markup("[{}] ").format(around.spoiler_label), Markup())
-    opening = Markup('<label class="spoiler"><input type="checkbox" autocomplete="off" aria-label="{}"><span>').format(around.spoiler_label)
+    opening = Markup(
+        '<label class="spoiler"><input type="checkbox" autocomplete="off" aria-label="{}"><span>'
+    ).format(around.spoiler_label)
     return _Element(opening, Markup("</span></label>"))
 
 
@@ -181,9 +220,15 @@ def _link(entity: TextEntity, start: int, end: int, around: _Surroundings) -> _E
     if link is None:
         return None
     target = Markup(' target="_blank"') if link.address.startswith("http") else ""
-    opening = Markup('<a href="{}" rel="noreferrer noopener nofollow"{} dir="auto">').format(link.address, target)
+    opening = Markup('<a href="{}" rel="noreferrer noopener nofollow"{} dir="auto">').format(
+        link.address, target
+    )
     host = unexpected_host(link, around.text, start, end, around.hosts)
-    note = Markup(' <span class="host" dir="ltr">{}</span>') if around.is_for_pages else Markup(' (<span dir="ltr">{}</span>)')
+    note = (
+        Markup(' <span class="host" dir="ltr">{}</span>')
+        if around.is_for_pages
+        else Markup(' (<span dir="ltr">{}</span>)')
+    )
     return _Element(opening, Markup("</a>"), note.format(host) if host else Markup())
 
 
@@ -221,6 +266,12 @@ _LAYERS: dict[str, tuple[int, _ElementOf]] = {
     **dict.fromkeys(("url", "text_url", "mention", "mention_name", "email", "phone"), (_LINK, _link)),
     **dict.fromkeys(("hashtag", "cashtag"), (_LINK, _search_link)),
     "formatted_date": (_TIME, _time),
-    **{kind: (layer, lambda entity, *_: _INLINE_ELEMENTS[entity.kind]) for layer, kind in enumerate(_INLINE_ELEMENTS, _INLINE)},
+    **{
+        kind: (layer, lambda entity, *_: _INLINE_ELEMENTS[entity.kind])
+        for layer, kind in enumerate(_INLINE_ELEMENTS, _INLINE)
+    },
 }
-"""The layer of each kind of entity, outermost first, and its element. Other kinds, like commands and custom emoji, are shown as their text."""
+"""The layer of each kind of entity, outermost first, and its element.
+
+Other kinds, like commands and custom emoji, are shown as their text.
+"""

@@ -36,13 +36,23 @@ from telegram_assistant.web.limits import RequestShare, RouteKind, find_share, n
 from telegram_assistant.web.live import EVENTS, OVER
 from telegram_assistant.web.page import Action, AnyRoute, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
-from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, check_characters, uuid_of
+from telegram_assistant.web.views import (
+    NOTHING_HERE,
+    Content,
+    PersonView,
+    TenantView,
+    View,
+    check_characters,
+    uuid_of,
+)
 
 log = get_logger()
 
 STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Throttled: 429, Busy: 503}
 BESIDE_PAGE = {"HX-Retarget": "#notes", "HX-Reswap": "innerHTML"}
-FOREIGN = Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat")
+FOREIGN = Reason(
+    "form_forged", "this form was not opened here, or it is too old; open the page again and repeat"
+)
 FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
 MAX_SHOWN_HOST = 100
 
@@ -82,14 +92,20 @@ class PageHandler:
         """Answers what no route answers."""
         status = error.status_code if isinstance(error, HTTPException) else 500
         problem: Rejected = (
-            Missing(NOTHING_HERE) if status == HTTPStatus.NOT_FOUND else Rejected(Reason("method_unknown", "this address does not accept that"))
+            Missing(NOTHING_HERE)
+            if status == HTTPStatus.NOT_FOUND
+            else Rejected(Reason("method_unknown", "this address does not accept that"))
         )
         asked = await self._ask(request)
         try:
-            await (await find_share(request, RouteKind.PAGE, asked.found, app=self._app)).count(self._app.limiter)
+            await (await find_share(request, RouteKind.PAGE, asked.found, app=self._app)).count(
+                self._app.limiter
+            )
         except Throttled as refusal:
             return self._refuse(refusal, None, asked)
-        return self._render("error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status)
+        return self._render(
+            "error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status
+        )
 
     def refuse_host(self, request: Request) -> Response:
         """Answers a request under a foreign name, without a look at its cookies."""
@@ -97,11 +113,14 @@ class PageHandler:
         host = request.headers.get("host", "")[:MAX_SHOWN_HOST]
         reason = Reason(
             "page_host_unknown",
-            "this installation does not answer to the name {host!a}; if the name is yours, set BASE_URL to the address that people type",
+            "this installation does not answer to the name {host!a}; if the name is yours, "
+            "set BASE_URL to the address that people type",
             host=host,
         )
         content = {"error": reason, "status": HTTPStatus.MISDIRECTED_REQUEST}
-        return self._render("error.html", content, asked=asked, view=None, status=HTTPStatus.MISDIRECTED_REQUEST)
+        return self._render(
+            "error.html", content, asked=asked, view=None, status=HTTPStatus.MISDIRECTED_REQUEST
+        )
 
     async def _answer(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
         asked = _PageRequest(request, request.scope["tga.client"], "", "", None, route.kind)
@@ -109,7 +128,9 @@ class PageHandler:
         try:
             async with asyncio.timeout(self._app.settings.api.timeout_seconds):
                 asked = await self._ask(request, route.kind)
-                share = await find_share(request, route.kind, asked.found, app=self._app, tenant=named_tenant(request))
+                share = await find_share(
+                    request, route.kind, asked.found, app=self._app, tenant=named_tenant(request)
+                )
                 await share.count(self._app.limiter)
                 if kind is not View and asked.found is None:
                     return _to_login(request)
@@ -134,9 +155,13 @@ class PageHandler:
         client: Client = request.scope["tga.client"]
         token = read_cookie(request, SESSION, client)
         found = await self._app.api.people.session(token) if token else None
-        return _PageRequest(request, client, token if found else "", read_cookie(request, VISITOR, client), found, kind)
+        return _PageRequest(
+            request, client, token if found else "", read_cookie(request, VISITOR, client), found, kind
+        )
 
-    async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None) -> View:
+    async def _view(
+        self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None
+    ) -> View:
         form = FormData()
         if isinstance(route, Action):
             form = await self._own_form(asked, route)
@@ -156,10 +181,16 @@ class PageHandler:
         if kind is View or asked.found is None:
             return View(**common)
         person = asked.found.person
-        common |= {"person": person, "session_id": asked.found.session_id, "memberships": asked.found.memberships}
+        common |= {
+            "person": person,
+            "session_id": asked.found.session_id,
+            "memberships": asked.found.memberships,
+        }
         if kind is PersonView:
             return PersonView(**common)
-        membership = _membership(asked.found.memberships, tenant or uuid_of(asked.request.path_params["tenant"]), route.needs)
+        membership = _membership(
+            asked.found.memberships, tenant or uuid_of(asked.request.path_params["tenant"]), route.needs
+        )
         stores = self._app.tenant_of_actor(membership.tenant_id, person.user_id)
         own = self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
@@ -171,7 +202,9 @@ class PageHandler:
         if not announced.isdecimal() or int(announced) > limits.max_bytes:
             raise Rejected(FORM_TOO_LARGE)
         try:
-            form = await request.form(max_fields=limits.max_fields, max_files=limits.max_files, max_part_size=limits.max_bytes)
+            form = await request.form(
+                max_fields=limits.max_fields, max_files=limits.max_files, max_part_size=limits.max_bytes
+            )
         except HTTPException as error:
             raise Rejected(FORM_TOO_LARGE) from error
         if route.is_proven_by_address:
@@ -181,7 +214,9 @@ class PageHandler:
             raise Forbidden(FOREIGN)
         return form
 
-    async def _respond(self, route: AnyRoute, view: View, asked: _PageRequest, share: RequestShare) -> Response:
+    async def _respond(
+        self, route: AnyRoute, view: View, asked: _PageRequest, share: RequestShare
+    ) -> Response:
         """Answers when the tenant has a place; what belongs to no tenant is answered at once."""
         if share.tenant_id is None:
             return await self._run(route, view, asked)
@@ -196,13 +231,26 @@ class PageHandler:
         else:
             answer = await route.perform(view)
         if isinstance(answer, PageInTenant):
-            share = await find_share(asked.request, answer.page.kind, asked.found, app=self._app, tenant=answer.tenant)
-            await replace(share, buckets=share.buckets[1:]).count(self._app.limiter)  # the person's has counted it
-            return await self._respond(answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked, share)
+            share = await find_share(
+                asked.request, answer.page.kind, asked.found, app=self._app, tenant=answer.tenant
+            )
+            await replace(share, buckets=share.buckets[1:]).count(
+                self._app.limiter
+            )  # the person's has counted it
+            return await self._respond(
+                answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked, share
+            )
         if isinstance(answer, Response):
             return answer
         headers = {"Retry-After": str(answer["retry_after"])} if "retry_after" in answer else {}
-        return self._render(route.template, answer, asked=asked, view=view, status=int(str(answer.get("http_status", 200))), headers=headers)
+        return self._render(
+            route.template,
+            answer,
+            asked=asked,
+            view=view,
+            status=int(str(answer.get("http_status", 200))),
+            headers=headers,
+        )
 
     def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
@@ -210,16 +258,27 @@ class PageHandler:
         if status == HTTPStatus.TOO_MANY_REQUESTS and asked.kind is RouteKind.FEED:
             return PlainTextResponse(say(error.reason, _language(asked)), status, headers=headers)
         is_fragment = "hx-request" in asked.request.headers
-        if is_fragment and isinstance(error, Busy):  # beside the page, which stays as it is: the same button will work later
+        if is_fragment and isinstance(
+            error, Busy
+        ):  # beside the page, which stays as it is: the same button will work later
             headers |= BESIDE_PAGE
         template = "error_note.html" if is_fragment else "error.html"
         content = {"error": error.reason, "status": status, "back": _back(asked.request)}
         return self._render(template, content, asked=asked, view=view, status=status, headers=headers)
 
     def _render(
-        self, template: str, content: Content, *, asked: _PageRequest, view: View | None, status: int = 200, headers: Mapping[str, str] | None = None
+        self,
+        template: str,
+        content: Content,
+        *,
+        asked: _PageRequest,
+        view: View | None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
-        reader = Reader(_language(asked), _zone(asked, self._app.settings.telemetry.time_zone), datetime.now(UTC))
+        reader = Reader(
+            _language(asked), _zone(asked, self._app.settings.telemetry.time_zone), datetime.now(UTC)
+        )
         visitor = asked.visitor or secrets.token_urlsafe(32)
         cookie = asked.token if asked.found else visitor
         person = asked.found.person if asked.found else None
@@ -232,9 +291,15 @@ class PageHandler:
             "here": _here(asked.request),
             "csrf": new_form_token(cookie),
             "once": secrets.token_urlsafe(16),
-            "scopes": {scope.value for scope in view.membership.scopes} if isinstance(view, TenantView) else set(),
+            "scopes": {scope.value for scope in view.membership.scopes}
+            if isinstance(view, TenantView)
+            else set(),
         }
-        response = HTMLResponse(render(template, {**page, **content}, reader=reader), status_code=status, headers=dict(headers or {}))
+        response = HTMLResponse(
+            render(template, {**page, **content}, reader=reader),
+            status_code=status,
+            headers=dict(headers or {}),
+        )
         if not asked.found and not asked.visitor:
             set_cookie(response, VISITOR, visitor, asked.client)
         return response
@@ -246,12 +311,23 @@ def _membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeySco
         raise Missing(NOTHING_HERE)
     if found.suspended_reason is not None:
         raise Forbidden(
-            Reason("tenant_suspended", "the tenant {tenant} has been suspended by the operator: {why}", tenant=found.name, why=found.suspended_reason)
+            Reason(
+                "tenant_suspended",
+                "the tenant {tenant} has been suspended by the operator: {why}",
+                tenant=found.name,
+                why=found.suspended_reason,
+            )
         )
     if needs is KeyScope.OPERATE and not found.is_operator:
         raise Missing(NOTHING_HERE)
     if needs is not None and needs not in found.scopes:
-        raise Forbidden(Reason("role_too_low", "your role in {tenant} does not permit this; ask one of its owners", tenant=found.name))
+        raise Forbidden(
+            Reason(
+                "role_too_low",
+                "your role in {tenant} does not permit this; ask one of its owners",
+                tenant=found.name,
+            )
+        )
     return found
 
 

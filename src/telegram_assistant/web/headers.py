@@ -12,7 +12,8 @@ from telegram_assistant.telemetry.tracing import span
 from telegram_assistant.web.client import Clients
 
 POLICY = (
-    "default-src 'self'; img-src 'self' data:; script-src 'self'; style-src 'self'; object-src 'none'; base-uri 'none'; "
+    "default-src 'self'; img-src 'self' data:; script-src 'self'; style-src 'self'; object-src 'none'; "
+    "base-uri 'none'; "
     "frame-ancestors 'none'; form-action 'self'"
 )
 HEADERS = {
@@ -51,7 +52,11 @@ class HeadersMiddleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 given = {name.lower() for name, _ in message["headers"]}
-                added = [(name.lower().encode(), value.encode()) for name, value in headers.items() if name.lower().encode() not in given]
+                added = [
+                    (name.lower().encode(), value.encode())
+                    for name, value in headers.items()
+                    if name.lower().encode() not in given
+                ]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 

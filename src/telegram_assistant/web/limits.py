@@ -43,12 +43,16 @@ class RouteKind(StrEnum):
     @property
     def work(self) -> WorkKind:
         """The queue of the kind."""
-        return {RouteKind.EXPENSIVE: WorkKind.EXPENSIVE, RouteKind.MEDIA: WorkKind.MEDIA}.get(self, WorkKind.ORDINARY)
+        return {RouteKind.EXPENSIVE: WorkKind.EXPENSIVE, RouteKind.MEDIA: WorkKind.MEDIA}.get(
+            self, WorkKind.ORDINARY
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class RequestShare:
-    """Whose share of the installation a request takes: the buckets that count it, and who waits for a place in a queue."""
+    """Whose share of the installation a request takes: the buckets that count it,
+    and who waits for a place in a queue.
+    """
 
     buckets: Sequence[Bucket]
     tenant_id: TenantId | None = None
@@ -59,10 +63,15 @@ class RequestShare:
         """Raises Throttled if one of the buckets is empty."""
         decision = await limiter.take(*self.buckets)
         if not decision.allowed:
-            raise Throttled(_reason(decision.bucket.counted_by, math.ceil(decision.seconds)), retry_after_seconds=decision.seconds)
+            raise Throttled(
+                _reason(decision.bucket.counted_by, math.ceil(decision.seconds)),
+                retry_after_seconds=decision.seconds,
+            )
 
 
-async def find_share(request: Request, kind: RouteKind, found: FoundSession | None, *, app: ApiApp, tenant: UUID | None = None) -> RequestShare:
+async def find_share(
+    request: Request, kind: RouteKind, found: FoundSession | None, *, app: ApiApp, tenant: UUID | None = None
+) -> RequestShare:
     """Whose share a request takes: of a feed, of a person and the tenant, or of a network without a login."""
     settings, address = app.settings.web, request.scope["tga.client"].address
     if kind is RouteKind.FEED:
@@ -71,7 +80,9 @@ async def find_share(request: Request, kind: RouteKind, found: FoundSession | No
         return visitor_share(settings, address) if feed is None else feed_share(token, feed.tenant_id)
     if found is None:
         return visitor_share(settings, address)
-    tenant_id = next((membership.tenant_id for membership in found.memberships if membership.tenant == tenant), None)
+    tenant_id = next(
+        (membership.tenant_id for membership in found.memberships if membership.tenant == tenant), None
+    )
     return person_share(settings, kind, user_id=found.person.user_id, tenant_id=tenant_id)
 
 
@@ -85,16 +96,22 @@ def named_tenant(request: Request) -> UUID | None:
 
 def retry_after(error: Busy) -> dict[str, str]:
     """The header that says when to try again."""
-    seconds = max(1 if isinstance(error, Throttled) else MIN_AWAY_SECONDS, math.ceil(error.retry_after_seconds))
+    seconds = max(
+        1 if isinstance(error, Throttled) else MIN_AWAY_SECONDS, math.ceil(error.retry_after_seconds)
+    )
     return {"Retry-After": str(seconds)}
 
 
-def person_share(settings: WebSettings, kind: RouteKind, *, user_id: UserId, tenant_id: TenantId | None) -> RequestShare:
+def person_share(
+    settings: WebSettings, kind: RouteKind, *, user_id: UserId, tenant_id: TenantId | None
+) -> RequestShare:
     """The share of a person who is logged in, and of their tenant where the page belongs to one."""
     own = _page_bucket(kind, BucketOwner.PERSON, BucketOwner.PERSON_MEDIA, str(user_id), settings.per_minute)
     if tenant_id is None:
         return RequestShare((own,))
-    ours = _page_bucket(kind, BucketOwner.TENANT_PAGES, BucketOwner.TENANT_MEDIA, str(tenant_id), settings.tenant_per_minute)
+    ours = _page_bucket(
+        kind, BucketOwner.TENANT_PAGES, BucketOwner.TENANT_MEDIA, str(tenant_id), settings.tenant_per_minute
+    )
     return RequestShare((own, ours), tenant_id, f"person {user_id}")
 
 
@@ -113,7 +130,9 @@ def feed_share(token: str, tenant_id: TenantId) -> RequestShare:
     return RequestShare(buckets, tenant_id, caller=f"feed {hashed}")
 
 
-def _page_bucket(kind: RouteKind, of_pages: BucketOwner, of_media: BucketOwner, name: str, per_minute: int) -> Bucket:
+def _page_bucket(
+    kind: RouteKind, of_pages: BucketOwner, of_media: BucketOwner, name: str, per_minute: int
+) -> Bucket:
     if kind is RouteKind.MEDIA:
         return _bucket(of_media, name, per_minute * MEDIA_PER_PAGE)
     return _bucket(of_pages, name, per_minute, cost=EXPENSIVE_COST if kind is RouteKind.EXPENSIVE else 1)
@@ -135,8 +154,10 @@ def _reason(owner: BucketOwner, seconds: int) -> Reason:
         case BucketOwner.TENANT_PAGES | BucketOwner.TENANT_MEDIA:
             return Reason(
                 "tenant_too_many_pages",
-                "the people of your tenant together have opened too many pages in a short time; try again in {count} second",
-                "the people of your tenant together have opened too many pages in a short time; try again in {count} seconds",
+                "the people of your tenant together have opened too many pages in a short time; "
+                "try again in {count} second",
+                "the people of your tenant together have opened too many pages in a short time; "
+                "try again in {count} seconds",
                 count=seconds,
             )
         case BucketOwner.VISITOR:
@@ -149,7 +170,9 @@ def _reason(owner: BucketOwner, seconds: int) -> Reason:
         case _:
             return Reason(
                 "feed_too_often",
-                "this feed, or all feeds of its tenant together, are read too often; try again in {count} second",
-                "this feed, or all feeds of its tenant together, are read too often; try again in {count} seconds",
+                "this feed, or all feeds of its tenant together, are read too often; "
+                "try again in {count} second",
+                "this feed, or all feeds of its tenant together, are read too often; "
+                "try again in {count} seconds",
                 count=seconds,
             )

@@ -1,6 +1,7 @@
 """Strangers' links: which of them a page offers, and when it says where they lead.
 
-An accepted address is written anew from its parts, in printable ASCII, so that the browser finds the same host in it as we did.
+An accepted address is written anew from its parts, in printable ASCII, so that the browser finds the same
+host in it as we did.
 """
 
 import re
@@ -21,7 +22,9 @@ _REFUSED = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f]")
 """Browsers drop some of these inside an address, and read a backslash as a slash."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 _WEB_ADDRESS = re.compile(
-    r"https?://(?:[^/?#]*@)?(?P<host>\[[0-9a-f:.]+\]|[^/?#@:\[\]]+)(?::(?P<port>[0-9]{0,5}))?(?P<rest>(?:[/?#].*)?)", re.ASCII | re.IGNORECASE
+    r"https?://(?:[^/?#]*@)?(?P<host>\[[0-9a-f:.]+\]|"
+    r"[^/?#@:\[\]]+)(?::(?P<port>[0-9]{0,5}))?(?P<rest>(?:[/?#].*)?)",
+    re.ASCII | re.IGNORECASE,
 )
 """What stands before an @ is left out: nobody needs it, and it passes for the host."""
 _TELEPHONE = re.compile(r"[+0-9().-]+")
@@ -46,7 +49,10 @@ class SafeLink:
 
 
 def link_of(entity: TextEntity, words: str) -> SafeLink | None:
-    """The link that Telegram shows for these words. Returns None if there is none, or if pages do not offer it."""
+    """The link that Telegram shows for these words.
+
+    Returns None if there is none, or if pages do not offer it.
+    """
     address_of = _ADDRESSES.get(entity.kind)
     return safe_link(address_of(entity, words)) if address_of else None
 
@@ -62,7 +68,9 @@ def safe_link(address: str) -> SafeLink | None:
         case "http" | "https":
             return _web_link(scheme, address)
         case "mailto":
-            return SafeLink(f"mailto:{_quoted(rest)}", _host(rest.partition("?")[0].rpartition("@")[2]) or "mailto:")
+            return SafeLink(
+                f"mailto:{_quoted(rest)}", _host(rest.partition("?")[0].rpartition("@")[2]) or "mailto:"
+            )
         case "tg" | "ton":
             return SafeLink(f"{scheme}:{_quoted(rest)}", f"{scheme}:")
         case "tel" if _TELEPHONE.fullmatch(rest):
@@ -80,10 +88,15 @@ def _web_link(scheme: str, address: str) -> SafeLink | None:
 
 
 def _host(written: str) -> str | None:
-    """The host in one spelling. Letters of other scripts stay under an ending of their own (мвд.рф), and are quoted under .com."""
+    """The host in one spelling.
+
+    Letters of other scripts stay under an ending of their own (мвд.рф), and are quoted under .com.
+    """
     host = _folded(written)
     ending = host.rpartition(".")[2]
-    if len(host) > MAX_HOST_LENGTH or not (_is_ipv4(host) if ending[:1].isdigit() else host.startswith("[") or _is_name(host)):
+    if len(host) > MAX_HOST_LENGTH or not (
+        _is_ipv4(host) if ending[:1].isdigit() else host.startswith("[") or _is_name(host)
+    ):
         return None
     return quote(host, safe="[]:") if ending.isascii() else host
 
@@ -98,7 +111,9 @@ def _is_ipv4(host: str) -> bool:
 
 
 def _is_name(host: str) -> bool:
-    return bool(host) and all(letter.isalnum() or letter in "-._" or unicodedata.category(letter)[0] == "M" for letter in set(host))
+    return bool(host) and all(
+        letter.isalnum() or letter in "-._" or unicodedata.category(letter)[0] == "M" for letter in set(host)
+    )
 
 
 def _folded(host: str) -> str:
@@ -113,7 +128,9 @@ _ADDRESSES: dict[str, Callable[[TextEntity, str], str]] = {
     "url": lambda _, words: words if _SCHEME.match(words) else f"http://{words}",
     "text_url": lambda entity, _: entity.url or "",
     "mention": lambda _, words: f"https://t.me/{words[1:]}" if _USERNAME.fullmatch(words) else "",
-    "mention_name": lambda entity, _: f"tg://user?id={entity.detail}" if isinstance(entity.detail, int) else "",
+    "mention_name": lambda entity, _: (
+        f"tg://user?id={entity.detail}" if isinstance(entity.detail, int) else ""
+    ),
     "email": lambda _, words: f"mailto:{quote(words, safe='@+', errors='replace')}" if "@" in words else "",
     "phone": lambda _, words: f"tel:{'+' * words.startswith('+')}{re.sub('[^0-9]', '', words)}",
 }
@@ -124,17 +141,30 @@ type VisibleHost = tuple[int, int, str]
 
 
 def visible_hosts(text: str) -> list[VisibleHost]:
-    """The words of a text that look like hosts, as a reader would read them: without what is invisible, in common letters."""
-    found = ((match.end(), match.start(), _folded(_INVISIBLE.sub("", match[0]))) for match in _HOST_LIKE.finditer(text))
-    return [(end, start, host.removeprefix("www.")) for end, start, host in found if _ENDING.fullmatch(host.rpartition(".")[2])]
+    """The words of a text that look like hosts, as a reader would read them: without what is invisible,
+    in common letters.
+    """
+    found = (
+        (match.end(), match.start(), _folded(_INVISIBLE.sub("", match[0])))
+        for match in _HOST_LIKE.finditer(text)
+    )
+    return [
+        (end, start, host.removeprefix("www."))
+        for end, start, host in found
+        if _ENDING.fullmatch(host.rpartition(".")[2])
+    ]
 
 
-def unexpected_host(link: SafeLink, text: str, start: int, end: int, hosts: Sequence[VisibleHost]) -> str | None:
+def unexpected_host(
+    link: SafeLink, text: str, start: int, end: int, hosts: Sequence[VisibleHost]
+) -> str | None:
     """The host of the link from `start` to `end`, if its reader expects another one, or sees nothing.
 
     A link that covers only a part of a word is compared with the whole word.
     """
     first = bisect_right(hosts, start, key=itemgetter(0))
-    expected = hosts[first][2] if first < len(hosts) and hosts[first][1] < end else link.host.removeprefix("www.")
+    expected = (
+        hosts[first][2] if first < len(hosts) and hosts[first][1] < end else link.host.removeprefix("www.")
+    )
     is_expected = expected == link.host.removeprefix("www.") and "%" not in link.host
     return None if is_expected and has_visible(text[start:end]) else link.host

@@ -1,9 +1,10 @@
 """Counts of new posts, sent to open pages. Never content: what a page shows does not move.
 
-Each page has a stream. Whether a tenant has anything new is asked once for all of its streams; only then each stream counts for itself.
+Each page has a stream. Whether a tenant has anything new is asked once for all of its streams; only then each
+stream counts for itself.
 
-A new stream is never refused. Where a person, a tenant or the process has too many, it takes the place of an older one of those who have most,
-and the page of that one asks again every minute.
+A new stream is never refused. Where a person, a tenant or the process has too many, it takes the place of an
+older one of those who have most, and the page of that one asks again every minute.
 """
 
 import asyncio
@@ -29,7 +30,10 @@ EVENTS = "text/event-stream"
 OVER = "event: over\ndata:\n\n"
 """The session has ended: the page loads itself again, and its reader logs in."""
 DISPLACED = f"retry: {AGAIN_MILLISECONDS}\n\n"
-"""Tells the browser to connect again only after a while. Without it, it would displace the next one after three seconds."""
+"""Tells the browser to connect again only after a while.
+
+Without it, it would displace the next one after three seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +107,10 @@ class LiveHub:
         return stream not in self._streams
 
     async def state(self, tenant_id: TenantId, ask: Callable[[], Awaitable[int]]) -> int:
-        """A number that changes when the tenant's channels get new posts. Asked at most once per POLL_SECONDS."""
+        """A number that changes when the tenant's channels get new posts.
+
+        Asked at most once per POLL_SECONDS.
+        """
         asked_at, state = self._states.get(tenant_id, (0.0, None))
         if state is None or time.monotonic() - asked_at >= POLL_SECONDS:
             self._forget_old()
@@ -113,7 +120,11 @@ class LiveHub:
 
     def _forget_old(self) -> None:
         now = time.monotonic()
-        self._states = {tenant: known for tenant, known in self._states.items() if now - known[0] < POLL_SECONDS or not known[1].done()}
+        self._states = {
+            tenant: known
+            for tenant, known in self._states.items()
+            if now - known[0] < POLL_SECONDS or not known[1].done()
+        }
 
 
 async def live_counts(
@@ -149,4 +160,6 @@ async def live_counts(
 
 
 def stream(events: AsyncIterator[str]) -> StreamingResponse:
-    return StreamingResponse(events, media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    return StreamingResponse(
+        events, media_type=EVENTS, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    )

@@ -25,18 +25,26 @@ ONE_RANGE = re.compile("bytes=[ \t]*([0-9]{0,30})-([0-9]{0,30})[ \t]*", re.IGNOR
 # Whatever the bytes turn out to be, a browser gives them no origin, no scripts, and no other type than ours.
 SAFETY = {"Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff"}
 PUBLIC, PRIVATE = "private, max-age=86400", "private, no-cache"
-"""Cache-Control. What a private channel shows is asked for each time: who has lost access must not see it any more."""
+"""Cache-Control.
+
+What a private channel shows is asked for each time: who has lost access must not see it any more.
+"""
 
 
 async def serve_media(request: Request, *, stores: TenantStores, app: ApiApp) -> Response:
-    """Answers GET and HEAD at ORIGINAL_PATH and THUMBNAIL_PATH. Raises Missing, MediaUnavailable or Busy like the features."""
+    """Answers GET and HEAD at ORIGINAL_PATH and THUMBNAIL_PATH.
+
+    Raises Missing, MediaUnavailable or Busy like the features.
+    """
     named = request.path_params
     post_id, ordinal = named_file(named)
     if "size" not in named:
         media = await open_media(post_id, ordinal, stores=stores, files=app.files)
     elif named["size"] in set(ThumbnailSize):
         size = ThumbnailSize(named["size"])
-        media = await open_thumbnail(post_id, ordinal, size, stores=stores, files=app.files, thumbnails=app.thumbnails)
+        media = await open_thumbnail(
+            post_id, ordinal, size, stores=stores, files=app.files, thumbnails=app.thumbnails
+        )
     else:
         raise Missing(NO_FILE)
     return media_response(request.headers, request.method, media)
@@ -44,23 +52,32 @@ async def serve_media(request: Request, *, stores: TenantStores, app: ApiApp) ->
 
 def named_file(named: Mapping[str, str]) -> tuple[PostId, int]:
     """The post and the number of its file that a path names. Raises Missing for what is no number."""
-    post_id = PostId(ChannelId(_number(named["channel_id"], MAX_ID)), MessageId(_number(named["message_id"], MAX_ID)))
+    post_id = PostId(
+        ChannelId(_number(named["channel_id"], MAX_ID)), MessageId(_number(named["message_id"], MAX_ID))
+    )
     return post_id, _number(named["ordinal"], MAX_ORDINAL)
 
 
 def media_response(request_headers: Headers, method: str, media: OpenedMedia) -> Response:
-    """The response to a GET or HEAD. Several ranges at once are not worth their trouble: then the whole file is sent, as RFC 9110 allows."""
+    """The response to a GET or HEAD.
+
+    Several ranges at once are not worth their trouble: then the whole file is sent, as RFC 9110 allows.
+    """
     headers = {
         **SAFETY,
         "ETag": f'"{media.etag}"',
         "Cache-Control": PRIVATE if media.is_private else PUBLIC,
         "Accept-Ranges": "bytes",
-        "Content-Disposition": content_disposition(media.download_name, is_inline=media.content_type.is_inline),
+        "Content-Disposition": content_disposition(
+            media.download_name, is_inline=media.content_type.is_inline
+        ),
     }
     if is_known(request_headers, headers["ETag"]):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     wanted = _wanted_range(request_headers, headers["ETag"], media.size_bytes) if method == "GET" else None
-    status, sent = (HTTPStatus.OK, range(media.size_bytes)) if wanted is None else (HTTPStatus.PARTIAL_CONTENT, wanted)
+    status, sent = (
+        (HTTPStatus.OK, range(media.size_bytes)) if wanted is None else (HTTPStatus.PARTIAL_CONTENT, wanted)
+    )
     if not sent:
         refused = {**SAFETY, "Content-Range": f"bytes */{media.size_bytes}", "Cache-Control": "no-store"}
         return Response(status_code=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=refused)
@@ -69,23 +86,37 @@ def media_response(request_headers: Headers, method: str, media: OpenedMedia) ->
         headers["Content-Range"] = f"bytes {sent[0]}-{sent[-1]}/{media.size_bytes}"
     if method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=media.content_type)
-    return StreamingResponse(media.read(sent[0], sent[-1]), status_code=status, headers=headers, media_type=media.content_type)
+    return StreamingResponse(
+        media.read(sent[0], sent[-1]), status_code=status, headers=headers, media_type=media.content_type
+    )
 
 
 def content_disposition(name: str, *, is_inline: bool) -> str:
-    """The header that names a file (RFC 6266): plainly for old programs, and in full, encoded as RFC 8187 says."""
+    """The header that names a file (RFC 6266): plainly for old programs, and in full,
+    encoded as RFC 8187 says.
+    """
     plain = re.sub(r'[^ -~]|["\\%]', "_", name)
-    return f"{'inline' if is_inline else 'attachment'}; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+    return (
+        f'{"inline" if is_inline else "attachment"}; filename="{plain}"; '
+        f"filename*=UTF-8''{quote(name, safe='')}"
+    )
 
 
 def is_known(headers: Headers, etag: str) -> bool:
     """Whether the client has these bytes (If-None-Match)."""
-    tags = {one.strip().removeprefix("W/") for given in headers.getlist("If-None-Match") for one in given.split(",")}
+    tags = {
+        one.strip().removeprefix("W/")
+        for given in headers.getlist("If-None-Match")
+        for one in given.split(",")
+    }
     return not tags.isdisjoint({etag, "*"})
 
 
 def _wanted_range(headers: Headers, etag: str, size_bytes: int) -> range | None:
-    """The bytes that are wanted, perhaps none of those that there are. Returns None for all, or if the header makes no sense."""
+    """The bytes that are wanted, perhaps none of those that there are.
+
+    Returns None for all, or if the header makes no sense.
+    """
     found = ONE_RANGE.fullmatch(headers.get("Range", ""))
     if found is None or headers.get("If-Range", etag) != etag:
         return None

@@ -45,7 +45,10 @@ class FormLimits:
 
 @dataclass(frozen=True, slots=True)
 class Action[V: View]:
-    """A POST request of a form. `audited` names it in the audit log; what only concerns the person is not audited."""
+    """A POST request of a form.
+
+    `audited` names it in the audit log; what only concerns the person is not audited.
+    """
 
     path: str
     perform: Handler[V]
@@ -54,7 +57,9 @@ class Action[V: View]:
     audited: str | None = None
     limits: FormLimits = FormLimits()
     is_proven_by_address: bool = False
-    """The address itself shows that the sender may do this: programs that never opened a page of ours may send it."""
+    """The address itself shows that the sender may do this:
+    programs that never opened a page of ours may send it.
+    """
     kind: RouteKind = RouteKind.PAGE
 
 

@@ -18,5 +18,10 @@ class QrPicture:
 
 def draw_qr_code(text: str) -> QrPicture:
     rows = segno.make_qr(text, error="l").matrix
-    path = "".join(f"M{x + BORDER} {y + BORDER}h1v1h-1z" for y, row in enumerate(rows) for x, is_dark in enumerate(row) if is_dark)
+    path = "".join(
+        f"M{x + BORDER} {y + BORDER}h1v1h-1z"
+        for y, row in enumerate(rows)
+        for x, is_dark in enumerate(row)
+        if is_dark
+    )
     return QrPicture(path, len(rows) + 2 * BORDER)

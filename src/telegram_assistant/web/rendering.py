@@ -41,8 +41,22 @@ MAX_KEPT_TEXTS, MAX_KEPT_LETTERS, MAX_KEPT_ENTITIES = 2_000, 4_096, 100
 _TIME = Markup('<time datetime="%s" title="%s">%s</time>')
 UNITS = ("B", "KB", "MB", "GB", "TB")
 KILO_BITS = 10
-BROWSERS = (("Firefox/", "Firefox"), ("Edg/", "Edge"), ("OPR/", "Opera"), ("YaBrowser/", "Yandex"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
-SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS", "macOS"), ("Linux", "Linux"))
+BROWSERS = (
+    ("Firefox/", "Firefox"),
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("YaBrowser/", "Yandex"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS", "macOS"),
+    ("Linux", "Linux"),
+)
 """What user agents contain, the more specific first."""
 
 
@@ -75,7 +89,9 @@ class _TextsInOneLanguage(NodeTransformer):
 
     def visit_Call(self, call: nodes.Call) -> nodes.Node:  # noqa: N802 -- Jinja calls it
         match call:
-            case nodes.Call(node=nodes.Name(name="_" | "gettext"), args=[nodes.Const(value=str(text))], kwargs=[]):
+            case nodes.Call(
+                node=nodes.Name(name="_" | "gettext"), args=[nodes.Const(value=str(text))], kwargs=[]
+            ):
                 return nodes.MarkSafe(nodes.Const(self._translations.gettext(text) % {}))
         return self.generic_visit(call)
 
@@ -164,14 +180,20 @@ def _clock(moment: datetime) -> str:
 
 def _day(moment: datetime) -> str:
     is_this_year = _local(moment).year == _local(_reader.get().now).year
-    return _formatted(moment, "d MMMM" if is_this_year else "d MMMM y", _reader.get().zone, _reader.get().language)
+    return _formatted(
+        moment, "d MMMM" if is_this_year else "d MMMM y", _reader.get().zone, _reader.get().language
+    )
 
 
 def _when(moment: datetime) -> Markup:
     """A short relative time, exact on hover."""
     age = _reader.get().now - moment
     is_today = timedelta(0) <= age < TODAY
-    shown = _ago(max(1, age // MINUTE), _reader.get().language) if is_today else f"{_day(moment)}, {_clock(moment)}"
+    shown = (
+        _ago(max(1, age // MINUTE), _reader.get().language)
+        if is_today
+        else f"{_day(moment)}, {_clock(moment)}"
+    )
     return _time(moment, shown, _reader.get().zone, _reader.get().language)
 
 
@@ -192,18 +214,38 @@ def _formatted(moment: datetime, pattern: str, zone: ZoneInfo, language: Languag
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)
 def _ago(minutes: int, language: Language) -> str:
-    return format_timedelta(-minutes * MINUTE, granularity="minute", add_direction=True, threshold=0.9, format="short", locale=_locale_of(language))
+    return format_timedelta(
+        -minutes * MINUTE,
+        granularity="minute",
+        add_direction=True,
+        threshold=0.9,
+        format="short",
+        locale=_locale_of(language),
+    )
 
 
 def _telegram(post: Post, *, base: str, spoiler_label: str, quote_label: str) -> Markup:
-    """The text of a post; its hashtags lead to our own search. What people read now is kept, unless it is longer than messages usually are."""
+    """The text of a post; its hashtags lead to our own search.
+
+    What people read now is kept, unless it is longer than messages usually are.
+    """
     is_kept = len(post.text) <= MAX_KEPT_LETTERS and len(post.entities) <= MAX_KEPT_ENTITIES
-    return (_rendered_text if is_kept else _rendered_text.__wrapped__)(post.text, post.entities, f"{base}/search?q=", spoiler_label, quote_label)
+    return (_rendered_text if is_kept else _rendered_text.__wrapped__)(
+        post.text, post.entities, f"{base}/search?q=", spoiler_label, quote_label
+    )
 
 
 @lru_cache(maxsize=MAX_KEPT_TEXTS)
-def _rendered_text(text: str, entities: tuple[TextEntity, ...], search: str, spoiler_label: str, quote_label: str) -> Markup:
-    return render_text(text, entities, search_url=lambda words: search + quote(words, safe=""), spoiler_label=spoiler_label, quote_label=quote_label)
+def _rendered_text(
+    text: str, entities: tuple[TextEntity, ...], search: str, spoiler_label: str, quote_label: str
+) -> Markup:
+    return render_text(
+        text,
+        entities,
+        search_url=lambda words: search + quote(words, safe=""),
+        spoiler_label=spoiler_label,
+        quote_label=quote_label,
+    )
 
 
 def _say(reason: Reason) -> str:
@@ -231,7 +273,13 @@ def _date(day: date) -> str:
 def _money(micro: int, unit: str) -> str:
     """Millionths of a currency unit; small amounts with all their digits."""
     amount = Decimal(micro) / MILLION
-    return format_currency(amount, unit, "#,##0.00\N{NO-BREAK SPACE}¤", locale=_locale(), decimal_quantization=not 0 < amount < Decimal("0.1"))
+    return format_currency(
+        amount,
+        unit,
+        "#,##0.00\N{NO-BREAK SPACE}¤",
+        locale=_locale(),
+        decimal_quantization=not 0 < amount < Decimal("0.1"),
+    )
 
 
 def _number(number: float) -> str:
@@ -249,7 +297,8 @@ def _compact(number: float) -> str:
 
 def _size(size_bytes: int) -> str:
     power = min(len(UNITS) - 1, max(0, size_bytes.bit_length() - 1) // KILO_BITS)
-    return f"{format_decimal(round(size_bytes / 2 ** (KILO_BITS * power), 1), format='#,##0.#', locale=_locale())} {UNITS[power]}"
+    size = round(size_bytes / 2 ** (KILO_BITS * power), 1)
+    return f"{format_decimal(size, format='#,##0.#', locale=_locale())} {UNITS[power]}"
 
 
 def _duration(seconds: float) -> str:

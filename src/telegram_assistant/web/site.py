@@ -83,7 +83,13 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     TODAY,
     Action("/today/grouping", today.choose_grouping, needs=KeyScope.WRITE, audited="choose_story_grouping"),
     Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=8, needs=KeyScope.READ),
-    Action("/story/{channel:int}/{message:int}/summary", story.write, "story.html", needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Action(
+        "/story/{channel:int}/{message:int}/summary",
+        story.write,
+        "story.html",
+        needs=KeyScope.READ,
+        kind=RouteKind.EXPENSIVE,
+    ),
     FEED,
     Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
     Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),
@@ -95,12 +101,25 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/search", search.show, "search.html", queries=15, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page("/search/suggest", search.suggest, "suggestions.html", queries=3, needs=KeyScope.READ),
     Action("/search/saved", search.save, needs=KeyScope.WRITE, audited="save_search"),
-    Action("/search/saved/{search}/delete", search.delete, needs=KeyScope.WRITE, audited="delete_saved_search"),
+    Action(
+        "/search/saved/{search}/delete", search.delete, needs=KeyScope.WRITE, audited="delete_saved_search"
+    ),
     Page("/digest", digests.show, "digest.html", queries=4, needs=KeyScope.READ),
     Page("/digest/plan", digests.show_plan, "digest_plan.html", queries=4, needs=KeyScope.READ),
     Action("/digest/plan", digests.set_plan, needs=KeyScope.READ, audited="set_digest_plan"),
-    Action("/digest/feed", digests.create_feed, "digest_plan.html", needs=KeyScope.READ, audited="create_digest_feed"),
-    Action("/digest/feed/{address}/revoke", digests.revoke_feed, needs=KeyScope.READ, audited="revoke_digest_feed"),
+    Action(
+        "/digest/feed",
+        digests.create_feed,
+        "digest_plan.html",
+        needs=KeyScope.READ,
+        audited="create_digest_feed",
+    ),
+    Action(
+        "/digest/feed/{address}/revoke",
+        digests.revoke_feed,
+        needs=KeyScope.READ,
+        audited="revoke_digest_feed",
+    ),
     Action("/digest/make", digests.make, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
     Page("/digest/{digest}", digests.show_one, "digest.html", queries=3, needs=KeyScope.READ),
     Page("/trends", trends.show, "trends.html", queries=7, needs=KeyScope.READ),
@@ -117,7 +136,14 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/alerts/{alert}/open", alerts.open_one, needs=KeyScope.READ),
     Page("/watches", watches.show, "watches.html", queries=2, needs=KeyScope.READ),
     Page("/watches/new", watches.show_new, "watch.html", queries=8, needs=KeyScope.WRITE),
-    Page("/watches/preview", watches.preview, "watch_preview.html", queries=7, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page(
+        "/watches/preview",
+        watches.preview,
+        "watch_preview.html",
+        queries=7,
+        needs=KeyScope.READ,
+        kind=RouteKind.EXPENSIVE,
+    ),
     Page("/watches/{watch}", watches.show_one, "watch.html", queries=9, needs=KeyScope.WRITE),
     Action("/watches", watches.create, needs=KeyScope.WRITE, audited="create_watch"),
     Action("/watches/{watch}", watches.change, needs=KeyScope.WRITE, audited="change_watch"),
@@ -125,33 +151,69 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/watches/{watch}/delete", watches.delete, needs=KeyScope.WRITE, audited="delete_watch"),
     Page("/receivers", receivers.show, "receivers.html", queries=7, needs=KeyScope.ADMIN),
     Action("/receivers", receivers.create, "receivers.html", needs=KeyScope.ADMIN, audited="create_receiver"),
-    Action("/receivers/{receiver}/confirm", receivers.confirm, "receivers.html", needs=KeyScope.ADMIN, audited="confirm_receiver"),
-    Action("/receivers/{receiver}/code", receivers.send_code, needs=KeyScope.ADMIN, audited="send_receiver_code"),
-    Action("/receivers/{receiver}/secret", receivers.replace_secret, "receivers.html", needs=KeyScope.ADMIN, audited="replace_webhook_secret"),
+    Action(
+        "/receivers/{receiver}/confirm",
+        receivers.confirm,
+        "receivers.html",
+        needs=KeyScope.ADMIN,
+        audited="confirm_receiver",
+    ),
+    Action(
+        "/receivers/{receiver}/code", receivers.send_code, needs=KeyScope.ADMIN, audited="send_receiver_code"
+    ),
+    Action(
+        "/receivers/{receiver}/secret",
+        receivers.replace_secret,
+        "receivers.html",
+        needs=KeyScope.ADMIN,
+        audited="replace_webhook_secret",
+    ),
     Action("/receivers/{receiver}/resume", receivers.resume, needs=KeyScope.ADMIN, audited="resume_receiver"),
     Action("/receivers/{receiver}/pause", receivers.pause, needs=KeyScope.ADMIN, audited="pause_receiver"),
     Action("/receivers/{receiver}/replay", receivers.replay, needs=KeyScope.ADMIN, audited="replay_receiver"),
     Action("/receivers/{receiver}/delete", receivers.delete, needs=KeyScope.ADMIN, audited="delete_receiver"),
-    Action("/feeds", receivers.create_feed, "receivers.html", needs=KeyScope.ADMIN, audited="create_feed_address"),
-    Action("/feeds/{address}/revoke", receivers.revoke_feed, needs=KeyScope.ADMIN, audited="revoke_feed_address"),
+    Action(
+        "/feeds", receivers.create_feed, "receivers.html", needs=KeyScope.ADMIN, audited="create_feed_address"
+    ),
+    Action(
+        "/feeds/{address}/revoke", receivers.revoke_feed, needs=KeyScope.ADMIN, audited="revoke_feed_address"
+    ),
     Page("/tags", tags.show, "tags.html", queries=4, needs=KeyScope.READ),
-    Page("/tags/{tag}", tags.show_posts, "tag.html", queries=7, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page(
+        "/tags/{tag}", tags.show_posts, "tag.html", queries=7, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE
+    ),
     Page("/post/{channel:int}/{message:int}", post.show, "post.html", queries=6, needs=KeyScope.READ),
     Page(ORIGINAL_PATH, media.show, "", queries=2, needs=KeyScope.READ, kind=RouteKind.MEDIA),
     Page(THUMBNAIL_PATH, media.show, "", queries=2, needs=KeyScope.READ, kind=RouteKind.MEDIA),
     Page("/go", destinations.show, "destinations.html", queries=4, needs=KeyScope.READ),
     Page("/go/found", destinations.find, "destinations_found.html", queries=4, needs=KeyScope.READ),
     Page("/spread/{channel:int}", graph.show, "spread.html", queries=6, needs=KeyScope.READ),
-    Page("/channels", channels.show, "channels.html", queries=4, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE),
+    Page(
+        "/channels", channels.show, "channels.html", queries=4, needs=KeyScope.READ, kind=RouteKind.EXPENSIVE
+    ),
     Page("/channels/export/{kind}", channels.export, "", queries=2, needs=KeyScope.READ),
     Action("/channels/change", channels.change, needs=KeyScope.WRITE, audited="change_channels"),
     Action("/channels/unfollow", channels.unfollow, needs=KeyScope.WRITE, audited="unfollow_channels"),
     Page("/channels/{channel:int}", channel.show, "channel.html", queries=13, needs=KeyScope.READ),
-    Action("/channels/{channel:int}/settings", channel.change, needs=KeyScope.WRITE, audited="change_channel"),
-    Action("/channels/{channel:int}/unfollow", channel.unfollow_one, needs=KeyScope.WRITE, audited="unfollow_channel"),
+    Action(
+        "/channels/{channel:int}/settings", channel.change, needs=KeyScope.WRITE, audited="change_channel"
+    ),
+    Action(
+        "/channels/{channel:int}/unfollow",
+        channel.unfollow_one,
+        needs=KeyScope.WRITE,
+        audited="unfollow_channel",
+    ),
     Action("/channels/{channel:int}/read", channel.read_now, needs=KeyScope.WRITE, audited="poll_channel"),
     Page("/channels/add", adding.show, "add_channels.html", queries=7, needs=KeyScope.WRITE),
-    Action("/channels/add", adding.add, needs=KeyScope.WRITE, audited="follow_channels", limits=adding.LIST_LIMITS, kind=RouteKind.EXPENSIVE),
+    Action(
+        "/channels/add",
+        adding.add,
+        needs=KeyScope.WRITE,
+        audited="follow_channels",
+        limits=adding.LIST_LIMITS,
+        kind=RouteKind.EXPENSIVE,
+    ),
     Action("/channels/add/folder", adding.add_folder, needs=KeyScope.WRITE, audited="follow_folder"),
     Action("/channels/joined", adding.ask_for_joined, needs=KeyScope.WRITE, audited="read_joined_channels"),
     Action(
@@ -163,38 +225,109 @@ OF_TENANT: tuple[TenantRoute, ...] = (
         kind=RouteKind.EXPENSIVE,
     ),
     Page("/channels/requests", adding.show_requests, "requests.html", queries=8, needs=KeyScope.READ),
-    Action("/channels/requests/retry", adding.try_all_again, needs=KeyScope.WRITE, audited="retry_channel_requests"),
-    Action("/channels/requests/{request}/retry", adding.try_again, needs=KeyScope.WRITE, audited="retry_channel_request"),
+    Action(
+        "/channels/requests/retry",
+        adding.try_all_again,
+        needs=KeyScope.WRITE,
+        audited="retry_channel_requests",
+    ),
+    Action(
+        "/channels/requests/{request}/retry",
+        adding.try_again,
+        needs=KeyScope.WRITE,
+        audited="retry_channel_request",
+    ),
     Page("/members", members.show, "members.html", queries=5, needs=KeyScope.ADMIN),
     Page("/members/{member}", members.show_one, "member.html", queries=4, needs=KeyScope.ADMIN),
     Action("/members/invite", members.invite, "members.html", needs=KeyScope.ADMIN, audited="invite_member"),
-    Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),
+    Action(
+        "/members/invitations/{invitation}/withdraw",
+        members.withdraw,
+        needs=KeyScope.ADMIN,
+        audited="withdraw_invitation",
+    ),
     Action("/members/{member}/role", members.set_role, needs=KeyScope.ADMIN, audited="set_member_role"),
     Action("/members/{member}/remove", members.remove, needs=KeyScope.ADMIN, audited="remove_member"),
     Page("/setup", setup.show, "setup.html", queries=9, needs=KeyScope.ADMIN),
     Page("/setup/login", setup.show_login, "setup_login.html", queries=3, needs=KeyScope.ADMIN),
-    Action("/setup/application", setup.enter_application, "setup.html", needs=KeyScope.ADMIN, audited="enter_application"),
+    Action(
+        "/setup/application",
+        setup.enter_application,
+        "setup.html",
+        needs=KeyScope.ADMIN,
+        audited="enter_application",
+    ),
     Action("/setup/proxy", setup.enter_proxy, "setup.html", needs=KeyScope.ADMIN, audited="enter_proxy"),
     Action("/setup/proxy/forget", setup.forget_proxy, needs=KeyScope.ADMIN, audited="forget_proxy"),
     Action("/setup/login", setup.begin_login, needs=KeyScope.ADMIN, audited="begin_login"),
     Action("/setup/login/{login}/answer", setup.answer_login, needs=KeyScope.ADMIN),
-    Action("/setup/login/{login}/give-up", setup.give_up_login, needs=KeyScope.ADMIN, audited="give_up_login"),
+    Action(
+        "/setup/login/{login}/give-up", setup.give_up_login, needs=KeyScope.ADMIN, audited="give_up_login"
+    ),
     Page("/operations", overview.show, "operations.html", queries=6, needs=KeyScope.OPERATE),
-    Page("/operations/numbers", overview.refresh, "operations_numbers.html", queries=6, needs=KeyScope.OPERATE),
+    Page(
+        "/operations/numbers", overview.refresh, "operations_numbers.html", queries=6, needs=KeyScope.OPERATE
+    ),
     Page("/operations/checks", checks.show, "operations_checks.html", queries=20, needs=KeyScope.OPERATE),
-    Page("/operations/dead-letters", dead_letters.show, "operations_dead_letters.html", queries=2, needs=KeyScope.OPERATE),
-    Action("/operations/dead-letters/{number}/replay", dead_letters.replay, needs=KeyScope.OPERATE, audited="replay_dead_letter"),
-    Action("/operations/dead-letters/{number}/discard", dead_letters.discard, needs=KeyScope.OPERATE, audited="discard_dead_letter"),
-    Page("/operations/tenants", operated_tenants.show, "operations_tenants.html", queries=100, needs=KeyScope.OPERATE),
-    Action("/operations/tenants/create", operated_tenants.create, needs=KeyScope.OPERATE, audited="create_tenant"),
-    Action("/operations/tenants/{chosen}/suspend", operated_tenants.suspend, needs=KeyScope.OPERATE, audited="suspend_tenant"),
-    Action("/operations/tenants/{chosen}/resume", operated_tenants.resume, needs=KeyScope.OPERATE, audited="resume_tenant"),
-    Action("/operations/tenants/{chosen}/quota", operated_tenants.set_quota, needs=KeyScope.OPERATE, audited="set_media_quota"),
-    Action("/operations/tenants/{chosen}/budget", operated_tenants.set_budget, needs=KeyScope.OPERATE, audited="set_tenant_budget"),
+    Page(
+        "/operations/dead-letters",
+        dead_letters.show,
+        "operations_dead_letters.html",
+        queries=2,
+        needs=KeyScope.OPERATE,
+    ),
+    Action(
+        "/operations/dead-letters/{number}/replay",
+        dead_letters.replay,
+        needs=KeyScope.OPERATE,
+        audited="replay_dead_letter",
+    ),
+    Action(
+        "/operations/dead-letters/{number}/discard",
+        dead_letters.discard,
+        needs=KeyScope.OPERATE,
+        audited="discard_dead_letter",
+    ),
+    Page(
+        "/operations/tenants",
+        operated_tenants.show,
+        "operations_tenants.html",
+        queries=100,
+        needs=KeyScope.OPERATE,
+    ),
+    Action(
+        "/operations/tenants/create", operated_tenants.create, needs=KeyScope.OPERATE, audited="create_tenant"
+    ),
+    Action(
+        "/operations/tenants/{chosen}/suspend",
+        operated_tenants.suspend,
+        needs=KeyScope.OPERATE,
+        audited="suspend_tenant",
+    ),
+    Action(
+        "/operations/tenants/{chosen}/resume",
+        operated_tenants.resume,
+        needs=KeyScope.OPERATE,
+        audited="resume_tenant",
+    ),
+    Action(
+        "/operations/tenants/{chosen}/quota",
+        operated_tenants.set_quota,
+        needs=KeyScope.OPERATE,
+        audited="set_media_quota",
+    ),
+    Action(
+        "/operations/tenants/{chosen}/budget",
+        operated_tenants.set_budget,
+        needs=KeyScope.OPERATE,
+        audited="set_tenant_budget",
+    ),
     Page("/accounts", accounts.show, "accounts.html", queries=3, needs=KeyScope.READ),
     Action("/accounts/{account}/pause", accounts.pause, needs=KeyScope.ADMIN, audited="pause_own_account"),
     Action("/accounts/{account}/resume", accounts.resume, needs=KeyScope.ADMIN, audited="resume_own_account"),
-    Action("/accounts/{account}/logout", accounts.log_out, needs=KeyScope.ADMIN, audited="log_out_own_account"),
+    Action(
+        "/accounts/{account}/logout", accounts.log_out, needs=KeyScope.ADMIN, audited="log_out_own_account"
+    ),
     Action("/accounts/{account}/reset", accounts.reset, needs=KeyScope.ADMIN, audited="reset_own_account"),
     Page("/ai", ai.show, "ai.html", queries=9, needs=KeyScope.READ),
     Action("/ai/default", ai.choose_default, needs=KeyScope.ADMIN, audited="choose_default_policy"),
@@ -202,7 +335,13 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/ai/consent", ai.consent, needs=KeyScope.ADMIN, audited="give_consent"),
     Action("/ai/consent/withdraw", ai.withdraw_consent, needs=KeyScope.ADMIN, audited="withdraw_consent"),
     Action("/ai/budget", ai.set_budget, needs=KeyScope.OPERATE, audited="set_tenant_budget"),
-    Action("/ai/history", ai.understand, needs=KeyScope.ADMIN, audited="understand_own_history", kind=RouteKind.EXPENSIVE),
+    Action(
+        "/ai/history",
+        ai.understand,
+        needs=KeyScope.ADMIN,
+        audited="understand_own_history",
+        kind=RouteKind.EXPENSIVE,
+    ),
     Page("/keys", keys.show, "keys.html", queries=2, needs=KeyScope.ADMIN),
     Action("/keys", keys.create, "keys.html", needs=KeyScope.ADMIN, audited="create_api_key"),
     Action("/keys/{key}/revoke", keys.revoke, needs=KeyScope.ADMIN, audited="revoke_api_key"),
@@ -224,20 +363,37 @@ def build_web(app: ApiApp, *, api: ASGIApp) -> WebSite:
     handler, hub = PageHandler(app), LiveHub()
     counts: TenantRoute = Page("/live", partial(live.listen, hub), "", queries=3, needs=KeyScope.READ)
     routes = [
-        *(Route(one.path, handler.endpoint(one, View), methods=[_method(one)], name=name_of(one)) for one in OPEN),
-        *(Route(one.path, handler.endpoint(one, PersonView), methods=[_method(one)], name=name_of(one)) for one in OF_PERSON),
         *(
-            Route(f"/t/{{tenant}}{one.path}", handler.endpoint(one, TenantView), methods=[_method(one)], name=name_of(one))
+            Route(one.path, handler.endpoint(one, View), methods=[_method(one)], name=name_of(one))
+            for one in OPEN
+        ),
+        *(
+            Route(one.path, handler.endpoint(one, PersonView), methods=[_method(one)], name=name_of(one))
+            for one in OF_PERSON
+        ),
+        *(
+            Route(
+                f"/t/{{tenant}}{one.path}",
+                handler.endpoint(one, TenantView),
+                methods=[_method(one)],
+                name=name_of(one),
+            )
             for one in (*OF_TENANT, counts)
         ),
         Mount("/static", StaticFiles(directory=str(STATIC))),
     ]
-    pages = Starlette(routes=routes, exception_handlers={404: handler.handle_error, 405: handler.handle_error})
+    pages = Starlette(
+        routes=routes, exception_handlers={404: handler.handle_error, 405: handler.handle_error}
+    )
     hosted = HostMiddleware(pages, settings=app.settings, refuse=handler.refuse_host)
-    site = HeadersMiddleware(GZipMiddleware(hosted, minimum_size=1000, compresslevel=COMPRESSION), clients=handler.clients)
+    site = HeadersMiddleware(
+        GZipMiddleware(hosted, minimum_size=1000, compresslevel=COMPRESSION), clients=handler.clients
+    )
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
-        await (api if scope["type"] == "http" and scope["path"].startswith(OF_API) else site)(scope, receive, send)
+        await (api if scope["type"] == "http" and scope["path"].startswith(OF_API) else site)(
+            scope, receive, send
+        )
 
     return WebSite(choose, hub.close)
 

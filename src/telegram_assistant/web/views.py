@@ -1,4 +1,6 @@
-"""What the function behind a page receives: the request, the person and, on pages of a tenant, the stores to read."""
+"""What the function behind a page receives: the request, the person and, on pages of a tenant,
+the stores to read.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +27,10 @@ from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.web.client import Client
 
 NOTHING_HERE = Reason("page_unknown", "there is nothing at this address, or it is not yours to see")
-UNSTORABLE = Reason("characters_unstorable", "this form or address has characters that cannot be stored; leave them out and try again")
+UNSTORABLE = Reason(
+    "characters_unstorable",
+    "this form or address has characters that cannot be stored; leave them out and try again",
+)
 DAMAGED = Reason("form_damaged", "this form is damaged; open the page again")
 
 
@@ -87,7 +92,10 @@ class PersonView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantView(PersonView):
-    """A request of a person inside one of their tenants. `stores` and `own` see nothing of other tenants and people."""
+    """A request of a person inside one of their tenants.
+
+    `stores` and `own` see nothing of other tenants and people.
+    """
 
     membership: Membership
     stores: TenantStores
@@ -117,7 +125,9 @@ def own_path(wanted: str, otherwise: str) -> str:
 
 
 def check_characters(request: Request, form: FormData) -> None:
-    """Raises Rejected for characters in the path, the query or a form that PostgreSQL refuses: NUL, and halves of characters."""
+    """Raises Rejected for characters in the path, the query or a form that PostgreSQL refuses: NUL,
+    and halves of characters.
+    """
     fields = [part for field in (*request.query_params.multi_items(), *form.multi_items()) for part in field]
     names = [part.filename or "" if isinstance(part, UploadFile) else part for part in fields]
     if any(storable(text) != text for text in (*names, *map(str, request.path_params.values()))):

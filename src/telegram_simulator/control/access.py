@@ -11,8 +11,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 OPEN = frozenset({"/", "/key"})
 """Paths without a secret: the help, and the server's public key."""
-UNAUTHORIZED = "Send the key of this simulator: Authorization: Bearer KEY. It printed the key when it started, or wrote it into the file of --where."
-MISDIRECTED = "Call the control port by its address, like 127.0.0.1, or localhost. Other names could be those of a foreign web page."
+UNAUTHORIZED = (
+    "Send the key of this simulator: Authorization: Bearer KEY. It printed the key when it started, "
+    "or wrote it into the file of --where."
+)
+MISDIRECTED = (
+    "Call the control port by its address, like 127.0.0.1, or localhost. "
+    "Other names could be those of a foreign web page."
+)
 UNSUPPORTED = "Send Content-Type: application/json."
 
 
@@ -21,7 +27,9 @@ def new_key() -> str:
 
 
 class ControlAccess:
-    """Asks every request for a host that no web page can have, for the key, and changes for JSON, which no form can send."""
+    """Asks every request for a host that no web page can have, for the key, and changes for JSON,
+    which no form can send.
+    """
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app
@@ -40,11 +48,18 @@ class ControlAccess:
         if not hmac.compare_digest(headers.get("authorization", "").encode(), self._expected):
             return PlainTextResponse(UNAUTHORIZED, status_code=401, headers={"WWW-Authenticate": "Bearer"})
         is_json = headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
-        return None if scope["method"] in {"GET", "HEAD"} or is_json else PlainTextResponse(UNSUPPORTED, status_code=415)
+        return (
+            None
+            if scope["method"] in {"GET", "HEAD"} or is_json
+            else PlainTextResponse(UNSUPPORTED, status_code=415)
+        )
 
 
 def _is_local_name(host: str) -> bool:
-    """Whether it is localhost or an address. A web page reaches this port by a name of its own only (DNS rebinding)."""
+    """Whether it is localhost or an address.
+
+    A web page reaches this port by a name of its own only (DNS rebinding).
+    """
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or bool(ip_address(name))

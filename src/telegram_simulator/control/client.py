@@ -32,7 +32,10 @@ class ControlClient:
         return session
 
     def post(self, channel_id: int, text: str, **more: Any) -> list[int]:
-        return [made["message_id"] for made in self.ask("POST", f"/channels/{channel_id}/posts", text=text, **more)]
+        return [
+            made["message_id"]
+            for made in self.ask("POST", f"/channels/{channel_id}/posts", text=text, **more)
+        ]
 
     def edit(self, channel_id: int, message_id: int, text: str, **more: Any) -> None:
         self.ask("PATCH", f"/channels/{channel_id}/posts/{message_id}", text=text, **more)

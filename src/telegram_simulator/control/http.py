@@ -42,28 +42,36 @@ from telegram_simulator.world.account import TROUBLES
 from telegram_simulator.world.post import Entity, Post
 
 HELP = """This is not Telegram. It is a simulator on your own machine, for tests and demonstrations.
-Requests need the header `Authorization: Bearer KEY` with the key of this start, except GET / and GET /key; changes also need
-`Content-Type: application/json`. tga-sim prints the key when it starts, or writes it into the file of --where.
+Requests need the header `Authorization: Bearer KEY` with the key of this start, except GET / and GET /key; \
+changes also need
+`Content-Type: application/json`. tga-sim prints the key when it starts, \
+or writes it into the file of --where.
 
 GET    /                         this text
-GET    /state                    counters: calls by account and method, errors, connections, waits, keys used twice
+GET    /state                    counters: calls by account and method, errors, connections, waits, \
+keys used twice
 GET    /trace?limit=100          the last calls
 GET    /channels                 every channel: its id, title and name
 GET    /truth?channel=ID&files=1 every post with all its texts, and in the demo what it truly is, JSON lines
 GET    /truth/stories            demo: every story with its posts, and what was planted in it, JSON lines
-GET    /truth/pages              demo: every page that posts link to, with its kind, title, author, date and text, JSON lines
+GET    /truth/pages              demo: every page that posts link to, with its kind, title, author, \
+date and text, JSON lines
 GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
 GET    /where                    addresses of the data centres and of the web server
 
-POST   /accounts                 {phone, premium?, state?, joined?, password?, home_dc?}   states: ok frozen banned revoked unregistered
+POST   /accounts                 {phone, premium?, state?, joined?, password?, home_dc?}   \
+states: ok frozen banned revoked unregistered
 POST   /accounts/PHONE/session   a login as a Telethon session string
-POST   /accounts/PHONE/folders   {title, channels?, all_channels?, without?, number?}   a folder, and what is in it now
+POST   /accounts/PHONE/folders   {title, channels?, all_channels?, without?, number?}   \
+a folder, and what is in it now
 DELETE /accounts/PHONE/folders/N
-POST   /folders                  {slug, title?, channels?}   shared by the link t.me/addlist/SLUG; without channels it expires
+POST   /folders                  {slug, title?, channels?}   shared by the link t.me/addlist/SLUG; \
+without channels it expires
 POST   /login-tokens/accept      {phone, token?}        scan a QR code: this one, or the newest that waits
 POST   /channels                 {title, username?, invite?, group?}
 PATCH  /channels/ID              {title?, username?, private?, protected?, preview?, ban?, unban?}
-POST   /channels/ID/posts        {text?, entities?, media?, size?, dc_id?, name?, same_file?, reply_to?, origin?, author?, count?, deliver?}
+POST   /channels/ID/posts        {text?, entities?, media?, size?, dc_id?, name?, same_file?, \
+reply_to?, origin?, author?, count?, deliver?}
 POST   /channels/ID/albums       {kinds, caption?, deliver?}
 PATCH  /channels/ID/posts/N      {text?, reactions?, views?, deliver?}
 DELETE /channels/ID/posts        {ids, deliver?}
@@ -71,11 +79,14 @@ POST   /channels/ID/trim         {keep}                 forget differences but t
 POST   /churn                    {edits?, deletions?, seed?}   many silent changes, spread over the world
 
 POST   /connections/drop         {phone?, abruptly?}
-POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, drop_updates?, clock_skew_seconds?,
-                                  web_latency_seconds?, web_status?, web_retry_after_seconds?, web_unknown_markup?,
+POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, \
+drop_updates?, clock_skew_seconds?,
+                                  web_latency_seconds?, web_status?, web_retry_after_seconds?, \
+web_unknown_markup?,
                                   slow_page_seconds?, huge_page_bytes?,
                                  login_token_seconds?}  how long a QR code is good: 30
-POST   /failures                 {method, times?, code, message, phone?, after?}   the next calls of a method fail
+POST   /failures                 {method, times?, code, message, phone?, after?}   \
+the next calls of a method fail
 POST   /limits                   {method, rules: [[calls, seconds, wait], ...]}
 DELETE /limits                   forget all waits
 POST   /files/expire             file references expire
@@ -91,7 +102,13 @@ type Endpoint = Callable[[Request], Awaitable[Response]]
 def control_app(simulator: Simulator, *, key: str) -> ASGIApp:
     """All of it, over HTTP, for those who send the key."""
     control = Control(simulator)
-    routes = [*_questions(simulator), *_people(control), *_apps(People(simulator)), *_posts(control), *_trouble(simulator, control)]
+    routes = [
+        *_questions(simulator),
+        *_people(control),
+        *_apps(People(simulator)),
+        *_posts(control),
+        *_trouble(simulator, control),
+    ]
     return ControlAccess(Starlette(routes=routes), key)
 
 
@@ -103,7 +120,9 @@ def told[B: Body](body: type[B], act: Callable[[B, Request], Any]) -> Endpoint:
             given = body.model_validate_json(await request.body() or b"{}")
             return JSONResponse(act(given, request))
         except ValidationError as error:
-            return JSONResponse({"wrong": json.loads(error.json(include_url=False, include_input=False))}, status_code=400)
+            return JSONResponse(
+                {"wrong": json.loads(error.json(include_url=False, include_input=False))}, status_code=400
+            )
         except NoSuchThing as error:
             return JSONResponse({"missing": str(error)}, status_code=404)
 
@@ -124,19 +143,37 @@ def channel_in(request: Request) -> int:
 def _questions(simulator: Simulator) -> list[Route]:
     def truth(request: Request) -> Response:
         channel = request.query_params.get("channel")
-        lines = seeing.truth(simulator.world, int(channel) if channel else None, with_files=request.query_params.get("files") == "1")
+        lines = seeing.truth(
+            simulator.world,
+            int(channel) if channel else None,
+            with_files=request.query_params.get("files") == "1",
+        )
         return StreamingResponse(_json_lines(lines), media_type="application/jsonl")
 
     return [
         Route("/", asked(lambda _: PlainTextResponse(HELP))),
         Route("/state", asked(lambda _: JSONResponse(seeing.state(simulator)))),
-        Route("/trace", asked(lambda request: JSONResponse(seeing.trace(simulator, int(request.query_params.get("limit", "100")))))),
+        Route(
+            "/trace",
+            asked(
+                lambda request: JSONResponse(
+                    seeing.trace(simulator, int(request.query_params.get("limit", "100")))
+                )
+            ),
+        ),
         Route("/channels", asked(lambda _: JSONResponse(seeing.channels(simulator.world)))),
         Route("/truth", asked(truth)),
         Route("/truth/stories", asked(lambda _: _chosen(simulator.world.stories()))),
         Route("/truth/pages", asked(lambda _: _chosen(simulator.world.press.told()))),
         Route("/key", asked(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
-        Route("/where", asked(lambda _: JSONResponse({"host": simulator.host, "ports": simulator.ports, "web": simulator.web_url}))),
+        Route(
+            "/where",
+            asked(
+                lambda _: JSONResponse(
+                    {"host": simulator.host, "ports": simulator.ports, "web": simulator.web_url}
+                )
+            ),
+        ),
     ]
 
 
@@ -173,8 +210,16 @@ def _apps(people: People) -> list[Route]:
     return [
         Route("/accounts/{phone}/folders", told(FolderBody, put), methods=["POST"]),
         Route("/accounts/{phone}/folders/{number:int}", told(Body, drop), methods=["DELETE"]),
-        Route("/folders", told(SharedFolder, lambda body, _: {"link": people.share_folder(**body.model_dump())}), methods=["POST"]),
-        Route("/login-tokens/accept", told(LoginBody, lambda body, _: people.accept_login(**body.model_dump())), methods=["POST"]),
+        Route(
+            "/folders",
+            told(SharedFolder, lambda body, _: {"link": people.share_folder(**body.model_dump())}),
+            methods=["POST"],
+        ),
+        Route(
+            "/login-tokens/accept",
+            told(LoginBody, lambda body, _: people.accept_login(**body.model_dump())),
+            methods=["POST"],
+        ),
     ]
 
 
@@ -182,10 +227,16 @@ def _posts(control: Control) -> list[Route]:
     def publish(body: PostBody, request: Request) -> Any:
         options = body.model_dump(exclude={"count", "text", "entities"})
         entities = [Entity(**one.model_dump()) for one in body.entities]
-        return [shown(control.post(channel_in(request), body.text, entities=entities, **options)) for _ in range(body.count)]
+        return [
+            shown(control.post(channel_in(request), body.text, entities=entities, **options))
+            for _ in range(body.count)
+        ]
 
     def album(body: AlbumBody, request: Request) -> Any:
-        return [shown(post) for post in control.album(channel_in(request), body.kinds, body.caption, deliver=body.deliver)]
+        return [
+            shown(post)
+            for post in control.album(channel_in(request), body.kinds, body.caption, deliver=body.deliver)
+        ]
 
     def change(body: PostChange, request: Request) -> Any:
         where = channel_in(request), int(request.path_params["message"])
@@ -221,12 +272,26 @@ def _trouble(simulator: Simulator, control: Control) -> list[Route]:
         return {name: getattr(simulator.faults, name) for name in TroubleBody.model_fields}
 
     return [
-        Route("/connections/drop", told(Drop, lambda body, _: simulator.drop_connections(body.phone, abruptly=body.abruptly)), methods=["POST"]),
+        Route(
+            "/connections/drop",
+            told(Drop, lambda body, _: simulator.drop_connections(body.phone, abruptly=body.abruptly)),
+            methods=["POST"],
+        ),
         Route("/trouble", told(TroubleBody, trouble), methods=["POST"]),
-        Route("/failures", told(FailureBody, lambda body, _: control.fail(**body.model_dump())), methods=["POST"]),
-        Route("/limits", told(LimitBody, lambda body, _: control.set_limit(body.method, body.rules)), methods=["POST"]),
+        Route(
+            "/failures",
+            told(FailureBody, lambda body, _: control.fail(**body.model_dump())),
+            methods=["POST"],
+        ),
+        Route(
+            "/limits",
+            told(LimitBody, lambda body, _: control.set_limit(body.method, body.rules)),
+            methods=["POST"],
+        ),
         Route("/limits", told(Body, lambda _body, _request: control.forgive()), methods=["DELETE"]),
-        Route("/files/expire", told(Body, lambda _body, _request: control.expire_references()), methods=["POST"]),
+        Route(
+            "/files/expire", told(Body, lambda _body, _request: control.expire_references()), methods=["POST"]
+        ),
         Route("/keys/revoke", told(Phone, lambda body, _: control.revoke_keys(body.phone)), methods=["POST"]),
         Route("/keys/forget", told(Phone, lambda body, _: control.forget_keys(body.phone)), methods=["POST"]),
         Route("/salt/rotate", told(Body, lambda _body, _request: control.rotate_salt()), methods=["POST"]),
@@ -235,7 +300,12 @@ def _trouble(simulator: Simulator, control: Control) -> list[Route]:
 
 def shown(post: Post) -> dict[str, Any]:
     """A post in an answer."""
-    return {"message_id": post.message_id, "date": post.date, "text": post.text, "grouped_id": post.grouped_id}
+    return {
+        "message_id": post.message_id,
+        "date": post.date,
+        "text": post.text,
+        "grouped_id": post.grouped_id,
+    }
 
 
 def _chosen(lines: Iterator[dict[str, Any]]) -> Response:

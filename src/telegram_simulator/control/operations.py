@@ -1,4 +1,7 @@
-"""What can be done to the world and to the server. The control API and tests in the same process both call this."""
+"""What can be done to the world and to the server.
+
+The control API and tests in the same process both call this.
+"""
 
 import base64
 import random
@@ -51,7 +54,8 @@ class Control:
     ) -> Post:
         """Publish now. With deliver=False nobody is told: a gap for those who rely on updates.
 
-        `same_file` is the post whose file it shows, as forwarded posts do; `name` is what the sender calls the file.
+        `same_file` is the post whose file it shows, as forwarded posts do; `name` is what the sender calls
+        the file.
         """
         channel, now = self._channel(channel_id), self._world.now()
         made = channel.add(
@@ -60,7 +64,9 @@ class Control:
                 date=now,
                 text=text,
                 entities=tuple(entities),
-                media=self._shown(same_file) if same_file else self._media(channel_id, message_id, media, size, dc_id, name),
+                media=self._shown(same_file)
+                if same_file
+                else self._media(channel_id, message_id, media, size, dc_id, name),
                 origin=None if origin is None else Origin(*origin, now),
                 reply_to=reply_to,
                 author=author,
@@ -71,11 +77,16 @@ class Control:
         self._tell_new(channel, [made], deliver=deliver)
         return made
 
-    def album(self, channel_id: int, kinds: Sequence[FileKind], caption: str = "", *, deliver: bool = True) -> list[Post]:
+    def album(
+        self, channel_id: int, kinds: Sequence[FileKind], caption: str = "", *, deliver: bool = True
+    ) -> list[Post]:
         """Several messages with consecutive ids and one group; the caption is on the first."""
         channel, now = self._channel(channel_id), self._world.now()
         group = number64("album", channel_id, channel.newest_id, now) & (2**62 - 1)
-        posts = [self._album_item(channel, now, group, kind, caption if number == 0 else "") for number, kind in enumerate(kinds)]
+        posts = [
+            self._album_item(channel, now, group, kind, caption if number == 0 else "")
+            for number, kind in enumerate(kinds)
+        ]
         self._tell_new(channel, posts, deliver=deliver)
         return posts
 
@@ -96,7 +107,9 @@ class Control:
         """Without a text, the new one follows from the post: what its world had planned."""
         return self._change(channel_id, message_id, Change(self._world.now(), text), deliver=deliver)
 
-    def react(self, channel_id: int, message_id: int, reactions: Sequence[tuple[str, int]], *, deliver: bool = True) -> Post:
+    def react(
+        self, channel_id: int, message_id: int, reactions: Sequence[tuple[str, int]], *, deliver: bool = True
+    ) -> Post:
         """Looks like an edit to a client, and is none."""
         post = self._channel(channel_id).get(message_id)
         if post is None:
@@ -136,7 +149,10 @@ class Control:
     def _tell_new(self, channel: Channel, posts: Sequence[Post], *, deliver: bool) -> None:
         if deliver:
             first = channel.pts - len(posts)
-            told = [types.UpdateNewChannelMessage(self._raw(channel, post), first + number, 1) for number, post in enumerate(posts, 1)]
+            told = [
+                types.UpdateNewChannelMessage(self._raw(channel, post), first + number, 1)
+                for number, post in enumerate(posts, 1)
+            ]
             self._simulator.push(channel, lambda phone: self._updates(told, channel, phone))
 
     def tell_foretold(self, channel: Channel, number: int) -> Post:
@@ -158,18 +174,36 @@ class Control:
             raise NoSuchThing(f"post {post[0]}/{post[1]}")
         return shown.media
 
-    def _media(self, channel_id: int, message_id: int, kind: FileKind | None, size: int, dc_id: int, name: str | None = None) -> Media | None:
+    def _media(
+        self,
+        channel_id: int,
+        message_id: int,
+        kind: FileKind | None,
+        size: int,
+        dc_id: int,
+        name: str | None = None,
+    ) -> Media | None:
         if kind is None:
             return None
         file = File(number64("made", channel_id, message_id) & (2**62 - 1), kind, size, dc_id)
-        return Photo(file) if kind is FileKind.JPEG else Document(file, name or f"file_{message_id}.{kind.partition('/')[2]}")
+        return (
+            Photo(file)
+            if kind is FileKind.JPEG
+            else Document(file, name or f"file_{message_id}.{kind.partition('/')[2]}")
+        )
 
     # --- channels and accounts ---
 
-    def add_channel(self, title: str, username: str | None = None, *, invite: str | None = None, group: bool = False) -> Channel:
+    def add_channel(
+        self, title: str, username: str | None = None, *, invite: str | None = None, group: bool = False
+    ) -> Channel:
         now = self._world.now()
-        channel_id = 1_700_000_000 + abs(number64("channel", title, username or "", invite or "")) % 100_000_000
-        channel = Channel(channel_id, title=title, username=username, created=now, past=Listed(()), past_count=0)
+        channel_id = (
+            1_700_000_000 + abs(number64("channel", title, username or "", invite or "")) % 100_000_000
+        )
+        channel = Channel(
+            channel_id, title=title, username=username, created=now, past=Listed(()), past_count=0
+        )
         channel.invite, channel.is_group = invite, group
         self._world.add_channel(channel)
         return channel
@@ -211,7 +245,10 @@ class Control:
         password: str | None = None,
         home_dc: int | None = None,
     ) -> dict[str, Any]:
-        """Make or change an account. States: ok, frozen, banned, revoked, unregistered. A password is asked for after the code."""
+        """Make or change an account.
+
+        States: ok, frozen, banned, revoked, unregistered. A password is asked for after the code.
+        """
         account = self._world.account(phone)
         if password is not None:
             account.password = password or None
@@ -223,7 +260,12 @@ class Control:
             account.trouble = TROUBLES[state]
         if joined is not None:
             account.joined = set(joined)
-        return {"phone": phone, "user_id": account.user_id, "premium": account.premium, "joined": sorted(account.joined)}
+        return {
+            "phone": phone,
+            "user_id": account.user_id,
+            "premium": account.premium,
+            "joined": sorted(account.joined),
+        }
 
     def session_string(self, phone: str) -> str:
         """A login in Telethon's own form: no handshake, no code."""
@@ -234,7 +276,12 @@ class Control:
 
     def churn(self, *, edits: int, deletions: int, seed: int = 1) -> int:
         """Many edits and deletions at once, spread over the world, told to nobody; how many took effect."""
-        hand, channel_ids, now, done = random.Random(seed), list(self._world.channel_ids()), self._world.now(), 0
+        hand, channel_ids, now, done = (
+            random.Random(seed),
+            list(self._world.channel_ids()),
+            self._world.now(),
+            0,
+        )
         for number in range(edits + deletions):
             channel = self._channel(hand.choice(channel_ids))
             if channel.newest_id < 2:
@@ -249,14 +296,25 @@ class Control:
 
     # --- trouble ---
 
-    def fail(self, method: str, *, times: int = 1, code: int, message: str, phone: str | None = None, after: int = 0) -> None:
+    def fail(
+        self,
+        method: str,
+        *,
+        times: int = 1,
+        code: int,
+        message: str,
+        phone: str | None = None,
+        after: int = 0,
+    ) -> None:
         """The next calls of a method fail, or those after the next so many."""
         self._simulator.faults.failures.append(Failure(method, times, code, message, phone, after))
 
     def set_limit(self, method: str, rules: Sequence[tuple[int, float, int]]) -> None:
         """Rules as (calls, seconds, wait); none lets everything through."""
         waits_for_all = method != "upload.getFile"
-        self._simulator.floods.rules[method] = tuple(Rule(calls, seconds, wait, premium_waits=waits_for_all) for calls, seconds, wait in rules)
+        self._simulator.floods.rules[method] = tuple(
+            Rule(calls, seconds, wait, premium_waits=waits_for_all) for calls, seconds, wait in rules
+        )
 
     def forgive(self) -> None:
         """Forget all waits."""

@@ -34,7 +34,14 @@ class People:
             raise NoSuchThing(f"login token that could be accepted ({error.message})") from error
 
     def put_into_folder(
-        self, phone: str, title: str, channels: Sequence[int], *, all_channels: bool = False, without: Sequence[int] = (), number: int | None = None
+        self,
+        phone: str,
+        title: str,
+        channels: Sequence[int],
+        *,
+        all_channels: bool = False,
+        without: Sequence[int] = (),
+        number: int | None = None,
     ) -> int:
         """Make a folder or say anew what is in it; `number` names one whose title changes. Its number."""
         folders = self._world.account(phone).folders

@@ -18,7 +18,13 @@ def state(simulator: Simulator) -> dict[str, Any]:
     for (phone, method), count in sorted(simulator.counters.calls.items()):
         calls.setdefault(phone, {})[method] = count
     connections = [
-        {"peer": one.peer, "dc": one.dc_id, "phone": one.record.phone if one.record else None, "calls": one.calls} for one in simulator.connections
+        {
+            "peer": one.peer,
+            "dc": one.dc_id,
+            "phone": one.record.phone if one.record else None,
+            "calls": one.calls,
+        }
+        for one in simulator.connections
     ]
     return {
         "calls": calls,
@@ -47,10 +53,16 @@ def trace(simulator: Simulator, limit: int = 100) -> list[dict[str, Any]]:
 
 def channels(world: World) -> list[dict[str, Any]]:
     found = (world.channel(number) for number in world.channel_ids())
-    return [{"channel_id": one.channel_id, "title": one.title, "username": one.username} for one in found if one is not None]
+    return [
+        {"channel_id": one.channel_id, "title": one.title, "username": one.username}
+        for one in found
+        if one is not None
+    ]
 
 
-def truth(world: World, channel_id: int | None = None, *, with_files: bool = False) -> Iterator[dict[str, Any]]:
+def truth(
+    world: World, channel_id: int | None = None, *, with_files: bool = False
+) -> Iterator[dict[str, Any]]:
     """Every post that ever was, with every text it had, and when it was deleted."""
     for number in [channel_id] if channel_id is not None else world.channel_ids():
         channel = world.channel(number)
@@ -70,7 +82,9 @@ def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[st
         "service": last.service.value if last.service else None,
         "grouped_id": last.grouped_id,
         "deleted_at": channel.deleted_at(message_id),
-        "versions": [{"at": one.edit_date or one.date, "text": one.text, "hidden": one.edit_hidden} for one in versions],
+        "versions": [
+            {"at": one.edit_date or one.date, "text": one.text, "hidden": one.edit_hidden} for one in versions
+        ],
     }
     told |= channel.about(message_id)
     file = getattr(last.media, "file", None)

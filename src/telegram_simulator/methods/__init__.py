@@ -1,6 +1,20 @@
-"""The methods of the API that the simulator answers, one file per area. Importing this room registers them all."""
+"""The methods of the API that the simulator answers, one file per area.
 
-from telegram_simulator.methods import accounts, channels, comments, dialogs, files, folders, history, login_tokens, two_step, updates
+Importing this room registers them all.
+"""
+
+from telegram_simulator.methods import (
+    accounts,
+    channels,
+    comments,
+    dialogs,
+    files,
+    folders,
+    history,
+    login_tokens,
+    two_step,
+    updates,
+)
 from telegram_simulator.methods.registry import METHODS, Caller, Ready, RpcError, name_of
 
 __all__ = [

@@ -13,10 +13,34 @@ from telegram_simulator.world.account import BANNED
 LOGIN_CODE = "12345"
 
 UNUSED_LIMITS = (
-    *("chat_size_max", "megagroup_size_max", "forwarded_count_max", "online_update_period_ms", "offline_blur_timeout_ms"),
-    *("offline_idle_timeout_ms", "online_cloud_timeout_ms", "notify_cloud_delay_ms", "notify_default_delay_ms", "push_chat_period_ms"),
-    *("push_chat_limit", "edit_time_limit", "revoke_time_limit", "revoke_pm_time_limit", "rating_e_decay", "stickers_recent_limit"),
-    *("channels_read_media_period", "call_receive_timeout_ms", "call_ring_timeout_ms", "call_connect_timeout_ms"),
+    *(
+        "chat_size_max",
+        "megagroup_size_max",
+        "forwarded_count_max",
+        "online_update_period_ms",
+        "offline_blur_timeout_ms",
+    ),
+    *(
+        "offline_idle_timeout_ms",
+        "online_cloud_timeout_ms",
+        "notify_cloud_delay_ms",
+        "notify_default_delay_ms",
+        "push_chat_period_ms",
+    ),
+    *(
+        "push_chat_limit",
+        "edit_time_limit",
+        "revoke_time_limit",
+        "revoke_pm_time_limit",
+        "rating_e_decay",
+        "stickers_recent_limit",
+    ),
+    *(
+        "channels_read_media_period",
+        "call_receive_timeout_ms",
+        "call_ring_timeout_ms",
+        "call_connect_timeout_ms",
+    ),
     *("call_packet_timeout_ms", "caption_length_max", "message_length_max"),
 )
 """Fields of the configuration that the schema demands and no client here reads."""
@@ -25,7 +49,10 @@ UNUSED_LIMITS = (
 @answers(functions.help.GetConfigRequest, anonymous=True)
 def get_config(_request: Any, caller: Caller) -> bytes:
     now = caller.server.now()
-    options = [types.DcOption(dc_id, ip_address=caller.server.host, port=port) for dc_id, port in caller.server.ports.items()]
+    options = [
+        types.DcOption(dc_id, ip_address=caller.server.host, port=port)
+        for dc_id, port in caller.server.ports.items()
+    ]
     limits = dict.fromkeys(UNUSED_LIMITS, 1000)
     return bytes(
         types.Config(
@@ -58,7 +85,11 @@ def send_code(request: Any, caller: Caller) -> bytes:
     if account.home_dc != caller.dc_id:
         raise RpcError(303, f"PHONE_MIGRATE_{account.home_dc}")
     account.code_hash = secrets.token_hex(8)
-    return bytes(types.auth.SentCode(type=types.auth.SentCodeTypeApp(len(LOGIN_CODE)), phone_code_hash=account.code_hash))
+    return bytes(
+        types.auth.SentCode(
+            type=types.auth.SentCodeTypeApp(len(LOGIN_CODE)), phone_code_hash=account.code_hash
+        )
+    )
 
 
 @answers(functions.auth.SignInRequest, anonymous=True)

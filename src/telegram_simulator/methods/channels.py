@@ -16,7 +16,9 @@ MAX_SIMILAR, SHOWN_SIMILAR = 100, 10
 def channel_of(caller: Caller, wanted: Any) -> Channel:
     """The channel that an InputChannel or an InputPeerChannel names."""
     if not isinstance(wanted, types.InputChannel | types.InputPeerChannel):
-        raise RpcError(400, "CHANNEL_INVALID" if isinstance(wanted, types.InputChannelEmpty) else "PEER_ID_INVALID")
+        raise RpcError(
+            400, "CHANNEL_INVALID" if isinstance(wanted, types.InputChannelEmpty) else "PEER_ID_INVALID"
+        )
     return caller.channel(wanted.channel_id, wanted.access_hash)
 
 
@@ -29,12 +31,17 @@ def resolve_username(request: Any, caller: Caller) -> bytes:
     if channel is None:
         raise RpcError(400, "USERNAME_NOT_OCCUPIED")
     chat = channel_object(caller.world, caller.account, channel)
-    return bytes(types.contacts.ResolvedPeer(peer=types.PeerChannel(channel.channel_id), chats=[chat], users=[]))
+    return bytes(
+        types.contacts.ResolvedPeer(peer=types.PeerChannel(channel.channel_id), chats=[chat], users=[])
+    )
 
 
 @answers(functions.channels.GetChannelsRequest)
 def get_channels(request: Any, caller: Caller) -> bytes:
-    chats = [channel_object(caller.world, caller.account, channel_of(caller, wanted)) for wanted in request.id[:100]]
+    chats = [
+        channel_object(caller.world, caller.account, channel_of(caller, wanted))
+        for wanted in request.id[:100]
+    ]
     return bytes(types.messages.Chats(chats))
 
 
@@ -54,7 +61,11 @@ def get_full_channel(request: Any, caller: Caller) -> bytes:
         participants_count=channel.members,
         linked_chat_id=channel.group_id,
     )
-    return bytes(types.messages.ChatFull(full_chat=full, chats=[channel_object(caller.world, caller.account, channel)], users=[]))
+    return bytes(
+        types.messages.ChatFull(
+            full_chat=full, chats=[channel_object(caller.world, caller.account, channel)], users=[]
+        )
+    )
 
 
 @answers(functions.channels.JoinChannelRequest)
@@ -77,7 +88,12 @@ def check_chat_invite(request: Any, caller: Caller) -> bytes:
     if channel.channel_id in caller.account.joined:
         return bytes(types.ChatInviteAlready(channel_object(caller.world, caller.account, channel)))
     invite = types.ChatInvite(
-        title=channel.title, photo=types.PhotoEmpty(0), participants_count=channel.members, color=1, channel=True, broadcast=True
+        title=channel.title,
+        photo=types.PhotoEmpty(0),
+        participants_count=channel.members,
+        color=1,
+        channel=True,
+        broadcast=True,
     )
     return bytes(invite)
 
@@ -96,12 +112,23 @@ def import_chat_invite(request: Any, caller: Caller) -> bytes:
 def get_channel_recommendations(request: Any, caller: Caller) -> bytes:
     """Its neighbours, or those of what was joined; premium accounts see more of them."""
     account, world = caller.account, caller.world
-    centre = channel_of(caller, request.channel).channel_id if request.channel is not None else min(account.joined, default=0)
+    centre = (
+        channel_of(caller, request.channel).channel_id
+        if request.channel is not None
+        else min(account.joined, default=0)
+    )
     ids = (one for one in world.channel_ids() if one != centre and one not in account.joined)
     others = (world.channel(one) for one in nsmallest(MAX_SIMILAR, ids, key=lambda one: abs(one - centre)))
     similar = [one for one in others if one is not None and not (one.is_private or one.is_group)]
-    shown = [channel_object(world, account, one) for one in (similar if account.premium else similar[:SHOWN_SIMILAR])]
-    return bytes(types.messages.Chats(shown) if len(shown) == len(similar) else types.messages.ChatsSlice(len(similar), shown))
+    shown = [
+        channel_object(world, account, one)
+        for one in (similar if account.premium else similar[:SHOWN_SIMILAR])
+    ]
+    return bytes(
+        types.messages.Chats(shown)
+        if len(shown) == len(similar)
+        else types.messages.ChatsSlice(len(similar), shown)
+    )
 
 
 @answers(functions.channels.ReadHistoryRequest)
@@ -126,4 +153,6 @@ def _join(caller: Caller, channel: Channel) -> bytes:
 
 def _now_looks_so(caller: Caller, channel: Channel) -> bytes:
     chat = channel_object(caller.world, caller.account, channel)
-    return bytes(types.Updates([types.UpdateChannel(channel.channel_id)], [], [chat], when(caller.server.now()), 0))
+    return bytes(
+        types.Updates([types.UpdateChannel(channel.channel_id)], [], [chat], when(caller.server.now()), 0)
+    )

@@ -21,16 +21,29 @@ def get_discussion_message(request: Any, caller: Caller) -> bytes:
     top = post.message_id * IDS_PER_POST
     copy = _in_group(channel, top, post.date, post.text, reply_to=None)
     chats = [channel_object(caller.world, caller.account, channel), _group(caller, channel)]
-    return bytes(types.messages.DiscussionMessage([copy], unread_count=0, chats=chats, users=[], max_id=top + (post.comments or 0)))
+    return bytes(
+        types.messages.DiscussionMessage(
+            [copy], unread_count=0, chats=chats, users=[], max_id=top + (post.comments or 0)
+        )
+    )
 
 
 @answers(functions.messages.GetRepliesRequest)
 def get_replies(request: Any, caller: Caller) -> bytes:
     channel, post = _commented(request, caller)
     top, count = post.message_id * IDS_PER_POST, post.comments or 0
-    ids = [top + number for number in range(count, 0, -1) if not request.offset_id or top + number < request.offset_id]
+    ids = [
+        top + number
+        for number in range(count, 0, -1)
+        if not request.offset_id or top + number < request.offset_id
+    ]
     page = ids[max(request.add_offset, 0) :][: min(request.limit, MAX_PER_PAGE)]
-    comments = [_in_group(channel, number, post.date + (number - top) * 60, f"Комментарий {number - top}", reply_to=top) for number in page]
+    comments = [
+        _in_group(
+            channel, number, post.date + (number - top) * 60, f"Комментарий {number - top}", reply_to=top
+        )
+        for number in page
+    ]
     chats = [channel_object(caller.world, caller.account, channel), _group(caller, channel)]
     return bytes(types.messages.ChannelMessages(1, count, comments, [], chats, []))
 
@@ -43,9 +56,17 @@ def _commented(request: Any, caller: Caller) -> tuple[Channel, Post]:
     return channel, post
 
 
-def _in_group(channel: Channel, message_id: int, date: int, text: str, *, reply_to: int | None) -> types.Message:
+def _in_group(
+    channel: Channel, message_id: int, date: int, text: str, *, reply_to: int | None
+) -> types.Message:
     header = None if reply_to is None else types.MessageReplyHeader(reply_to_msg_id=reply_to)
-    return types.Message(id=message_id, peer_id=types.PeerChannel(channel.group_id), date=when(date), message=text, reply_to=header)
+    return types.Message(
+        id=message_id,
+        peer_id=types.PeerChannel(channel.group_id),
+        date=when(date),
+        message=text,
+        reply_to=header,
+    )
 
 
 def _group(caller: Caller, channel: Channel) -> types.Channel:

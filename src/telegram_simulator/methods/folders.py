@@ -13,7 +13,10 @@ from telegram_simulator.world.world import World
 
 @answers(functions.messages.GetDialogFiltersRequest)
 def get_dialog_filters(_request: Any, caller: Caller) -> bytes:
-    own = [folder_object(caller.world, caller.account, number, folder) for number, folder in sorted(caller.account.folders.items())]
+    own = [
+        folder_object(caller.world, caller.account, number, folder)
+        for number, folder in sorted(caller.account.folders.items())
+    ]
     return bytes(types.messages.DialogFilters([types.DialogFilterDefault(), *own]))
 
 
@@ -28,7 +31,11 @@ def check_chatlist_invite(request: Any, caller: Caller) -> bytes:
     channels = [channel for channel in map(caller.world.channel, shared.channels) if channel is not None]
     chats = [channel_object(caller.world, caller.account, channel) for channel in channels]
     title = types.TextWithEntities(shared.title, [])
-    return bytes(types.chatlists.ChatlistInvite(title, [types.PeerChannel(one.channel_id) for one in channels], chats, []))
+    return bytes(
+        types.chatlists.ChatlistInvite(
+            title, [types.PeerChannel(one.channel_id) for one in channels], chats, []
+        )
+    )
 
 
 def folder_object(world: World, account: Account, number: int, folder: Folder) -> types.DialogFilter:
@@ -36,4 +43,11 @@ def folder_object(world: World, account: Account, number: int, folder: Folder) -
         return [types.InputPeerChannel(one, world.access_hash(account, one)) for one in channel_ids]
 
     title = types.TextWithEntities(folder.title, [])
-    return types.DialogFilter(number, title, [], peers(folder.channels), peers(folder.without), broadcasts=folder.all_channels or None)
+    return types.DialogFilter(
+        number,
+        title,
+        [],
+        peers(folder.channels),
+        peers(folder.without),
+        broadcasts=folder.all_channels or None,
+    )

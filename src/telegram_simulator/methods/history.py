@@ -52,7 +52,8 @@ def get_messages(request: Any, caller: Caller) -> bytes:
     wanted = [getattr(one, "id", one) for one in request.id[:MAX_PER_PAGE]]
     posts = [channel.get(number) for number in wanted]
     messages: list[Any] = [
-        empty_message(number) if post is None else message(caller.world, channel, post) for number, post in zip(wanted, posts, strict=True)
+        empty_message(number) if post is None else message(caller.world, channel, post)
+        for number, post in zip(wanted, posts, strict=True)
     ]
     caller.server.counters.posts_served += len(messages)
     chats = channels_in(caller.world, caller.account, channel, origins_of(posts))
@@ -69,9 +70,17 @@ def get_messages_views(request: Any, caller: Caller) -> bytes:
             views.append(types.MessageViews())
             continue
         caller.server.counters.errors["views were incremented"] += bool(request.increment)
-        replies = None if post.comments is None else types.MessageReplies(post.comments, post.comments, comments=True, channel_id=channel.group_id)
+        replies = (
+            None
+            if post.comments is None
+            else types.MessageReplies(
+                post.comments, post.comments, comments=True, channel_id=channel.group_id
+            )
+        )
         views.append(types.MessageViews(views=post.views, forwards=post.forwards, replies=replies))
-    return bytes(types.messages.MessageViews(views, channels_in(caller.world, caller.account, channel, ()), []))
+    return bytes(
+        types.messages.MessageViews(views, channels_in(caller.world, caller.account, channel, ()), [])
+    )
 
 
 @answers(functions.messages.ReadHistoryRequest)
@@ -94,7 +103,9 @@ def _start(channel: Channel, request: Any) -> int:
         passed = channel.alive_from(request.offset_id)
     else:
         date = getattr(request, "offset_date", None) or getattr(request, "max_date", None)
-        passed = channel.alive_since(int(date.timestamp())) if date is not None and date.timestamp() > 0 else 0
+        passed = (
+            channel.alive_since(int(date.timestamp())) if date is not None and date.timestamp() > 0 else 0
+        )
     return passed + int(request.add_offset)
 
 
@@ -105,9 +116,15 @@ def _between(request: Any, number: int) -> bool:
 def _page(caller: Caller, channel: Channel, ids: list[int], *, offset: int = 0) -> bytes:
     found = [caller.server.ready(channel, number) for number in ids]
     caller.server.counters.posts_served += len(found)
-    chats = channels_in(caller.world, caller.account, channel, {one.origin for one in found if one.origin is not None})
+    chats = channels_in(
+        caller.world, caller.account, channel, {one.origin for one in found if one.origin is not None}
+    )
     messages = [one.message for one in found]
-    return bytes(types.messages.ChannelMessages(channel.pts, channel.alive, messages, [], chats, [], offset_id_offset=offset))
+    return bytes(
+        types.messages.ChannelMessages(
+            channel.pts, channel.alive, messages, [], chats, [], offset_id_offset=offset
+        )
+    )
 
 
 def hash_of(ids: list[int]) -> int:

@@ -1,4 +1,6 @@
-"""Logging in by a QR code: one client shows a token, another that is logged in accepts it, and the first one asks again."""
+"""Logging in by a QR code: one client shows a token, another that is logged in accepts it,
+and the first one asks again.
+"""
 
 import secrets
 from typing import Any
@@ -17,10 +19,14 @@ REMEMBERED = 1000
 def export_login_token(request: Any, caller: Caller) -> bytes:
     """A token to show; or, once the last one was accepted, what has come of it."""
     tokens, now = caller.server.login_tokens, caller.server.now()
-    mine = next(((name, one) for name, one in reversed(tokens.items()) if one.key_id == caller.record.key_id), None)
+    mine = next(
+        ((name, one) for name, one in reversed(tokens.items()) if one.key_id == caller.record.key_id), None
+    )
     if mine is not None and mine[1].accepted_by is not None and not mine[1].used and mine[1].expires > now:
         return _log_in(*mine, caller)
-    made = LoginToken(caller.record.key_id, now + caller.server.login_token_seconds, frozenset(request.except_ids))
+    made = LoginToken(
+        caller.record.key_id, now + caller.server.login_token_seconds, frozenset(request.except_ids)
+    )
     name = secrets.token_bytes(TOKEN_BYTES)
     tokens[name] = made
     for old in list(tokens)[:-REMEMBERED]:
@@ -88,4 +94,6 @@ def _log_in(name: bytes, token: LoginToken, caller: Caller) -> bytes:
         caller.record.awaits_password = account.phone
         raise RpcError(401, "SESSION_PASSWORD_NEEDED")
     caller.server.keys.log_in(caller.record, account.phone)
-    return bytes(types.auth.LoginTokenSuccess(types.auth.Authorization(user=user_object(account, is_self=True))))
+    return bytes(
+        types.auth.LoginTokenSuccess(types.auth.Authorization(user=user_object(account, is_self=True)))
+    )

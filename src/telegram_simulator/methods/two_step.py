@@ -1,4 +1,6 @@
-"""The two-step password: SRP, so that the password itself is never sent. telethon.password is the client's half."""
+"""The two-step password: SRP, so that the password itself is never
+sent. telethon.password is the client's half.
+"""
 
 import secrets
 from hashlib import sha256
@@ -23,10 +25,24 @@ def get_password(_request: Any, caller: Caller) -> bytes:
     asked: dict[str, Any] = {"has_password": None}
     if account.password is not None:
         account.riddle = Riddle(
-            secrets.randbits(62), secrets.randbits(8 * KEY_BYTES), int.from_bytes(compute_digest(ALGORITHM, account.password), "big")
+            secrets.randbits(62),
+            secrets.randbits(8 * KEY_BYTES),
+            int.from_bytes(compute_digest(ALGORITHM, account.password), "big"),
         )
-        asked = {"has_password": True, "current_algo": ALGORITHM, "srp_B": _bytes(_public(account.riddle)), "srp_id": account.riddle.number}
-    return bytes(types.account.Password(types.PasswordKdfAlgoUnknown(), types.SecurePasswordKdfAlgoUnknown(), secrets.token_bytes(16), **asked))
+        asked = {
+            "has_password": True,
+            "current_algo": ALGORITHM,
+            "srp_B": _bytes(_public(account.riddle)),
+            "srp_id": account.riddle.number,
+        }
+    return bytes(
+        types.account.Password(
+            types.PasswordKdfAlgoUnknown(),
+            types.SecurePasswordKdfAlgoUnknown(),
+            secrets.token_bytes(16),
+            **asked,
+        )
+    )
 
 
 @answers(functions.auth.CheckPasswordRequest, anonymous=True)
@@ -44,7 +60,11 @@ def check_password(request: Any, caller: Caller) -> bytes:
 
 def _half_logged_in(caller: Caller) -> Account:
     """Who has given the right code, and not the password yet; or who is logged in."""
-    return caller.account if caller.record.awaits_password is None else caller.world.account(caller.record.awaits_password)
+    return (
+        caller.account
+        if caller.record.awaits_password is None
+        else caller.world.account(caller.record.awaits_password)
+    )
 
 
 def _public(riddle: Riddle) -> int:

@@ -23,7 +23,11 @@ def get_state(_request: Any, caller: Caller) -> bytes:
 def get_difference(request: Any, caller: Caller) -> bytes:
     """Channels have counters of their own: those that changed are only named."""
     since = int(request.date.timestamp()) if request.date else 0
-    changed = [channel for channel in map(caller.world.channel, sorted(caller.account.joined)) if channel is not None and channel.changed_at >= since]
+    changed = [
+        channel
+        for channel in map(caller.world.channel, sorted(caller.account.joined))
+        if channel is not None and channel.changed_at >= since
+    ]
     if not changed:
         return bytes(types.updates.DifferenceEmpty(when(caller.server.now()), 0))
     named = [types.UpdateChannelTooLong(channel.channel_id, channel.pts) for channel in changed]
@@ -40,7 +44,11 @@ def get_channel_difference(request: Any, caller: Caller) -> bytes:
         raise RpcError(400, "PERSISTENT_TIMESTAMP_EMPTY")
     if request.pts >= channel.pts:
         return bytes(types.updates.ChannelDifferenceEmpty(channel.pts, final=True, timeout=ASK_AGAIN_SECONDS))
-    events = None if channel.pts - request.pts > TOO_MANY else channel.events_after(request.pts, max(FEWEST, min(request.limit, MOST)))
+    events = (
+        None
+        if channel.pts - request.pts > TOO_MANY
+        else channel.events_after(request.pts, max(FEWEST, min(request.limit, MOST)))
+    )
     return _too_long(caller, channel) if events is None else _chosen(caller, channel, events)
 
 
@@ -51,7 +59,9 @@ def _chosen(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
     for event in events:
         post = channel.get(event.message_id)
         if event.kind is Kind.DELETE:
-            others.append(types.UpdateDeleteChannelMessages(channel.channel_id, [event.message_id], event.pts, 1))
+            others.append(
+                types.UpdateDeleteChannelMessages(channel.channel_id, [event.message_id], event.pts, 1)
+            )
         elif post is not None:  # what was deleted later is not told
             posts.append(post)
             shown = message(caller.world, channel, post)
@@ -61,15 +71,25 @@ def _chosen(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
                 others.append(types.UpdateEditChannelMessage(shown, event.pts, 1))
     last = events[-1].pts if events else channel.pts
     chats = channels_in(caller.world, caller.account, channel, origins_of(posts))
-    return bytes(types.updates.ChannelDifference(last, new, others, chats, [], final=last >= channel.pts or None, timeout=ASK_AGAIN_SECONDS))
+    return bytes(
+        types.updates.ChannelDifference(
+            last, new, others, chats, [], final=last >= channel.pts or None, timeout=ASK_AGAIN_SECONDS
+        )
+    )
 
 
 def _too_long(caller: Caller, channel: Channel) -> bytes:
     posts = [post for post in map(channel.get, channel.window(0, 20)) if post is not None]
     messages = [message(caller.world, channel, post) for post in posts]
     chats = channels_in(caller.world, caller.account, channel, origins_of(posts))
-    return bytes(types.updates.ChannelDifferenceTooLong(dialog(channel), messages, chats, [], final=True, timeout=ASK_AGAIN_SECONDS))
+    return bytes(
+        types.updates.ChannelDifferenceTooLong(
+            dialog(channel), messages, chats, [], final=True, timeout=ASK_AGAIN_SECONDS
+        )
+    )
 
 
 def _state(caller: Caller) -> types.updates.State:
-    return types.updates.State(pts=caller.account.pts, qts=0, date=when(caller.server.now()), seq=1, unread_count=0)
+    return types.updates.State(
+        pts=caller.account.pts, qts=0, date=when(caller.server.now()), seq=1, unread_count=0
+    )

@@ -22,7 +22,14 @@ from telegram_simulator.mtproto.packets import (
     unpack,
     unwrap,
 )
-from telegram_simulator.mtproto.transport import TOO_MANY_CONNECTIONS, UNKNOWN_KEY, BadFrame, Framing, detect, transport_error
+from telegram_simulator.mtproto.transport import (
+    TOO_MANY_CONNECTIONS,
+    UNKNOWN_KEY,
+    BadFrame,
+    Framing,
+    detect,
+    transport_error,
+)
 
 TOO_OLD_SECONDS = 300
 TOO_NEW_SECONDS = 30
@@ -30,7 +37,14 @@ WRONG_SALT, ID_TOO_LOW, ID_TOO_HIGH = 48, 16, 17
 FUTURE_SALTS = 0xAE500895
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 
-IGNORED = (types.MsgsAck, types.MsgsStateReq, types.MsgResendReq, types.MsgsAllInfo, types.HttpWait, types.MsgsStateInfo)
+IGNORED = (
+    types.MsgsAck,
+    types.MsgsStateReq,
+    types.MsgResendReq,
+    types.MsgsAllInfo,
+    types.HttpWait,
+    types.MsgsStateInfo,
+)
 
 
 class Backend(Protocol):
@@ -49,7 +63,9 @@ class Backend(Protocol):
 class Connection:
     """Reads until the client goes, or says something that makes no sense."""
 
-    def __init__(self, backend: Backend, dc_id: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, backend: Backend, dc_id: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.dc_id = dc_id
         self.peer: str = writer.get_extra_info("peername")[0]
         self.calls = 0
@@ -76,7 +92,14 @@ class Connection:
             while not self._writer.is_closing():  # what was buffered when it was dropped never arrived
                 self._receive(await self._framing.read())
                 await self._writer.drain()
-        except (asyncio.IncompleteReadError, BadFrame, Malformed, NotAuthentic, ConnectionError, struct.error):
+        except (
+            asyncio.IncompleteReadError,
+            BadFrame,
+            Malformed,
+            NotAuthentic,
+            ConnectionError,
+            struct.error,
+        ):
             pass
         finally:
             self.close()
@@ -120,7 +143,9 @@ class Connection:
             if not session.greeted:
                 session.greeted = True
                 created = types.NewSessionCreated(
-                    plaintext.message.msg_id, int.from_bytes(session.session_id, "little", signed=True), self._backend.salt
+                    plaintext.message.msg_id,
+                    int.from_bytes(session.session_id, "little", signed=True),
+                    self._backend.salt,
                 )
                 self._send(record, session, bytes(created), reply=False)
             for message in unpack(plaintext.message):
@@ -139,7 +164,12 @@ class Connection:
         sent_at = message.msg_id / 2**32
         if sent_at < now - TOO_OLD_SECONDS or sent_at > now + TOO_NEW_SECONDS:
             code = ID_TOO_LOW if sent_at < now else ID_TOO_HIGH
-            self._send(record, session, bytes(types.BadMsgNotification(message.msg_id, message.seq_no, code)), content=False)
+            self._send(
+                record,
+                session,
+                bytes(types.BadMsgNotification(message.msg_id, message.seq_no, code)),
+                content=False,
+            )
             return False
         if plaintext.salt != self._backend.salt:
             notice = types.BadServerSalt(message.msg_id, message.seq_no, WRONG_SALT, self._backend.salt)
@@ -178,7 +208,9 @@ class Connection:
 
     def _future_salts(self, msg_id: int) -> bytes:
         now = int(self._backend.now())
-        return struct.pack("<Iqii", FUTURE_SALTS, msg_id, now, 1) + struct.pack("<iiq", now - 60, now + 1800, self._backend.salt)
+        return struct.pack("<Iqii", FUTURE_SALTS, msg_id, now, 1) + struct.pack(
+            "<iiq", now - 60, now + 1800, self._backend.salt
+        )
 
     # --- out ---
 
@@ -193,9 +225,18 @@ class Connection:
         else:
             send()
 
-    def _send(self, record: KeyRecord, session: Session, body: bytes, *, reply: bool = True, content: bool = True) -> None:
+    def _send(
+        self, record: KeyRecord, session: Session, body: bytes, *, reply: bool = True, content: bool = True
+    ) -> None:
         msg_id = session.next_msg_id(self._backend.now(), reply=reply)
-        head = struct.pack("<q8sqii", self._backend.salt, session.session_id, msg_id, session.next_seq_no(content=content), len(body))
+        head = struct.pack(
+            "<q8sqii",
+            self._backend.salt,
+            session.session_id,
+            msg_id,
+            session.next_seq_no(content=content),
+            len(body),
+        )
         self._write(encrypt(record.key, record.key_id, head + body))
 
     def _write(self, packet: bytes) -> None:

@@ -92,7 +92,9 @@ def load_or_make_key(path: Path) -> RsaKey:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         # The rsa library would take seconds, on a slow machine minutes.
-        made = generate_private_key(RSA_EXPONENT, RSA_BITS).private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+        made = generate_private_key(RSA_EXPONENT, RSA_BITS).private_bytes(
+            Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
+        )
         temporary = path.with_suffix(f".{secrets.token_hex(4)}")
         temporary.touch(mode=0o600)
         temporary.write_bytes(made)
@@ -102,7 +104,9 @@ def load_or_make_key(path: Path) -> RsaKey:
 
 
 def _fingerprint(key: rsa.PrivateKey) -> int:
-    parts = b"".join(_tl_bytes(number.to_bytes((number.bit_length() + 7) // 8, "big")) for number in (key.n, key.e))
+    parts = b"".join(
+        _tl_bytes(number.to_bytes((number.bit_length() + 7) // 8, "big")) for number in (key.n, key.e)
+    )
     return int.from_bytes(sha1(parts)[-8:], "little", signed=True)
 
 

@@ -16,7 +16,9 @@ from telegram_simulator.mtproto.crypto import DH_G, DH_PRIME, KEY_BYTES, RsaKey,
 from telegram_simulator.mtproto.transport import BadFrame
 
 P, Q = 1_229_739_323, 1_402_015_859
-"""Two primes whose product a client must factorise; small, because that proves nothing here and costs time."""
+"""Two primes whose product a client must factorise; small,
+because that proves nothing here and costs time.
+"""
 
 
 @dataclass(slots=True)
@@ -45,7 +47,10 @@ class Handshake:
                 raise BadFrame
 
     def _fits(self, request: Any) -> bool:
-        return bool(self.server_nonce) and (request.nonce, request.server_nonce) == (self.nonce, self.server_nonce)
+        return bool(self.server_nonce) and (request.nonce, request.server_nonce) == (
+            self.nonce,
+            self.server_nonce,
+        )
 
     def _begin(self, nonce: int) -> types.ResPQ:
         self.nonce = nonce
@@ -83,8 +88,9 @@ class Handshake:
         if not isinstance(inner, types.ClientDHInnerData):
             raise BadFrame
         shared = pow(int.from_bytes(inner.g_b, "big"), self.secret, DH_PRIME)
-        # Telethon hashes the key without its leading zero bytes, so one in 256 handshakes fails and is tried again, as with Telegram.
-        # With a shorter key it would succeed, but a stored session fills keys up to their length: it would not be known any more.
+        # Telethon hashes the key without its leading zero bytes, so one in 256 handshakes fails and is tried
+        # again, as with Telegram. With a shorter key it would succeed, but a stored session fills keys up to
+        # their length: it would not be known any more.
         made = AuthKey(shared.to_bytes(KEY_BYTES, "big"))
         self.secret = 0
         self.finish(made.key)

@@ -1,4 +1,6 @@
-"""Auth keys and what the server remembers with each: who is logged in, the layer, the sessions, the connections."""
+"""Auth keys and what the server remembers with each: who is logged in, the layer, the sessions,
+the connections.
+"""
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator

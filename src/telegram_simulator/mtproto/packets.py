@@ -114,7 +114,11 @@ def unwrap(request: Any) -> Call:
                 layer = request.layer
             case functions.InvokeWithoutUpdatesRequest():
                 without_updates = True
-            case functions.InitConnectionRequest() | functions.InvokeAfterMsgRequest() | functions.InvokeAfterMsgsRequest():
+            case (
+                functions.InitConnectionRequest()
+                | functions.InvokeAfterMsgRequest()
+                | functions.InvokeAfterMsgsRequest()
+            ):
                 pass
             case functions.InvokeWithTakeoutRequest():
                 pass

@@ -67,7 +67,14 @@ def _document_bytes(media: Document, date: int, reference: bytes) -> bytes:
         attributes.append(_image(_IMAGE, file.width, file.height))
     return b"".join(
         (
-            _document_head(_MEDIA_DOCUMENT, 1 | (1 << 6 if is_video else 0), _DOCUMENT, 0, file.file_id, access_hash_of(file)),
+            _document_head(
+                _MEDIA_DOCUMENT,
+                1 | (1 << 6 if is_video else 0),
+                _DOCUMENT,
+                0,
+                file.file_id,
+                access_hash_of(file),
+            ),
             tl_bytes(reference),
             _int(date),
             tl_bytes(file.kind.value.encode()),
@@ -95,6 +102,12 @@ def _page_bytes(page: WebPage) -> bytes:
 
 
 def _poll(poll: Poll, message_id: int) -> types.MessageMediaPoll:
-    answers = [types.PollAnswer(text=types.TextWithEntities(answer, []), option=bytes([number])) for number, answer in enumerate(poll.answers)]
+    answers = [
+        types.PollAnswer(text=types.TextWithEntities(answer, []), option=bytes([number]))
+        for number, answer in enumerate(poll.answers)
+    ]
     question = types.TextWithEntities(poll.question, [])
-    return types.MessageMediaPoll(poll=types.Poll(id=message_id, question=question, answers=answers, hash=0), results=types.PollResults())
+    return types.MessageMediaPoll(
+        poll=types.Poll(id=message_id, question=question, answers=answers, hash=0),
+        results=types.PollResults(),
+    )

@@ -1,4 +1,7 @@
-"""Posts as the schema writes them. Written by hand for speed; a test holds every byte against Telethon's own writer."""
+"""Posts as the schema writes them.
+
+Written by hand for speed; a test holds every byte against Telethon's own writer.
+"""
 
 import struct
 from collections.abc import Callable
@@ -82,7 +85,9 @@ def message_bytes(  # noqa: C901 -- one branch per optional field of the schema,
     if post.origin is not None:
         flags |= FORWARDED
         origin = post.origin
-        parts[1] = _forward(_FORWARD_HEADER, 1 | 4, _peer_channel, origin.channel_id, origin.date, origin.message_id)
+        parts[1] = _forward(
+            _FORWARD_HEADER, 1 | 4, _peer_channel, origin.channel_id, origin.date, origin.message_id
+        )
     if post.reply_to is not None:
         flags |= REPLY
         parts[2] = _reply(_REPLY_HEADER, 16, post.reply_to)

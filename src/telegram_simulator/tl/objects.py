@@ -13,7 +13,9 @@ from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.post import Post
 from telegram_simulator.world.world import World
 
-LEFT, BROADCAST, USERNAME, MEGAGROUP, ACCESS_HASH, MEMBERS, HAS_LINK, NOFORWARDS = (1 << bit for bit in (2, 5, 6, 8, 13, 17, 20, 27))
+LEFT, BROADCAST, USERNAME, MEGAGROUP, ACCESS_HASH, MEMBERS, HAS_LINK, NOFORWARDS = (
+    1 << bit for bit in (2, 5, 6, 8, 13, 17, 20, 27)
+)
 _CHANNEL, _NO_PHOTO = types.Channel.CONSTRUCTOR_ID, types.ChatPhotoEmpty.CONSTRUCTOR_ID
 _channel_head = struct.Struct("<IIIqq").pack
 _channel_tail = struct.Struct("<Iii").pack
@@ -27,7 +29,13 @@ def channel_object(world: World, account: Account, channel: Channel) -> Raw:
     """A channel as this account sees it, written by hand like the messages: every page carries several."""
     access_hash, joined = world.access_hash(account, channel.channel_id), channel.channel_id in account.joined
     if account.phone in channel.banned or (channel.is_private and not joined):
-        return Raw(bytes(types.ChannelForbidden(channel.channel_id, access_hash, channel.title, broadcast=not channel.is_group or None)))
+        return Raw(
+            bytes(
+                types.ChannelForbidden(
+                    channel.channel_id, access_hash, channel.title, broadcast=not channel.is_group or None
+                )
+            )
+        )
     flags = HAS_LINK | ACCESS_HASH | MEMBERS | (MEGAGROUP if channel.is_group else BROADCAST)
     flags |= (0 if joined else LEFT) | (NOFORWARDS if channel.protected else 0)
     name = b""
@@ -35,7 +43,12 @@ def channel_object(world: World, account: Account, channel: Channel) -> Raw:
         flags |= USERNAME
         name = tl_bytes(channel.username.encode())
     head = _channel_head(_CHANNEL, flags, 0, channel.channel_id, access_hash)
-    return Raw(head + tl_bytes(channel.title.encode()) + name + _channel_tail(_NO_PHOTO, channel.created, channel.members))
+    return Raw(
+        head
+        + tl_bytes(channel.title.encode())
+        + name
+        + _channel_tail(_NO_PHOTO, channel.created, channel.members)
+    )
 
 
 def channels_in(world: World, account: Account, channel: Channel, origins: Iterable[int]) -> list[Raw]:
@@ -52,7 +65,15 @@ def message(world: World, channel: Channel, post: Post) -> Raw:
     def reference(message_id: int) -> bytes:
         return world.file_reference(channel.channel_id, message_id)
 
-    return Raw(message_bytes(post, channel_id=channel.channel_id, group_id=channel.group_id, protected=channel.protected, reference=reference))
+    return Raw(
+        message_bytes(
+            post,
+            channel_id=channel.channel_id,
+            group_id=channel.group_id,
+            protected=channel.protected,
+            reference=reference,
+        )
+    )
 
 
 def empty_message(message_id: int) -> Raw:

@@ -5,17 +5,36 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from telegram_simulator.simulator import Simulator
-from telegram_simulator.web.newspaper import article_page, beginning, comments, ending, front_page, script_page
+from telegram_simulator.web.newspaper import (
+    article_page,
+    beginning,
+    comments,
+    ending,
+    front_page,
+    script_page,
+)
 from telegram_simulator.web.trouble import Answer, troubled
 from telegram_simulator.world.article import Article, PageKind
 
 ROBOTS = "User-agent: *\nDisallow: /closed/\nAllow: /\n"
 PRIVATE_ADDRESSES = (
-    *("http://10.0.0.7/admin", "http://192.168.1.1/setup", "http://169.254.169.254/latest/meta-data/", "http://172.16.0.3:8500/v1/kv/"),
+    *(
+        "http://10.0.0.7/admin",
+        "http://192.168.1.1/setup",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://172.16.0.3:8500/v1/kv/",
+    ),
     *("http://[fd00::7]/", "http://[::ffff:10.0.0.7]/admin", "http://0x0a000007/"),
 )
 """Where nobody from outside should be led."""
@@ -45,11 +64,19 @@ def newspaper(simulator: Simulator) -> list[Route]:
     async def content(request: Request) -> Response:
         """What the script of a page asks for."""
         article = found(request)
-        return JSONResponse({"html": article_page(article)}) if article is not None and article.kind is PageKind.SCRIPT else _nothing()
+        return (
+            JSONResponse({"html": article_page(article)})
+            if article is not None and article.kind is PageKind.SCRIPT
+            else _nothing()
+        )
 
     async def picture(request: Request) -> Response:
         article = found(request)
-        return _nothing() if article is None else Response(simulator.files.whole(article.picture), media_type=article.picture.kind.value)
+        return (
+            _nothing()
+            if article is None
+            else Response(simulator.files.whole(article.picture), media_type=article.picture.kind.value)
+        )
 
     async def robots(_request: Request) -> Response:
         return PlainTextResponse(ROBOTS)
@@ -71,17 +98,27 @@ def _answer(article: Article, huge_page_bytes: int) -> Response:
             return _html(script_page(article))
         case PageKind.PAYWALL:
             first, *_ = article.sections
-            return _html(article_page(replace(article, sections=(first._replace(paragraphs=first.paragraphs[:1]),))))
+            return _html(
+                article_page(replace(article, sections=(first._replace(paragraphs=first.paragraphs[:1]),)))
+            )
         case PageKind.PRIVATE:
-            return RedirectResponse(PRIVATE_ADDRESSES[int(article.page_id[:-1], 16) % len(PRIVATE_ADDRESSES)], status_code=302)
+            return RedirectResponse(
+                PRIVATE_ADDRESSES[int(article.page_id[:-1], 16) % len(PRIVATE_ADDRESSES)], status_code=302
+            )
         case PageKind.HUGE:
-            return StreamingResponse(_endless(article, huge_page_bytes), media_type="text/html; charset=utf-8")
+            return StreamingResponse(
+                _endless(article, huge_page_bytes), media_type="text/html; charset=utf-8"
+            )
     return _html(article_page(article))
 
 
 async def _endless(article: Article, size_bytes: int) -> AsyncIterator[bytes]:
     """The article, and after it the same comments again and again: the page is never held as a whole."""
-    head, foot, block = beginning(article).encode(), ending(article).encode(), comments(article, CHUNK).encode()
+    head, foot, block = (
+        beginning(article).encode(),
+        ending(article).encode(),
+        comments(article, CHUNK).encode(),
+    )
     yield head
     for _ in range(max(size_bytes - len(head) - len(foot), 0) // len(block) + 1):
         yield block

@@ -1,4 +1,6 @@
-"""Posts as bubbles, in the markup of Telegram's public previews: the same classes, attributes and order, and words of our own."""
+"""Posts as bubbles, in the markup of Telegram's public previews: the same classes, attributes and order,
+and words of our own.
+"""
 
 import base64
 import json
@@ -41,8 +43,10 @@ def bubble(scene: Scene, posts: Sequence[Post]) -> str:
         f'<div class="tgme_widget_message text_not_supported_wrap{kind} js-widget_message" '
         f'data-post="{scene.channel.username}/{first.message_id}" data-view="{_view(scene, posts)}">\n'
         f'<div class="tgme_widget_message_user"><a href="{SITE}/{scene.channel.username}">'
-        f'<i class="tgme_widget_message_user_photo bgcolor2" data-content="{escape(scene.channel.title[:1])}"></i></a></div>\n'
-        f'<div class="tgme_widget_message_bubble">\n{_owner(scene)}\n{inside}\n{_footer(scene, posts)}\n</div>\n</div></div>'
+        '<i class="tgme_widget_message_user_photo bgcolor2" '
+        f'data-content="{escape(scene.channel.title[:1])}"></i></a></div>\n'
+        f'<div class="tgme_widget_message_bubble">\n{_owner(scene)}\n{inside}\n{_footer(scene, posts)}\n'
+        "</div>\n</div></div>"
     )
 
 
@@ -56,7 +60,12 @@ def counted(number: int) -> str:
 
 def _view(scene: Scene, posts: Sequence[Post]) -> str:
     number = posts[0].message_id
-    seen = {"c": -scene.channel.channel_id, "p": number if len(posts) == 1 else f"{number}g", "t": scene.world.now(), "h": f"{number:018x}"}
+    seen = {
+        "c": -scene.channel.channel_id,
+        "p": number if len(posts) == 1 else f"{number}g",
+        "t": scene.world.now(),
+        "h": f"{number:018x}",
+    }
     return base64.urlsafe_b64encode(json.dumps(seen, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
@@ -71,11 +80,22 @@ def _service(scene: Scene, post: Post) -> str:
     match post.service:
         case Service.PINNED:
             pinned = scene.channel.get(post.reply_to or 0)
-            what = f'«<span class="tgme_widget_service_strong_text" dir="auto">{plain(pinned.text[:120])}</span>»' if pinned else "a message"
-            who = f'<a class="tgme_widget_message_author_name" href="{SITE}/{scene.channel.username}"><span dir="auto">{title}</span></a>'
+            what = (
+                '«<span class="tgme_widget_service_strong_text" '
+                f'dir="auto">{plain(pinned.text[:120])}</span>»'
+                if pinned
+                else "a message"
+            )
+            who = (
+                f'<a class="tgme_widget_message_author_name" href="{SITE}/{scene.channel.username}"><span '
+                f'dir="auto">{title}</span></a>'
+            )
             said = f"{who} pinned {what}"
         case Service.TITLE:
-            said = f'Channel name was changed to «<span class="tgme_widget_service_strong_text" dir="auto">{plain(post.text)}</span>»'
+            said = (
+                'Channel name was changed to «<span class="tgme_widget_service_strong_text" '
+                f'dir="auto">{plain(post.text)}</span>»'
+            )
         case _:
             said = "Channel created"
     return f'<div class="tgme_widget_message_text js-message_text" dir="auto">{said}</div>'
@@ -87,9 +107,16 @@ def _content(scene: Scene, posts: Sequence[Post]) -> str:
     parts.append(_grouped(scene, posts) if len(posts) > 1 else _media(scene, first, ""))
     caption = next((one for one in posts if one.text), None)
     if caption is not None:
-        text = f'<div class="tgme_widget_message_text js-message_text" dir="auto">{as_html(caption.text, caption.entities)}</div>'
+        text = (
+            '<div class="tgme_widget_message_text js-message_text" '
+            f'dir="auto">{as_html(caption.text, caption.entities)}</div>'
+        )
         # As Telegram does: the caption of an album stands in two such boxes, one inside the other.
-        parts.append(f'<div class="tgme_widget_message_text js-message_text" dir="auto">{text}</div>' if len(posts) > 1 else text)
+        parts.append(
+            f'<div class="tgme_widget_message_text js-message_text" dir="auto">{text}</div>'
+            if len(posts) > 1
+            else text
+        )
     parts += [_link_preview(first), _reactions(first)]
     return "\n".join(part for part in parts if part)
 
@@ -99,8 +126,15 @@ def _forwarded(scene: Scene, post: Post) -> str:
         return ""
     origin = scene.world.channel(post.origin.channel_id)
     name = f'<span dir="auto">{plain(origin.title if origin else "Hidden channel")}</span>'
-    link = f'<a class="tgme_widget_message_forwarded_from_name" href="{SITE}/{{}}/{post.origin.message_id}">{name}</a>'
-    shown = link.format(origin.username) if origin and origin.username else f'<span class="tgme_widget_message_forwarded_from_name">{name}</span>'
+    link = (
+        '<a class="tgme_widget_message_forwarded_from_name" '
+        f'href="{SITE}/{{}}/{post.origin.message_id}">{name}</a>'
+    )
+    shown = (
+        link.format(origin.username)
+        if origin and origin.username
+        else f'<span class="tgme_widget_message_forwarded_from_name">{name}</span>'
+    )
     return f'<div class="tgme_widget_message_forwarded_from accent_color">Forwarded from&nbsp;{shown}</div>'
 
 
@@ -112,15 +146,30 @@ def _reply(scene: Scene, post: Post) -> str:
         '<div class="tgme_widget_message_author accent_color">'
         f'<span class="tgme_widget_message_author_name" dir="auto">{plain(scene.channel.title)}</span></div>'
     )
-    text = f'<div class="tgme_widget_message_metatext js-message_reply_text" dir="auto">{plain(answered.text[:120])}</div>'
-    return f'<a class="tgme_widget_message_reply user-color-default" href="{scene.link(answered.message_id)}">{author}{text}</a>'
+    text = (
+        '<div class="tgme_widget_message_metatext js-message_reply_text" '
+        f'dir="auto">{plain(answered.text[:120])}</div>'
+    )
+    return (
+        '<a class="tgme_widget_message_reply user-color-default" '
+        f'href="{scene.link(answered.message_id)}">{author}{text}</a>'
+    )
 
 
 def _grouped(scene: Scene, posts: Sequence[Post]) -> str:
     items = "".join(_media(scene, post, "?single") for post in posts)
-    layer = f'<div class="tgme_widget_message_grouped_layer js-message_grouped_layer" style="width:453px;height:425px">{items}</div>'
-    inside = f'<div class="tgme_widget_message_grouped js-message_grouped" style="padding-top:93.819%">{layer}</div>'
-    return f'<div class="tgme_widget_message_grouped_wrap js-message_grouped_wrap" data-margin-w="2" data-margin-h="2">{inside}</div>'
+    layer = (
+        '<div class="tgme_widget_message_grouped_layer js-message_grouped_layer" '
+        f'style="width:453px;height:425px">{items}</div>'
+    )
+    inside = (
+        '<div class="tgme_widget_message_grouped js-message_grouped" '
+        f'style="padding-top:93.819%">{layer}</div>'
+    )
+    return (
+        '<div class="tgme_widget_message_grouped_wrap js-message_grouped_wrap" data-margin-w="2" '
+        f'data-margin-h="2">{inside}</div>'
+    )
 
 
 def _media(scene: Scene, post: Post, single: str) -> str:
@@ -143,7 +192,10 @@ def _media(scene: Scene, post: Post, single: str) -> str:
 def _photo(scene: Scene, post: Post, link: str, grouped: str) -> str:
     style = f"width:800px;background-image:url('{scene.file(post.message_id)}.jpg')"
     frame = '<div class="tgme_widget_message_photo" style="padding-top:62.5%"></div>'
-    return f'<a class="tgme_widget_message_photo_wrap{grouped} js-message_photo" href="{link}" style="{style}">{frame}</a>'
+    return (
+        f'<a class="tgme_widget_message_photo_wrap{grouped} js-message_photo" href="{link}" '
+        f'style="{style}">{frame}</a>'
+    )
 
 
 def _video(scene: Scene, post: Post, link: str, grouped: str) -> str:
@@ -151,8 +203,10 @@ def _video(scene: Scene, post: Post, link: str, grouped: str) -> str:
     return (
         f'<a class="tgme_widget_message_video_player{grouped} js-message_video_player" href="{link}">'
         f'<i class="tgme_widget_message_video_thumb" style="background-image:url(\'{address}.jpg\')"></i>'
-        '<div class="tgme_widget_message_video_wrap js-message_video_wrap" style="width:320px;padding-top:62.5%">'
-        f'<video src="{address}.mp4" class="tgme_widget_message_video js-message_video" width="100%" height="100%"></video></div>'
+        '<div class="tgme_widget_message_video_wrap js-message_video_wrap" '
+        'style="width:320px;padding-top:62.5%">'
+        f'<video src="{address}.mp4" class="tgme_widget_message_video js-message_video" width="100%" '
+        'height="100%"></video></div>'
         '<time class="message_video_duration js-message_video_duration">0:01</time></a>'
     )
 
@@ -161,7 +215,8 @@ def _document(media: Document, link: str) -> str:
     size = media.file.size
     shown = f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size / 2**10:.1f} KB"
     return (
-        f'<a class="tgme_widget_message_document_wrap" href="{link}"><div class="tgme_widget_message_document_icon accent_bg"></div>'
+        f'<a class="tgme_widget_message_document_wrap" href="{link}"><div '
+        'class="tgme_widget_message_document_icon accent_bg"></div>'
         '<div class="tgme_widget_message_document">'
         f'<div class="tgme_widget_message_document_title accent_color" dir="auto">{plain(media.name)}</div>'
         f'<div class="tgme_widget_message_document_extra" dir="auto">{shown}</div></div></a>'
@@ -170,14 +225,16 @@ def _document(media: Document, link: str) -> str:
 
 def _poll(poll: Poll, link: str) -> str:
     options = "".join(
-        '<div class="tgme_widget_message_poll_option"><div class="tgme_widget_message_poll_option_percent">0%</div>'
+        '<div class="tgme_widget_message_poll_option"><div '
+        'class="tgme_widget_message_poll_option_percent">0%</div>'
         '<div class="tgme_widget_message_poll_option_value">'
         f'<div class="tgme_widget_message_poll_option_text">{plain(answer)}</div>'
         '<div class="tgme_widget_message_poll_option_bar accent_bg" style="width:0%"></div></div></div>'
         for answer in poll.answers
     )
     return (
-        f'<div class="tgme_widget_message_poll js-poll"><div class="tgme_widget_message_poll_question">{plain(poll.question)}</div>'
+        '<div class="tgme_widget_message_poll js-poll"><div '
+        f'class="tgme_widget_message_poll_question">{plain(poll.question)}</div>'
         '<div class="tgme_widget_message_poll_type">Anonymous Poll</div>'
         f'<a class="tgme_widget_message_poll_options" href="{link}">{options}</a></div>'
     )
@@ -206,16 +263,31 @@ def _link_preview(post: Post) -> str:
 def _reactions(post: Post) -> str:
     if not post.reactions:
         return ""
-    each = "".join(f'<span class="tgme_reaction">{emoji(one)}{counted(count)}</span>' for one, count in post.reactions)
+    each = "".join(
+        f'<span class="tgme_reaction">{emoji(one)}{counted(count)}</span>' for one, count in post.reactions
+    )
     return f'<div class="tgme_widget_message_reactions js-message_reactions">{each}</div>'
 
 
 def _footer(scene: Scene, posts: Sequence[Post]) -> str:
     first = posts[0]
     moment = datetime.fromtimestamp(first.date, UTC)
-    views = "" if first.service else f'<span class="tgme_widget_message_views">{counted(first.views)}</span><span class="copyonly"> views</span>'
-    author = f'<span class="tgme_widget_message_from_author" dir="auto">{plain(first.author)}</span>,&nbsp;' if first.author else ""
-    edited = "edited &nbsp;" if any(one.edit_date is not None and not one.edit_hidden for one in posts) else ""
+    views = (
+        ""
+        if first.service
+        else (
+            f'<span class="tgme_widget_message_views">{counted(first.views)}</span><span class="copyonly"> '
+            "views</span>"
+        )
+    )
+    author = (
+        f'<span class="tgme_widget_message_from_author" dir="auto">{plain(first.author)}</span>,&nbsp;'
+        if first.author
+        else ""
+    )
+    edited = (
+        "edited &nbsp;" if any(one.edit_date is not None and not one.edit_hidden for one in posts) else ""
+    )
     time = f'<time datetime="{moment.isoformat()}" class="time">{moment:%H:%M}</time>'
     date = f'<a class="tgme_widget_message_date" href="{scene.link(first.message_id)}">{time}</a>'
     meta = f'<span class="tgme_widget_message_meta">{author}{edited}{date}</span>'

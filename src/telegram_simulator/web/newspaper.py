@@ -18,13 +18,19 @@ def beginning(article: Article) -> str:
     """Up to the end of the text, where comments may follow."""
     furniture = article.furniture
     sections = "\n".join(
-        (f"<h2>{escape(section.heading)}</h2>\n" if section.heading else "") + "\n".join(f"<p>{escape(one)}</p>" for one in section.paragraphs)
+        (f"<h2>{escape(section.heading)}</h2>\n" if section.heading else "")
+        + "\n".join(f"<p>{escape(one)}</p>" for one in section.paragraphs)
         for section in article.sections
     )
     title, invitation, button = (escape(line) for line in furniture.wall)
-    wall = f'<div class="wall"><strong>{title}</strong><p>{invitation}</p><button type="button">{button}</button></div>'
+    wall = (
+        f'<div class="wall"><strong>{title}</strong><p>{invitation}</p><button '
+        f'type="button">{button}</button></div>'
+    )
     date = f'<time datetime="{_moment(article)}">{_date(article)}</time>'
-    picture = f'<img src="/articles/{article.page_id}.jpg" width="640" height="400" alt="{escape(article.title)}">'
+    picture = (
+        f'<img src="/articles/{article.page_id}.jpg" width="640" height="400" alt="{escape(article.title)}">'
+    )
     return f"""{_head(article)}
 <body>
 {_masthead(article)}
@@ -48,7 +54,9 @@ def comments(article: Article, size_bytes: int) -> str:
     """A block of what readers have to say, about so long."""
     said = "".join(f"<p>{escape(one)}</p>\n" for one in article.furniture.readers)
     again = size_bytes // len(said.encode()) + 1
-    return f'<section class="comments"><h3>{escape(article.furniture.comments)}</h3>\n{said * again}</section>\n'
+    return (
+        f'<section class="comments"><h3>{escape(article.furniture.comments)}</h3>\n{said * again}</section>\n'
+    )
 
 
 def script_page(article: Article) -> str:
@@ -73,7 +81,9 @@ def script_page(article: Article) -> str:
 def front_page(articles: Sequence[Article]) -> str:
     newest = articles[0]
     items = "\n".join(
-        f'<li><a href="{one.path}">{escape(one.title)}</a><p>{escape(one.rubric)} · {escape(one.author)} · {_date(one)}</p></li>' for one in articles
+        f'<li><a href="{one.path}">{escape(one.title)}</a><p>{escape(one.rubric)} · {escape(one.author)} · '
+        f"{_date(one)}</p></li>"
+        for one in articles
     )
     return f"""<!DOCTYPE html>
 <html lang="{newest.language}">
@@ -108,7 +118,9 @@ def _head(article: Article) -> str:
 
 
 def _metadata(article: Article) -> str:
-    """As in life some pages tell everything twice, some only in `meta`, and some nothing that is not to be seen."""
+    """As in life some pages tell everything twice, some only in `meta`,
+    and some nothing that is not to be seen.
+    """
     manner = int(article.page_id[:-1], 16) % 3
     named = {
         "description": article.description,
@@ -142,14 +154,23 @@ def _linked_data(article: Article) -> str:
         "mainEntityOfPage": article.url,
         "isAccessibleForFree": article.kind is not PageKind.PAYWALL,
     }
-    return f'<script type="application/ld+json">{json.dumps(told, ensure_ascii=False).replace("<", "\\u003c")}</script>'
+    return (
+        "<script "
+        f'type="application/ld+json">{json.dumps(told, ensure_ascii=False).replace("<", "\\u003c")}</script>'
+    )
 
 
 def _masthead(article: Article, *, front: bool = False) -> str:
     furniture = article.furniture
     here = None if front else article.rubric
-    rubrics = "".join(f"<span{' class=here' if one == here else ''}>{escape(one)}</span>" for one in furniture.sections.values())
-    home = f'<a href="/?language={article.language}">{escape(furniture.paper)}</a><p>{escape(furniture.motto)}</p>'
+    rubrics = "".join(
+        f"<span{' class=here' if one == here else ''}>{escape(one)}</span>"
+        for one in furniture.sections.values()
+    )
+    home = (
+        "<a "
+        f'href="/?language={article.language}">{escape(furniture.paper)}</a><p>{escape(furniture.motto)}</p>'
+    )
     return f'<header><div class="masthead">{home}</div><nav>{rubrics}</nav></header>'
 
 

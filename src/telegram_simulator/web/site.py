@@ -1,4 +1,6 @@
-"""The web server: `/s/NAME` is the public preview of a channel, page by page, `/file/...` what its posts show, and the rest what they link to."""
+"""The web server: `/s/NAME` is the public preview of a channel, page by page,
+`/file/...` what its posts show, and the rest what they link to.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -16,7 +18,9 @@ from telegram_simulator.web.trouble import troubled
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.post import FileKind, Post
 
-NOTHING = '<div class="tgme_widget_message_centered"><div class="tme_no_messages_found">Nothing here</div></div>'
+NOTHING = (
+    '<div class="tgme_widget_message_centered"><div class="tme_no_messages_found">Nothing here</div></div>'
+)
 PAGE = 20
 """Messages on a page; an album is shown whole, so a page may have some more."""
 
@@ -76,9 +80,16 @@ def posts_of(channel: Channel, *, before: int | None = None, after: int | None =
 def _page(scene: Scene, posts: Sequence[Post]) -> str:
     channel = scene.channel
     name, title = channel.username, plain(channel.title)
-    bubbles = [bubble(scene, list(group)) for _, group in groupby(posts, key=lambda post: post.grouped_id or -post.message_id)]
+    bubbles = [
+        bubble(scene, list(group))
+        for _, group in groupby(posts, key=lambda post: post.grouped_id or -post.message_id)
+    ]
     older = _more(name, "before", posts[0].message_id) if posts and posts[0].message_id > 1 else ""
-    newer = _more(name, "after", posts[-1].message_id) if posts and posts[-1].message_id < channel.newest_id else ""
+    newer = (
+        _more(name, "after", posts[-1].message_id)
+        if posts and posts[-1].message_id < channel.newest_id
+        else ""
+    )
     shown = "\n".join([older, *bubbles, newer]) if posts else NOTHING
     previous = f'<link rel="prev" href="/s/{name}?before={posts[0].message_id}">' if older else ""
     following = f'<link rel="next" href="/s/{name}?after={posts[-1].message_id}">' if newer else ""
@@ -92,13 +103,15 @@ def _page(scene: Scene, posts: Sequence[Post]) -> str:
 </head>
 <body class="widget_frame_base tgme_webpreview">
 <header class="tgme_header search_collapsed"><div class="tgme_header_info">
-<a class="tgme_channel_info_header" href="{SITE}/{name}"><div class="tgme_header_title">{title}</div></a></div></header>
+<a class="tgme_channel_info_header"
+ href="{SITE}/{name}"><div class="tgme_header_title">{title}</div></a></div></header>
 <div class="tgme_channel_info">
 <div class="tgme_channel_info_header"><div class="tgme_channel_info_header_title_wrap">
 <div class="tgme_channel_info_header_title"><span dir="auto">{title}</span></div></div>
 <div class="tgme_channel_info_header_username"><a href="{SITE}/{name}">@{name}</a></div></div>
 <div class="tgme_channel_info_counters"><div class="tgme_channel_info_counter">
-<span class="counter_value">{counted(channel.members)}</span> <span class="counter_type">subscribers</span></div></div>
+<span class="counter_value">{counted(channel.members)}</span> <span
+ class="counter_type">subscribers</span></div></div>
 <div class="tgme_channel_info_description">A simulated channel.</div>
 </div>
 <main class="tgme_main" data-url="/{name}"><div class="tgme_container">
@@ -111,5 +124,8 @@ def _page(scene: Scene, posts: Sequence[Post]) -> str:
 
 
 def _more(name: str | None, which: str, message_id: int) -> str:
-    link = f'<a href="/s/{name}?{which}={message_id}" class="tme_messages_more js-messages_more" data-{which}="{message_id}"></a>'
+    link = (
+        f'<a href="/s/{name}?{which}={message_id}" class="tme_messages_more js-messages_more" '
+        f'data-{which}="{message_id}"></a>'
+    )
     return f'<div class="tgme_widget_message_centered js-messages_more_wrap">{link}</div>'

@@ -16,7 +16,11 @@ def as_html(text: str, entities: Sequence[Entity] = ()) -> str:
     """Marks become tags. Where one reaches beyond the one around it, it is closed and opened again."""
     units = text.encode("utf-16-le", "surrogatepass")
     size, written, at = len(units) // 2, list[str](), 0
-    waiting = [(one.offset, -min(one.offset + one.length, size), number, one) for number, one in enumerate(entities) if one.offset < size]
+    waiting = [
+        (one.offset, -min(one.offset + one.length, size), number, one)
+        for number, one in enumerate(entities)
+        if one.offset < size
+    ]
     heapq.heapify(waiting)
     opened: list[tuple[int, str]] = []
     while waiting or opened:
@@ -46,7 +50,10 @@ def plain(text: str) -> str:
 
 def emoji(character: str) -> str:
     picture = character.encode().hex().upper()
-    return f'<i class="emoji" style="background-image:url(\'//telegram.org/img/emoji/40/{picture}.png\')"><b>{character}</b></i>'
+    return (
+        '<i class="emoji" '
+        f"style=\"background-image:url('//telegram.org/img/emoji/40/{picture}.png')\"><b>{character}</b></i>"
+    )
 
 
 def _between(units: bytes, start: int, end: int) -> str:
@@ -60,7 +67,11 @@ def _tags(entity: Entity, inside: str) -> tuple[str, str]:
         return f"<a {_LINKS[entity.kind](entity, inside)}>", "</a>"
     match entity.kind:
         case "pre":
-            return (f'<pre><code class="language-{escape(entity.url)}">', "</code></pre>") if entity.url else ("<pre>", "</pre>")
+            return (
+                (f'<pre><code class="language-{escape(entity.url)}">', "</code></pre>")
+                if entity.url
+                else ("<pre>", "</pre>")
+            )
         case "blockquote":
             return "<blockquote expandable>" if entity.url else "<blockquote>", "</blockquote>"
         case "custom_emoji":
@@ -68,7 +79,14 @@ def _tags(entity: Entity, inside: str) -> tuple[str, str]:
     return "", ""
 
 
-_SIMPLE = {"bold": "b", "italic": "i", "underline": "u", "strike": "s", "spoiler": "tg-spoiler", "code": "code"}
+_SIMPLE = {
+    "bold": "b",
+    "italic": "i",
+    "underline": "u",
+    "strike": "s",
+    "spoiler": "tg-spoiler",
+    "code": "code",
+}
 
 
 def _url(_entity: Entity, inside: str) -> str:
@@ -76,7 +94,10 @@ def _url(_entity: Entity, inside: str) -> str:
 
 
 def _text_url(entity: Entity, _inside: str) -> str:
-    return f'href="{escape(entity.url)}" {NEW_WINDOW} onclick="return confirm(&#39;Open this link?\\n\\n&#39;+this.href);"'
+    return (
+        f'href="{escape(entity.url)}" {NEW_WINDOW} onclick="return confirm(&#39;Open this link?\\n\\n'
+        '&#39;+this.href);"'
+    )
 
 
 _LINKS: dict[str, Callable[[Entity, str], str]] = {

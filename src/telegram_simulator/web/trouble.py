@@ -17,7 +17,11 @@ def troubled(simulator: Simulator, answer: Answer) -> Answer:
         simulator.counters.web_requests += 1
         await asyncio.sleep(faults.web_latency_seconds)
         if faults.web_status:
-            headers = {"Retry-After": str(faults.web_retry_after_seconds)} if faults.web_retry_after_seconds else None
+            headers = (
+                {"Retry-After": str(faults.web_retry_after_seconds)}
+                if faults.web_retry_after_seconds
+                else None
+            )
             return PlainTextResponse("not now", status_code=faults.web_status, headers=headers)
         return await answer(request)
 

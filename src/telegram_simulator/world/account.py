@@ -37,7 +37,9 @@ class LoginToken:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Chats that a person keeps together; `all_channels` stands for every joined channel but those taken out."""
+    """Chats that a person keeps together;
+    `all_channels` stands for every joined channel but those taken out.
+    """
 
     title: str
     channels: tuple[int, ...] = ()

@@ -88,7 +88,9 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """What newspapers of a world offer: a page by its id, the newest ones of a language, and the truth about all that posts link to."""
+    """What newspapers of a world offer: a page by its id, the newest ones of a language,
+    and the truth about all that posts link to.
+    """
 
     page: Callable[[str], Article | None] = lambda _: None
     newest: Callable[[str], Sequence[Article]] = lambda _: ()

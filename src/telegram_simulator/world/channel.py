@@ -53,9 +53,14 @@ class Event:
 
 
 class Channel:
-    """One channel. Message ids are 1, 2, 3 …; the first ones come from the past, later ones were posted while it lived."""
+    """One channel.
 
-    def __init__(self, channel_id: int, *, title: str, username: str | None, created: int, past: Past, past_count: int) -> None:
+    Message ids are 1, 2, 3 …; the first ones come from the past, later ones were posted while it lived.
+    """
+
+    def __init__(
+        self, channel_id: int, *, title: str, username: str | None, created: int, past: Past, past_count: int
+    ) -> None:
         self.channel_id = channel_id
         self.title = title
         self.username = username
@@ -74,7 +79,9 @@ class Channel:
         self._past = past
         self._past_count = past_count
         self._later: list[Post | int] = []
-        """Posts made while it lives, by id above the past: as they are, or the number of a post that the past foretold."""
+        """Posts made while it lives, by id above the past: as they are,
+        or the number of a post that the past foretold.
+        """
         self._changes: dict[int, tuple[Change, ...]] = {}
         self._views: dict[int, int] = {}
         self._deleted: list[int] = []
@@ -123,7 +130,9 @@ class Channel:
         return later.date if isinstance(later, Post) else self._past.date(later)
 
     def window(self, start: int, limit: int) -> list[int]:
-        """Ids of the alive messages at positions [start, start + limit), newest first; a negative start shows nothing above the newest."""
+        """Ids of the alive messages at positions [start, start + limit), newest first;
+        a negative start shows nothing above the newest.
+        """
         first, last = max(start, 0), min(start + limit, self.alive)
         if not self._deleted:
             return list(range(self.newest_id - first, self.newest_id - last, -1))
@@ -155,11 +164,20 @@ class Channel:
 
     def versions(self, message_id: int) -> list[Post]:
         """Every text the post ever had, oldest first, deleted or not."""
-        return [self._at_version(message_id, number) for number in range(len(self._changes.get(message_id, ())) + 1)]
+        return [
+            self._at_version(message_id, number)
+            for number in range(len(self._changes.get(message_id, ())) + 1)
+        ]
 
     def about(self, message_id: int) -> dict[str, Any]:
-        """What the maker of the world knows of a post and readers do not see; nothing for what was posted from outside."""
-        number: Post | int = message_id - 1 if message_id <= self._past_count else self._later[message_id - self._past_count - 1]
+        """What the maker of the world knows of a post and readers do not see;
+        nothing for what was posted from outside.
+        """
+        number: Post | int = (
+            message_id - 1
+            if message_id <= self._past_count
+            else self._later[message_id - self._past_count - 1]
+        )
         return {} if isinstance(number, Post) else self._past.about(number)
 
     def deleted_at(self, message_id: int) -> int | None:
@@ -170,7 +188,10 @@ class Channel:
         if pts < self._told_from:
             return None
         # In the past every post was one event, so its id is its pts.
-        found = [Event(number, Kind.NEW, number) for number in range(pts + 1, min(self._pts_before_log, pts + limit) + 1)]
+        found = [
+            Event(number, Kind.NEW, number)
+            for number in range(pts + 1, min(self._pts_before_log, pts + limit) + 1)
+        ]
         start = max(pts - self._pts_before_log, 0)
         for offset, code in enumerate(self._log[start : start + limit - len(found)]):
             found.append(Event(self._pts_before_log + start + offset + 1, Kind(code & 3), code >> 2))
@@ -188,7 +209,13 @@ class Channel:
             text, marks = self._edited(change, post, number, index)
             entities = _still_marked(post, text) if marks is None else marks
             reactions = post.reactions if change.reactions is None else change.reactions
-            post = post._replace(text=text, entities=entities, edit_date=change.at, edit_hidden=change.hidden, reactions=reactions)
+            post = post._replace(
+                text=text,
+                entities=entities,
+                edit_date=change.at,
+                edit_hidden=change.hidden,
+                reactions=reactions,
+            )
         return post
 
     def _edited(self, change: Change, post: Post, number: int | None, version: int) -> Edited:
@@ -232,7 +259,9 @@ class Channel:
         return self.get(message_id)
 
     def rewrite(self, message_id: int, at: int) -> bool:
-        """An edit whose new text follows from the post: it costs next to no memory, and no look at the post."""
+        """An edit whose new text follows from the post: it costs next to no memory,
+        and no look at the post.
+        """
         if message_id in self._deleted_at or not 1 <= message_id <= self.newest_id:
             return False
         self._changes[message_id] = (*self._changes.get(message_id, ()), Change(at))
@@ -241,7 +270,11 @@ class Channel:
 
     def delete(self, message_ids: Sequence[int], at: int) -> list[int]:
         """Delete what is there; the ids that were."""
-        gone = [number for number in dict.fromkeys(message_ids) if 1 <= number <= self.newest_id and number not in self._deleted_at]
+        gone = [
+            number
+            for number in dict.fromkeys(message_ids)
+            if 1 <= number <= self.newest_id and number not in self._deleted_at
+        ]
         for number in gone:
             self._deleted_at[number] = at
             insort(self._deleted, number)
@@ -257,7 +290,9 @@ class Channel:
         self._views[message_id] = views
 
     def trim_log(self, keep: int) -> None:
-        """Forget events but the newest, so that clients who were away for long cannot be told what they missed."""
+        """Forget events but the newest, so that clients who were away for long cannot be told what they
+        missed.
+        """
         self._told_from = max(self._told_from, self.pts - keep)
         surplus = max(self._told_from - self._pts_before_log, 0)
         self._pts_before_log += surplus

@@ -1,4 +1,6 @@
-"""Pictures drawn in code: scenes with words on them that can be read, and what others do to pictures when they take them over."""
+"""Pictures drawn in code: scenes with words on them that can be read,
+and what others do to pictures when they take them over.
+"""
 
 import io
 import random
@@ -18,8 +20,25 @@ INK: Colour = (24, 26, 30)
 WHITE: Colour = (255, 255, 255)
 MARGIN = 40
 """Words stand so far from the edge that a crop does not touch them."""
-DARK: tuple[Colour, ...] = ((22, 48, 79), (63, 31, 61), (20, 66, 58), (84, 44, 20), (45, 45, 52), (92, 24, 36), (26, 60, 92), (54, 58, 20))
-BRIGHT: tuple[Colour, ...] = ((238, 178, 76), (92, 176, 216), (226, 96, 76), (118, 190, 110), (190, 140, 220), (240, 214, 120), (110, 200, 190))
+DARK: tuple[Colour, ...] = (
+    (22, 48, 79),
+    (63, 31, 61),
+    (20, 66, 58),
+    (84, 44, 20),
+    (45, 45, 52),
+    (92, 24, 36),
+    (26, 60, 92),
+    (54, 58, 20),
+)
+BRIGHT: tuple[Colour, ...] = (
+    (238, 178, 76),
+    (92, 176, 216),
+    (226, 96, 76),
+    (118, 190, 110),
+    (190, 140, 220),
+    (240, 214, 120),
+    (110, 200, 190),
+)
 
 
 def draw(drawing: Drawing, width: int, height: int, *, moment: float = 0.0) -> Image.Image:
@@ -71,7 +90,9 @@ def _photo(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> No
     x = -20
     while x < width:
         wide, tall = hand.randrange(40, 120), hand.randrange(60, 190)
-        pen.rectangle((x, height - 130 - tall, x + wide, height), fill=_mixed(ground, sky, hand.random() * 0.4))
+        pen.rectangle(
+            (x, height - 130 - tall, x + wide, height), fill=_mixed(ground, sky, hand.random() * 0.4)
+        )
         for window in range(hand.randrange(2, 8)):
             left, up = x + 8 + window % 3 * 18, height - 115 - tall + window // 3 * 22
             pen.rectangle((left, up, left + 9, up + 12), fill=_mixed(sky, WHITE, 0.5))
@@ -84,7 +105,11 @@ def _map(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> None
     width, height = pen.im.size
     pen.rectangle((0, 0, width, height), fill=(232, 236, 226))
     river = hand.randrange(140, height - 60)
-    pen.line([(x, river + 30 * ((x // 160) % 2)) for x in range(0, width + 160, 160)], fill=(150, 196, 226), width=34)
+    pen.line(
+        [(x, river + 30 * ((x // 160) % 2)) for x in range(0, width + 160, 160)],
+        fill=(150, 196, 226),
+        width=34,
+    )
     for _ in range(9):
         across, along = hand.randrange(width), hand.randrange(height)
         pen.line((across, 0, hand.randrange(width), height), fill=WHITE, width=hand.choice((6, 10, 14)))
@@ -127,7 +152,10 @@ def _chart(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> No
         level = max(20, min(180, level + hand.randrange(-30, 38)))
         left = MARGIN + number * (width - 2 * MARGIN) // columns
         shown = level if number < columns * (1 - moment / 2) else level // 2
-        pen.rectangle((left, height - MARGIN - shown, left + 26, height - MARGIN), fill=_mixed(ink, hand.choice(BRIGHT), 0.6))
+        pen.rectangle(
+            (left, height - MARGIN - shown, left + 26, height - MARGIN),
+            fill=_mixed(ink, hand.choice(BRIGHT), 0.6),
+        )
     pen.line((MARGIN, height - MARGIN, width - MARGIN, height - MARGIN), fill=ink, width=3)
 
 
@@ -144,7 +172,9 @@ def _poster(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> N
 def _score(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> None:
     width, height = pen.im.size
     for stripe in range(8):
-        pen.rectangle((stripe * width // 8, 0, (stripe + 1) * width // 8, height), fill=(46, 122 + stripe % 2 * 14, 62))
+        pen.rectangle(
+            (stripe * width // 8, 0, (stripe + 1) * width // 8, height), fill=(46, 122 + stripe % 2 * 14, 62)
+        )
     pen.ellipse((width // 2 - 60, height - 160, width // 2 + 60, height - 40), outline=WHITE, width=4)
     ball = hand.randrange(60, width - 160) + int(80 * moment)
     pen.ellipse((ball, height - 90, ball + 24, height - 66), fill=WHITE)
@@ -157,7 +187,9 @@ def _paper(pen: Pen, drawing: Drawing, _hand: random.Random, _moment: float) -> 
 
 
 def _mixed(one: Colour, other: Colour, share: float) -> Colour:
-    red, green, blue = (int(first + (second - first) * share) for first, second in zip(one, other, strict=True))
+    red, green, blue = (
+        int(first + (second - first) * share) for first, second in zip(one, other, strict=True)
+    )
     return red, green, blue
 
 
@@ -183,7 +215,12 @@ def _watermarked(picture: Image.Image, drawing: Drawing) -> Image.Image:
     layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
     right = picture.width - int(font(20).getlength(drawing.mark)) - 12
     ImageDraw.Draw(layer).text(
-        (max(right, 0), picture.height - 30), drawing.mark, fill=(255, 255, 255, 170), font=font(20), stroke_width=1, stroke_fill=(0, 0, 0, 110)
+        (max(right, 0), picture.height - 30),
+        drawing.mark,
+        fill=(255, 255, 255, 170),
+        font=font(20),
+        stroke_width=1,
+        stroke_fill=(0, 0, 0, 110),
     )
     return Image.alpha_composite(picture.convert("RGBA"), layer).convert("RGB")
 

@@ -1,4 +1,6 @@
-"""Bytes of files: really JPEG, PNG, WebP, GIF, MP4 and PDF, always the same, of exactly the size that the post promised."""
+"""Bytes of files: really JPEG, PNG, WebP, GIF, MP4 and PDF, always the same,
+of exactly the size that the post promised.
+"""
 
 import hashlib
 import io
@@ -51,7 +53,9 @@ def make_file(file: File) -> bytes:
             content = _saved(_picture(file), file.kind.partition("/")[2].upper())
     missing = file.size - len(content)
     if missing < 0:
-        raise ValueError(f"a file of {file.size} bytes is too small for a {file.kind} of {file.width}x{file.height}")
+        raise ValueError(
+            f"a file of {file.size} bytes is too small for a {file.kind} of {file.width}x{file.height}"
+        )
     if file.kind is FileKind.MP4 and missing >= 8:
         return content + struct.pack(">I4s", missing, b"free") + _noise(file, missing - 8)
     if file.kind is FileKind.PDF:
@@ -118,7 +122,12 @@ def _moov(file: File, frame_sizes: list[int], frames_at: int) -> bytes:
     second, frames = 1000, len(frame_sizes)
     length = round(file.seconds * second)
     mvhd = _full_box(
-        b"mvhd", struct.pack(">4I", 0, 0, second, length) + struct.pack(">IH10x", 0x10000, 0x100) + matrix + bytes(24) + struct.pack(">I", 2)
+        b"mvhd",
+        struct.pack(">4I", 0, 0, second, length)
+        + struct.pack(">IH10x", 0x10000, 0x100)
+        + matrix
+        + bytes(24)
+        + struct.pack(">I", 2),
     )
     tkhd = _full_box(
         b"tkhd",
@@ -130,7 +139,9 @@ def _moov(file: File, frame_sizes: list[int], frames_at: int) -> bytes:
     )
     mdhd = _full_box(b"mdhd", struct.pack(">4IHH", 0, 0, second, length, 0x55C4, 0))
     hdlr = _full_box(b"hdlr", struct.pack(">I4s12x", 0, b"vide") + b"video\0")
-    jpeg = struct.pack(">6xH16xHHIIIH32sHh", 1, file.width, file.height, 0x480000, 0x480000, 0, 1, b"\x04jpeg", 24, -1)
+    jpeg = struct.pack(
+        ">6xH16xHHIIIH32sHh", 1, file.width, file.height, 0x480000, 0x480000, 0, 1, b"\x04jpeg", 24, -1
+    )
     stsd = _full_box(b"stsd", struct.pack(">I", 1) + _box(b"jpeg", jpeg))
     tables = (
         stsd

@@ -6,7 +6,19 @@ from typing import Any, NamedTuple
 
 from telegram_simulator.world.chance import Lot
 from telegram_simulator.world.channel import Edited
-from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Poll, Post, Service, WebPage
+from telegram_simulator.world.post import (
+    Document,
+    Entity,
+    File,
+    FileKind,
+    Media,
+    Origin,
+    Photo,
+    Poll,
+    Post,
+    Service,
+    WebPage,
+)
 from telegram_simulator.world.rhythm import Rhythm, busy_at, moments_at, rhythm_of
 from telegram_simulator.world.words import SENTENCES, sentences
 
@@ -14,7 +26,10 @@ FIRST_CHANNEL = 1_000_000_000
 BLOCK = 8
 SECOND_DC = 4
 EMOJI = ("👍", "❤️", "🔥", "😁", "😢", "🤔")
-REACTIONS_SEEN = tuple(tuple((EMOJI[(one + place) % 6], one * 7 % 90 + place) for place in range(1 + one % 3)) for one in range(256))
+REACTIONS_SEEN = tuple(
+    tuple((EMOJI[(one + place) % 6], one * 7 % 90 + place) for place in range(1 + one % 3))
+    for one in range(256)
+)
 FAVOURITES = 5
 """Channels that one channel forwards from."""
 
@@ -22,7 +37,13 @@ ALL = 2**32
 ALBUMS = int(0.11 * ALL)
 """Of blocks of eight posts: with 2 to 8 items each, about 7 % of posts stand in albums."""
 PINS, FORWARDS, COMMENTS, REACTIONS = int(0.005 * ALL), int(0.15 * ALL), int(0.5 * ALL), int(0.7 * ALL)
-PHOTOS, VIDEOS, PAPERS, PAGES, POLLS = int(0.40 * ALL), int(0.46 * ALL), int(0.48 * ALL), int(0.63 * ALL), int(0.64 * ALL)
+PHOTOS, VIDEOS, PAPERS, PAGES, POLLS = (
+    int(0.40 * ALL),
+    int(0.46 * ALL),
+    int(0.48 * ALL),
+    int(0.63 * ALL),
+    int(0.64 * ALL),
+)
 ELSEWHERE = int(0.2 * ALL)
 
 _POST, _TEXT, _BLOCK = range(3)
@@ -61,7 +82,9 @@ class LoadPast:
         return busy_at(self.rhythm, self._now)
 
     def date(self, number: int) -> int:
-        """Irregular within blocks of eight posts, never out of order, never after `now` for what was before it."""
+        """Irregular within blocks of eight posts, never out of order,
+        never after `now` for what was before it.
+        """
         block, place = divmod(number - self._count, BLOCK)
         return self._block(block).moments[place]
 
@@ -72,12 +95,16 @@ class LoadPast:
             return known
         numbers = self._lot.sixteen(_BLOCK, block)
         busy, hours = self._busy_now, BLOCK * 24 / self.rhythm.per_day
-        drawn = moments_at(self.rhythm, [busy + (block + one / ALL) * hours for one in sorted(numbers[:BLOCK])])
+        drawn = moments_at(
+            self.rhythm, [busy + (block + one / ALL) * hours for one in sorted(numbers[:BLOCK])]
+        )
         moments = [min(one, self._now) if block < 0 else max(one, self._now + 1) for one in drawn]
         begins_history = block * BLOCK + self._count <= 0
         album = 2 + numbers[9] % (BLOCK - 1) if numbers[8] < ALBUMS and not begins_history else 0
         moments[:album] = moments[:1] * album
-        if len(self._blocks) >= 4:  # pages are read in order: the last few blocks are all that is asked for again
+        if (
+            len(self._blocks) >= 4
+        ):  # pages are read in order: the last few blocks are all that is asked for again
             self._blocks.pop(next(iter(self._blocks)))
         made = self._blocks[block] = Block(tuple(moments), album)
         return made
@@ -101,7 +128,9 @@ class LoadPast:
         block = self._block(block_number)
         date, in_album = block.moments[place], place < block.album
         if kind < PINS and not in_album:
-            return Post(message_id=message_id, date=date, service=Service.PINNED, reply_to=max(message_id - 1, 1))
+            return Post(
+                message_id=message_id, date=date, service=Service.PINNED, reply_to=max(message_id - 1, 1)
+            )
         text = self._text(numbers) if not in_album or place == 0 else ""
         return Post(
             message_id=message_id,
@@ -127,7 +156,9 @@ class LoadPast:
             return Document(self._file(number, numbers, FileKind.PDF), f"paper_{number}.pdf")
         choices = self._sentences
         if chance < PAGES:
-            return WebPage(f"https://news.example/{self.index}/{number}", choices[chance % 500], choices[chance % 700])
+            return WebPage(
+                f"https://news.example/{self.index}/{number}", choices[chance % 500], choices[chance % 700]
+            )
         if chance < POLLS:
             return Poll(choices[chance % 300], ("да", "нет") if self._russian else ("yes", "no"))
         return None

@@ -28,9 +28,15 @@ def paper(lines: Sequence[str]) -> bytes:
         [
             b"<< /Type /Catalog /Pages 2 0 R >>",
             b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
+            (
+                b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 5 0 R >> "
+                b">> /Contents 4 0 R >>"
+            ),
             _stream(page),
-            b"<< /Type /Font /Subtype /Type0 /BaseFont /DejaVuSans /Encoding /Identity-H /DescendantFonts [6 0 R] /ToUnicode 9 0 R >>",
+            (
+                b"<< /Type /Font /Subtype /Type0 /BaseFont /DejaVuSans /Encoding /Identity-H "
+                b"/DescendantFonts [6 0 R] /ToUnicode 9 0 R >>"
+            ),
             _letters(used),
             _description(),
             _packed_font(),
@@ -46,7 +52,9 @@ def _letters(used: Sequence[str]) -> bytes:
 
 
 def _description() -> bytes:
-    measures = b"/FontBBox [-1021 -463 1793 1232] /ItalicAngle 0 /Ascent 928 /Descent -236 /CapHeight 730 /StemV 80"
+    measures = (
+        b"/FontBBox [-1021 -463 1793 1232] /ItalicAngle 0 /Ascent 928 /Descent -236 /CapHeight 730 /StemV 80"
+    )
     return b"<< /Type /FontDescriptor /FontName /DejaVuSans /Flags 4 %b /FontFile2 8 0 R >>" % measures
 
 
@@ -64,7 +72,11 @@ def _document(objects: Sequence[bytes]) -> bytes:
 
 def _stream(content: bytes, *more: bytes) -> bytes:
     packed = zlib.compress(content, 6)
-    return b"<< /Length %d /Filter /FlateDecode%b >>\nstream\n%b\nendstream" % (len(packed), b"".join(more), packed)
+    return b"<< /Length %d /Filter /FlateDecode%b >>\nstream\n%b\nendstream" % (
+        len(packed),
+        b"".join(more),
+        packed,
+    )
 
 
 @cache
@@ -97,7 +109,8 @@ def _characters() -> dict[int, int]:
     at = next(start for start in starts if struct.unpack_from(">H", cmap, start)[0] == 4)
     segments = struct.unpack_from(">H", cmap, at + 6)[0] // 2
     ends, begins, deltas, ranges = (
-        struct.unpack_from(f">{segments}H", cmap, at + 14 + part * segments * 2 + (2 if part else 0)) for part in range(4)
+        struct.unpack_from(f">{segments}H", cmap, at + 14 + part * segments * 2 + (2 if part else 0))
+        for part in range(4)
     )
     glyphs: dict[int, int] = {}
     for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
@@ -136,6 +149,7 @@ def _to_unicode(letters: Sequence[str]) -> bytes:
     blocks = [pairs[start : start + 100] for start in range(0, len(pairs), 100)]
     mapped = "\n".join(f"{len(block)} beginbfchar\n" + "\n".join(block) + "\nendbfchar" for block in blocks)
     return (
-        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Letters def /CMapType 2 def\n"
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Letters def /CMapType 2 "
+        "def\n"
         f"1 begincodespacerange <0000> <FFFF> endcodespacerange\n{mapped}\nendcmap end end"
     ).encode()

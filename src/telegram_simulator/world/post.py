@@ -1,4 +1,7 @@
-"""A post as the world knows it. Named tuples, because a page of load makes hundreds of them: they cost a third of a dataclass."""
+"""A post as the world knows it.
+
+Named tuples, because a page of load makes hundreds of them: they cost a third of a dataclass.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +20,9 @@ class FileKind(StrEnum):
 
 
 class Drawing(NamedTuple):
-    """What is to be seen in a picture: a scene that follows from `number`, and words that can be read in it."""
+    """What is to be seen in a picture: a scene that follows from `number`,
+    and words that can be read in it.
+    """
 
     scene: str
     lines: tuple[str, ...]
@@ -78,9 +83,11 @@ type Media = Photo | Document | WebPage | Poll | Unsupported
 
 
 class Entity(NamedTuple):
-    """A marked piece of text; offsets in UTF-16 units. Kinds are those of the schema: bold, italic, url, text_url and so on.
+    """A marked piece of text; offsets in UTF-16 units. Kinds are those of the schema: bold, italic, url,
+    text_url and so on.
 
-    `url` is what else the kind says: an address, the language of `pre`, the number of a `custom_emoji`, anything for a collapsed `blockquote`.
+    `url` is what else the kind says: an address, the language of `pre`, the number of a `custom_emoji`,
+    anything for a collapsed `blockquote`.
     """
 
     kind: str

@@ -1,6 +1,7 @@
 """When channels post: heavy-tailed rates, and a rhythm of day and week.
 
-Time is stretched so that a channel posts evenly in *busy hours*; a night has few of them, a working morning many.
+Time is stretched so that a channel posts evenly in *busy hours*; a night has few of them, a working morning
+many.
 """
 
 import math
@@ -23,8 +24,14 @@ EPOCH = 345_600
 PROFILES = (
     ((1, 1, 1, 1, 1, 2, 5, 9, 12, 13, 12, 12, 13, 12, 12, 12, 12, 11, 10, 8, 6, 4, 3, 2), 0.55),  # a newsroom
     ((0, 0, 0, 0, 0, 0, 1, 4, 12, 15, 15, 13, 10, 13, 14, 13, 11, 7, 3, 1, 1, 0, 0, 0), 0.15),  # an office
-    ((2, 1, 1, 0, 0, 1, 2, 5, 7, 8, 8, 9, 10, 9, 8, 8, 9, 11, 13, 15, 15, 13, 9, 5), 1.2),  # an evening person
-    ((5, 4, 4, 3, 3, 3, 4, 5, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 5), 1.0),  # a robot with people in it
+    (
+        (2, 1, 1, 0, 0, 1, 2, 5, 7, 8, 8, 9, 10, 9, 8, 8, 9, 11, 13, 15, 15, 13, 9, 5),
+        1.2,
+    ),  # an evening person
+    (
+        (5, 4, 4, 3, 3, 3, 4, 5, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 5),
+        1.0,
+    ),  # a robot with people in it
     ((1, 0, 0, 0, 0, 0, 3, 14, 18, 8, 3, 2, 8, 10, 4, 2, 2, 5, 14, 16, 8, 3, 1, 1), 0.7),  # three times a day
     ((8, 6, 4, 2, 1, 0, 0, 0, 1, 3, 5, 6, 7, 7, 7, 8, 8, 9, 10, 11, 12, 12, 11, 10), 1.1),  # a night bird
 )
@@ -43,7 +50,9 @@ def rhythm_of(seed: int, channel: int) -> Rhythm:
     one, two, three, *_ = draw(seed, "rhythm", channel)
     quantile = min(max(share(one), 1e-9), 1 - 1e-9)
     per_day = MEDIAN_PER_DAY * math.exp(SPREAD * NormalDist().inv_cdf(quantile))
-    return Rhythm(min(max(per_day, SLOWEST_PER_DAY), FASTEST_PER_DAY), two % len(PROFILES), share(three) * 6 - 3)
+    return Rhythm(
+        min(max(per_day, SLOWEST_PER_DAY), FASTEST_PER_DAY), two % len(PROFILES), share(three) * 6 - 3
+    )
 
 
 @cache

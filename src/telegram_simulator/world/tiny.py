@@ -4,7 +4,20 @@ from collections.abc import Iterator
 
 from telegram_simulator.world.chance import number64
 from telegram_simulator.world.channel import Channel, Listed
-from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Poll, Post, Service, Unsupported, WebPage
+from telegram_simulator.world.post import (
+    Document,
+    Entity,
+    File,
+    FileKind,
+    Media,
+    Origin,
+    Photo,
+    Poll,
+    Post,
+    Service,
+    Unsupported,
+    WebPage,
+)
 from telegram_simulator.world.world import HOME_DC
 
 CITY, TECH, CLUB = 1_500_000_001, 1_500_000_002, 1_500_000_003
@@ -26,7 +39,11 @@ TECH_NEWS = (
     "The chip plant reports a yield of 71 percent.",
     "An old bug in a compression library was found by a student.",
 )
-CLUB_NOTES = ("Встречаемся в четверг в восемь.", "Протокол прошлой встречи — в файле.", "Кто принесёт проектор?")
+CLUB_NOTES = (
+    "Встречаемся в четверг в восемь.",
+    "Протокол прошлой встречи — в файле.",
+    "Кто принесёт проектор?",
+)
 
 
 def tiny_channels(now: int) -> list[Channel]:
@@ -40,7 +57,14 @@ def tiny_channels(now: int) -> list[Channel]:
 
 def _channel(channel_id: int, title: str, username: str | None, posts: Iterator[Post]) -> Channel:
     past = Listed(tuple(posts))
-    return Channel(channel_id, title=title, username=username, created=past.date(0), past=past, past_count=len(past.posts))
+    return Channel(
+        channel_id,
+        title=title,
+        username=username,
+        created=past.date(0),
+        past=past,
+        past_count=len(past.posts),
+    )
 
 
 def _city(now: int) -> Iterator[Post]:
@@ -110,7 +134,13 @@ def _club(now: int) -> Iterator[Post]:
     yield Post(message_id=1, date=now - 90 * 24 * HOUR, service=Service.CREATED)
     for number in range(2, 11):
         date = now - (11 - number) * 24 * HOUR
-        yield Post(message_id=number, date=date, text=f"{CLUB_NOTES[number % len(CLUB_NOTES)]} ({number})", views=number, forwards=0)
+        yield Post(
+            message_id=number,
+            date=date,
+            text=f"{CLUB_NOTES[number % len(CLUB_NOTES)]} ({number})",
+            views=number,
+            forwards=0,
+        )
 
 
 def _file(channel_id: int, number: int, kind: FileKind, *, dc_id: int = HOME_DC) -> File:

@@ -28,20 +28,33 @@ class Many:
     now: int
 
     def past(self, index: int) -> LoadPast:
-        return LoadPast(self.seed, index, count=self.posts, now=self.now, channels=self.count, home_dc=HOME_DC)
+        return LoadPast(
+            self.seed, index, count=self.posts, now=self.now, channels=self.count, home_dc=HOME_DC
+        )
 
     def make(self, channel_id: int) -> Channel | None:
         index = channel_id - FIRST_CHANNEL
         if not 0 <= index < self.count:
             return None
         title, username = f"Load {index}", f"load_{index}"
-        channel = Channel(channel_id, title=title, username=username, created=LAUNCH, past=self.past(index), past_count=self.posts)
+        channel = Channel(
+            channel_id,
+            title=title,
+            username=username,
+            created=LAUNCH,
+            past=self.past(index),
+            past_count=self.posts,
+        )
         channel.members = 50 + index * 7919 % 90_000
         return channel
 
     def named(self, username: str) -> int | None:
         prefix, _, number = username.partition("_")
-        return FIRST_CHANNEL + int(number) if prefix == "load" and number.isdecimal() and int(number) < self.count else None
+        return (
+            FIRST_CHANNEL + int(number)
+            if prefix == "load" and number.isdecimal() and int(number) < self.count
+            else None
+        )
 
     def ids(self) -> range:
         return range(FIRST_CHANNEL, FIRST_CHANNEL + self.count)
@@ -131,7 +144,9 @@ class World:
         """The bot of that number; whoever comes first with a token has it."""
         name = f"bot {number}"
         if name not in self.accounts:
-            self.accounts[name] = Account(name, number, name=f"Bot {number}", home_dc=HOME_DC, bot_token=token)
+            self.accounts[name] = Account(
+                name, number, name=f"Bot {number}", home_dc=HOME_DC, bot_token=token
+            )
         return self.accounts[name]
 
     def access_hash(self, account: Account, channel_id: int) -> int:

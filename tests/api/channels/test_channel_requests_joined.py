@@ -23,7 +23,9 @@ async def make_account(admin: Admin, tenant_id: TenantId) -> AccountId:
     return AccountId(await admin.fetchval(query, tenant_id))
 
 
-async def list_one(system: SystemStores, tenant_id: TenantId, account_id: AccountId, *, title: str) -> ChannelId:
+async def list_one(
+    system: SystemStores, tenant_id: TenantId, account_id: AccountId, *, title: str
+) -> ChannelId:
     channel = Channel(channel_id=ChannelId(fresh_number()), title=title, is_private=True)
     found = FoundChannel(channel, access_hash=1, joined=True)
     await system.joined_listings.keep(tenant_id, account_id, uuid4(), [found], at=datetime.now(UTC))
@@ -52,20 +54,33 @@ async def test_what_is_picked_becomes_a_request_and_what_is_not_listed_is_refuse
     followed = await make_channel(system)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=followed))
     (item,) = (await client.get(JOINED, headers=key)).json()["items"]
-    assert (item["channel_id"], item["title"], item["is_private"], item["is_followed"]) == (listed, "Клуб", True, False)
+    assert (item["channel_id"], item["title"], item["is_private"], item["is_followed"]) == (
+        listed,
+        "Клуб",
+        True,
+        False,
+    )
     body = {"channel_ids": [listed, followed, 1], "folder": "City"}
     items = (await client.post(f"{JOINED}/follow", headers=key, json=body)).json()["items"]
     assert [one["status"] for one in items] == ["accepted", "already_followed", "refused"]
     request = (await client.get(f"{REQUESTS}/{items[0]['request_id']}", headers=key)).json()
     assert (request["kind"], request["reference"], request["state"]) == ("pick", "Клуб", "open")
-    again = (await client.post(f"{JOINED}/follow", headers=key, json={"channel_ids": [listed]})).json()["items"]
+    again = (await client.post(f"{JOINED}/follow", headers=key, json={"channel_ids": [listed]})).json()[
+        "items"
+    ]
     assert again[0]["request_id"] == items[0]["request_id"]
 
 
-async def test_failed_requests_are_tried_again_one_or_all(client: httpx.AsyncClient, key: dict[str, str], system: SystemStores) -> None:
-    made = (await client.post("/api/v1/channels", headers=key, json={"references": ["@first_one", "@second_one"]})).json()["items"]
+async def test_failed_requests_are_tried_again_one_or_all(
+    client: httpx.AsyncClient, key: dict[str, str], system: SystemStores
+) -> None:
+    made = (
+        await client.post("/api/v1/channels", headers=key, json={"references": ["@first_one", "@second_one"]})
+    ).json()["items"]
     ids = [UUID(one["request_id"]) for one in made]
-    assert problem_of(await client.post(f"{REQUESTS}/{ids[0]}/retry", headers=key))[0] == 409  # it has not failed
+    assert (
+        problem_of(await client.post(f"{REQUESTS}/{ids[0]}/retry", headers=key))[0] == 409
+    )  # it has not failed
     for request_id in ids:
         await system.request_queue.answer(request_id, RequestState.FAILED, quote("there is no such name"))
     one = (await client.post(f"{REQUESTS}/{ids[0]}/retry", headers=key)).json()

@@ -12,7 +12,15 @@ from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.api_clients import problem_of
-from testkit.factories import World, follow_long_ago, make_channel, make_page, make_post, make_tenant, make_world
+from testkit.factories import (
+    World,
+    follow_long_ago,
+    make_channel,
+    make_page,
+    make_post,
+    make_tenant,
+    make_world,
+)
 from tests.conftest import Admin
 
 
@@ -30,7 +38,9 @@ async def listed(client: httpx.AsyncClient, key: dict[str, str], **query: str | 
     return [one["channel_id"] for one in answer.json()["items"]]
 
 
-async def test_channels_are_listed_filtered_and_paged(client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId]) -> None:
+async def test_channels_are_listed_filtered_and_paged(
+    client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId]
+) -> None:
     assert await listed(client, key) == channels
     assert await listed(client, key, folder="City") == channels[:2]
     assert await listed(client, key, q="NAME_3") == [channels[3]]
@@ -40,7 +50,11 @@ async def test_channels_are_listed_filtered_and_paged(client: httpx.AsyncClient,
     assert await listed(client, key, active=False) == []
     seen, cursor = [], None
     while True:
-        page = (await client.get("/api/v1/channels", headers=key, params={"limit": 2} | ({"cursor": cursor} if cursor else {}))).json()
+        page = (
+            await client.get(
+                "/api/v1/channels", headers=key, params={"limit": 2} | ({"cursor": cursor} if cursor else {})
+            )
+        ).json()
         seen += [one["channel_id"] for one in page["items"]]
         cursor = page["next"]
         if cursor is None:
@@ -52,8 +66,19 @@ async def test_a_channel_is_followed_differently_and_no_more(
     client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId], admin: Admin
 ) -> None:
     where = f"/api/v1/channels/{channels[0]}"
-    changed = (await client.patch(where, headers=key, json={"priority": "high", "history_days": 30, "ai_policy": "off", "wants_media": False})).json()
-    assert (changed["priority"], changed["history_days"], changed["ai_policy"], changed["wants_media"]) == ("high", 30, "off", False)
+    changed = (
+        await client.patch(
+            where,
+            headers=key,
+            json={"priority": "high", "history_days": 30, "ai_policy": "off", "wants_media": False},
+        )
+    ).json()
+    assert (changed["priority"], changed["history_days"], changed["ai_policy"], changed["wants_media"]) == (
+        "high",
+        30,
+        "off",
+        False,
+    )
     assert changed["folder"] == "City"
     assert await admin.fetchval("SELECT tier FROM poll_schedule WHERE channel_id = $1", channels[0]) == "high"
     assert (await client.patch(where, headers=key, json={"folder": None})).json()["folder"] is None
@@ -70,7 +95,9 @@ async def test_the_feed_is_exact_over_all_pages(
     world: World = await make_world(system, pool)
     for channel_id in world.of_a:
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
-    expected = [f"{one.post.channel_id}/{one.post.message_id}" for one in await world.stores_a.feed.newest(limit=100)]
+    expected = [
+        f"{one.post.channel_id}/{one.post.message_id}" for one in await world.stores_a.feed.newest(limit=100)
+    ]
     seen: list[str] = []
     cursor: dict[str, str] = {}
     while True:
@@ -85,25 +112,45 @@ async def test_the_feed_is_exact_over_all_pages(
 
 async def account_of(admin: Admin, owner: TenantId, *channels: ChannelId) -> int:
     """An account at work that can open these channels."""
-    account_id: int = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", owner)
+    account_id: int = await admin.fetchval(
+        "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", owner
+    )
     for channel_id in channels:
-        query = "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) VALUES ($1, $2, 1, now())"
+        query = (
+            "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) "
+            "VALUES ($1, $2, 1, now())"
+        )
         await admin.execute(query, account_id, channel_id)
     return account_id
 
 
 async def test_only_an_own_account_reads_at_once(
-    client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId], tenant_id: TenantId, system: SystemStores, admin: Admin
+    client: httpx.AsyncClient,
+    key: dict[str, str],
+    channels: list[ChannelId],
+    tenant_id: TenantId,
+    system: SystemStores,
+    admin: Admin,
 ) -> None:
     channel_id = channels[0]
     where = f"/api/v1/channels/{channel_id}/poll"
     assert problem_of(await client.post(where, headers=key))[0] == 409
     other = await account_of(admin, await make_tenant(system), channel_id)
     own = await account_of(admin, tenant_id, channel_id)
-    await admin.execute("UPDATE poll_schedule SET account_id = $1, claimed = true WHERE channel_id = $2", other, channel_id)
+    await admin.execute(
+        "UPDATE poll_schedule SET account_id = $1, claimed = true WHERE channel_id = $2", other, channel_id
+    )
     assert (await client.post(where, headers=key)).status_code == 202
-    row = "SELECT account_id, asked_at IS NOT NULL, asked_mode, next_poll_at = 'epoch' FROM poll_schedule WHERE channel_id = $1"
-    assert tuple(await admin.fetchrow(row, channel_id) or ()) == (other, False, None, False)  # it is being read at this moment
+    row = (
+        "SELECT account_id, asked_at IS NOT NULL, asked_mode, next_poll_at = 'epoch' FROM poll_schedule "
+        "WHERE channel_id = $1"
+    )
+    assert tuple(await admin.fetchrow(row, channel_id) or ()) == (
+        other,
+        False,
+        None,
+        False,
+    )  # it is being read at this moment
     await admin.execute("UPDATE poll_schedule SET claimed = false WHERE channel_id = $1", channel_id)
     answer = await client.post(where, headers=key, json={"mode": "historical", "priority": "high"})
     assert (answer.status_code, answer.json()) == (202, {"channel_id": channel_id, "status": "scheduled"})
@@ -112,18 +159,33 @@ async def test_only_an_own_account_reads_at_once(
 
 
 async def test_a_poll_tells_nothing_of_who_else_reads_the_channel(
-    client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId], tenant_id: TenantId, system: SystemStores, admin: Admin
+    client: httpx.AsyncClient,
+    key: dict[str, str],
+    channels: list[ChannelId],
+    tenant_id: TenantId,
+    system: SystemStores,
+    admin: Admin,
 ) -> None:
     """Own accounts can open the first channel; the second was brought by another tenant."""
     own = await account_of(admin, tenant_id, channels[0])
     other = await account_of(admin, await make_tenant(system), channels[1])
     await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = $2", other, channels[1])
-    answers = [await client.post(f"/api/v1/channels/{channel_id}/poll", headers=key) for channel_id in (*channels[:2], channels[1])]
+    answers = [
+        await client.post(f"/api/v1/channels/{channel_id}/poll", headers=key)
+        for channel_id in (*channels[:2], channels[1])
+    ]
     assert [(one.status_code, one.json()["status"]) for one in answers] == [(202, "scheduled")] * 3
-    rows = await admin.fetch("SELECT account_id, reference FROM channel_requests WHERE kind = 'access' AND reference LIKE 'name_%'")
-    assert [(row["account_id"], row["reference"]) for row in rows if row["account_id"] == own] == [(own, "name_1")]
+    rows = await admin.fetch(
+        "SELECT account_id, reference FROM channel_requests WHERE kind = 'access' AND reference LIKE 'name_%'"
+    )
+    assert [(row["account_id"], row["reference"]) for row in rows if row["account_id"] == own] == [
+        (own, "name_1")
+    ]
     assert (await client.get("/api/v1/channels/requests", headers=key)).json()["items"] == []
-    assert await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channels[1]) == other
+    assert (
+        await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channels[1])
+        == other
+    )
 
 
 async def test_activity_counts_hours_in_a_zone_and_says_what_was_kept(
@@ -131,10 +193,15 @@ async def test_activity_counts_hours_in_a_zone_and_says_what_was_kept(
 ) -> None:
     channel_id = await make_channel(system)
     await follow_long_ago(system, admin, tenant_id, channel_id, priority=Priority.HIGH)
-    monday = datetime.now(UTC).replace(hour=22, minute=30, second=0, microsecond=0) - timedelta(days=datetime.now(UTC).weekday() + 14)
+    monday = datetime.now(UTC).replace(hour=22, minute=30, second=0, microsecond=0) - timedelta(
+        days=datetime.now(UTC).weekday() + 14
+    )
     recent = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
     moments = [monday, monday + timedelta(minutes=10), recent, recent + timedelta(minutes=50)]
-    posts = [make_post(channel_id=channel_id, message_id=number, posted_at=moment) for number, moment in enumerate(moments, start=1)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=number, posted_at=moment)
+        for number, moment in enumerate(moments, start=1)
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     path = f"/api/v1/channels/{channel_id}/activity"
     answer = (await client.get(path, headers=key)).json()
@@ -145,7 +212,11 @@ async def test_activity_counts_hours_in_a_zone_and_says_what_was_kept(
     assert sum(map(sum, found["hours"])) == 4
     moscow = (await client.get(path, headers=key, params={"zone": "Europe/Moscow"})).json()["activity"]
     assert moscow["hours"][1][1] >= 2
-    assert (found["freshness"]["promised_seconds"], found["freshness"]["posts"], found["freshness"]["kept"]) == (900, 2, 1)
+    assert (
+        found["freshness"]["promised_seconds"],
+        found["freshness"]["posts"],
+        found["freshness"]["kept"],
+    ) == (900, 2, 1)
     assert found["rhythm"]["median_seconds"] == 3000
     assert (await client.get(path, headers=key, params={"zone": "Nowhere/Land"})).status_code == 422
 
@@ -155,7 +226,10 @@ async def test_activity_begins_where_the_tenants_own_window_does(
 ) -> None:
     channel_id, now = await make_channel(system), datetime.now(UTC).replace(microsecond=0)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=1))
-    posts = [make_post(channel_id=channel_id, message_id=number, posted_at=now - timedelta(days=ago)) for number, ago in ((1, 20), (2, 10), (3, 0))]
+    posts = [
+        make_post(channel_id=channel_id, message_id=number, posted_at=now - timedelta(days=ago))
+        for number, ago in ((1, 20), (2, 10), (3, 0))
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     found = (await client.get(f"/api/v1/channels/{channel_id}/activity", headers=key)).json()["activity"]
     assert (found["posts"], found["stored_messages"]) == (1, 1)

@@ -14,7 +14,9 @@ async def create(client: httpx.AsyncClient) -> dict[str, str]:
     return answer
 
 
-async def test_the_operator_creates_lists_and_sees_a_tenant_without_its_number(client: httpx.AsyncClient, app: App) -> None:
+async def test_the_operator_creates_lists_and_sees_a_tenant_without_its_number(
+    client: httpx.AsyncClient, app: App
+) -> None:
     made = await create(client)
     known = await app.system.tenants.by_name(made["name"])
     assert known is not None
@@ -26,29 +28,41 @@ async def test_the_operator_creates_lists_and_sees_a_tenant_without_its_number(c
     assert problem_of(again) == (409, f"a tenant '{made['name']}' already exists")
 
 
-async def test_keys_of_a_suspended_tenant_are_refused_at_once_and_in_words(client: httpx.AsyncClient, app: App) -> None:
+async def test_keys_of_a_suspended_tenant_are_refused_at_once_and_in_words(
+    client: httpx.AsyncClient, app: App
+) -> None:
     made = await create(client)
     known = await app.system.tenants.by_name(made["name"])
     assert known is not None
     key = await key_of(app, known.tenant_id)
     assert (await client.get("/api/v1/me", headers=key)).status_code == 200
     path = f"/api/v1/tenants/{made['tenant_id']}"
-    suspended = await client.post(f"{path}/suspend", headers=OPERATOR, json={"reason": "the bill was not paid"})
+    suspended = await client.post(
+        f"{path}/suspend", headers=OPERATOR, json={"reason": "the bill was not paid"}
+    )
     assert suspended.json()["suspended_reason"] == "the bill was not paid"
     told = problem_of(await client.get("/api/v1/me", headers=key))
-    assert told == (403, f"the tenant {made['name']} has been suspended by the operator: the bill was not paid")
+    assert told == (
+        403,
+        f"the tenant {made['name']} has been suspended by the operator: the bill was not paid",
+    )
     assert (await client.post(f"{path}/resume", headers=OPERATOR)).json()["suspended_at"] is None
     assert (await client.get("/api/v1/me", headers=key)).status_code == 200
 
 
-async def test_quota_and_budget_are_set_and_every_change_is_in_the_operators_audit_log(client: httpx.AsyncClient) -> None:
+async def test_quota_and_budget_are_set_and_every_change_is_in_the_operators_audit_log(
+    client: httpx.AsyncClient,
+) -> None:
     path = f"/api/v1/tenants/{(await create(client))['tenant_id']}"
     kept = (await client.put(f"{path}/media-quota", headers=OPERATOR, json={"max_bytes": 5_000})).json()
     assert (kept["media_quota_bytes"], kept["has_own_quota"]) == (5_000, True)
     paid = (await client.put(f"{path}/budget", headers=OPERATOR, json={"micro": 5, "tokens": 7})).json()
     assert (paid["budget"]["micro"], paid["budget"]["tokens"], paid["unit"]) == (5, 7, "RUB")
     log = (await client.get("/api/v1/audit-log", headers=OPERATOR)).json()["items"]
-    assert [one["action"] for one in log if one["subject"].startswith(path.removeprefix("/api/v1"))] == ["set_tenant_budget", "set_media_quota"]
+    assert [one["action"] for one in log if one["subject"].startswith(path.removeprefix("/api/v1"))] == [
+        "set_tenant_budget",
+        "set_media_quota",
+    ]
 
 
 async def test_accounts_at_risk_are_told_with_their_tenant(client: httpx.AsyncClient, app: App) -> None:
@@ -58,5 +72,7 @@ async def test_accounts_at_risk_are_told_with_their_tenant(client: httpx.AsyncCl
     await app.system.accounts.add(known.tenant_id)
     everybodys = (await client.get("/api/v1/tenants/accounts", headers=OPERATOR)).json()["items"]
     assert [one["risk"] for one in everybodys if one["tenant_id"] == made["tenant_id"]] == ["safe"]
-    lost = (await client.get("/api/v1/tenants/accounts", headers=OPERATOR, params={"min_risk": "lost"})).json()["items"]
+    lost = (
+        await client.get("/api/v1/tenants/accounts", headers=OPERATOR, params={"min_risk": "lost"})
+    ).json()["items"]
     assert made["tenant_id"] not in [one["tenant_id"] for one in lost]

@@ -65,15 +65,29 @@ def test_the_list_says_what_is_wrong(line: Callable[[], str]) -> None:
     assert "Telegram says so" in line()
 
 
-def test_the_list_says_what_is_left_alone_and_until_when(line: Callable[[], str], database: dict[str, str], account_id: AccountId) -> None:
-    done(database, lambda assembled: assembled.system.limits.keep(account_id, "contacts.resolveUsername", SavedMeter(blocked_seconds=12_167)))
-    done(database, lambda assembled: assembled.system.limits.keep(account_id, "messages.getHistory", SavedMeter(pace=0.7)))
+def test_the_list_says_what_is_left_alone_and_until_when(
+    line: Callable[[], str], database: dict[str, str], account_id: AccountId
+) -> None:
+    done(
+        database,
+        lambda assembled: assembled.system.limits.keep(
+            account_id, "contacts.resolveUsername", SavedMeter(blocked_seconds=12_167)
+        ),
+    )
+    done(
+        database,
+        lambda assembled: assembled.system.limits.keep(
+            account_id, "messages.getHistory", SavedMeter(pace=0.7)
+        ),
+    )
     assert "contacts.resolveUsername until 20" in line()
     assert "(3 h)" in line()
     assert "messages.getHistory" not in line()
 
 
-def test_accounts_are_paused_resumed_and_put_in_quarantine(line: Callable[[], str], ask: Ask, account_id: AccountId) -> None:
+def test_accounts_are_paused_resumed_and_put_in_quarantine(
+    line: Callable[[], str], ask: Ask, account_id: AccountId
+) -> None:
     assert ask("resume") == (0, f"account {account_id} will be used again.\n")
     assert "active" in line()
     assert ask("pause") == (0, f"account {account_id} is paused.\n")
@@ -84,7 +98,9 @@ def test_accounts_are_paused_resumed_and_put_in_quarantine(line: Callable[[], st
     assert ask("pause") == (1, f"account {account_id} is quarantined; it cannot become paused.\n")
 
 
-def test_an_account_is_logged_out_by_who_holds_it(line: Callable[[], str], ask: Ask, account_id: AccountId) -> None:
+def test_an_account_is_logged_out_by_who_holds_it(
+    line: Callable[[], str], ask: Ask, account_id: AccountId
+) -> None:
     assert ask("logout") == (0, f"account {account_id} will be logged out.\n")
     assert "logging out" in line()
 
@@ -106,7 +122,9 @@ def test_a_key_is_printed_that_works_and_never_twice_the_same(runner: CliRunner)
     assert vault_of(first).seal("x", account_id=1).key_id
 
 
-def test_the_risk_of_an_account_is_said_with_its_reasons(runner: CliRunner, database: dict[str, str], account_id: AccountId) -> None:
+def test_the_risk_of_an_account_is_said_with_its_reasons(
+    runner: CliRunner, database: dict[str, str], account_id: AccountId
+) -> None:
     tenant = done(database, lambda assembled: named_tenant_of(assembled, account_id))
     said = runner.invoke(app, ["accounts", "risk", "--tenant", tenant]).stdout
     assert f"account {account_id}" in said

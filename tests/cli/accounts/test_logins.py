@@ -29,8 +29,13 @@ type Tga = Callable[..., Awaitable[Result]]
 
 
 @pytest.fixture
-async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores, admin: Admin) -> AsyncIterator[None]:
-    """The real loops of the role, against the simulator. Nobody plans: that would log into what the commands print."""
+async def ingest(
+    database: dict[str, str], sim: Simulator, system: SystemStores, admin: Admin
+) -> AsyncIterator[None]:
+    """The real loops of the role, against the simulator.
+
+    Nobody plans: that would log into what the commands print.
+    """
     await admin.execute("DELETE FROM telegram_accounts")
     await system.tenants.ensure("default", is_operator=True)
     async with running_ingest(database, sim, TELEGRAM_API_ID="1", TELEGRAM_API_HASH="any"):
@@ -46,7 +51,9 @@ def tga(runner: CliRunner) -> Tga:
 
 
 @pytest.mark.usefixtures("ingest")
-async def test_a_person_logs_in_and_the_account_is_used(tga: Tga, control: Control, sim: Simulator, admin: Admin) -> None:
+async def test_a_person_logs_in_and_the_account_is_used(
+    tga: Tga, control: Control, sim: Simulator, admin: Admin
+) -> None:
     control.account(DIGITS, password=PASSWORD)
     told = await tga("accounts", "login", typed=f"+{DIGITS}\n11111\n12345\n{PASSWORD}\n")
     said = told.stdout
@@ -60,7 +67,9 @@ async def test_a_person_logs_in_and_the_account_is_used(tga: Tga, control: Contr
 
 
 @pytest.mark.usefixtures("ingest")
-async def test_a_code_is_drawn_scanned_and_the_password_asked_for(tga: Tga, control: Control, sim: Simulator) -> None:
+async def test_a_code_is_drawn_scanned_and_the_password_asked_for(
+    tga: Tga, control: Control, sim: Simulator
+) -> None:
     control.account(DIGITS, password=PASSWORD, home_dc=4)
     running = asyncio.ensure_future(tga("accounts", "login", "--qr", typed=f"{PASSWORD}!\n{PASSWORD}\n"))
     await until(lambda: _shown(sim))
@@ -71,7 +80,9 @@ async def test_a_code_is_drawn_scanned_and_the_password_asked_for(tga: Tga, cont
     assert told.exit_code == 0, told.output
     link = f"tg://login?token={base64.urlsafe_b64encode(token).decode().rstrip('=')}"
     assert link not in told.output
-    assert modules_in(told.stdout) == [[bool(one) for one in row] for row in segno.make_qr(link, error="l").matrix]
+    assert modules_in(told.stdout) == [
+        [bool(one) for one in row] for row in segno.make_qr(link, error="l").matrix
+    ]
     assert "That password is wrong." in told.stdout
     assert "(+7999*****01) is logged in" in told.stdout
 
@@ -90,7 +101,9 @@ async def test_what_stands_in_the_way_is_told_in_words(tga: Tga, control: Contro
     assert "there is no tenant nobody.\n" in (await tga("accounts", "login", "--tenant", "nobody")).stderr
 
 
-async def test_without_an_ingest_role_one_is_told_to_start_it(tga: Tga, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_an_ingest_role_one_is_told_to_start_it(
+    tga: Tga, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(login, "NOTICE_AFTER_SECONDS", 0.1)
     monkeypatch.setattr(login, "GIVE_UP_AFTER_SECONDS", 0.5)
     told = await tga("accounts", "login")
@@ -113,4 +126,6 @@ async def _shown(sim: Simulator) -> bool:
 
 
 async def _held(admin: Admin) -> bool:
-    return bool(await admin.fetchval("SELECT count(*) = 1 FROM telegram_accounts WHERE lease_owner IS NOT NULL"))
+    return bool(
+        await admin.fetchval("SELECT count(*) = 1 FROM telegram_accounts WHERE lease_owner IS NOT NULL")
+    )

@@ -21,7 +21,11 @@ from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.reasons import quote
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels.channels import (
+    EVERYTHING_DAYS,
+    FollowedChannel,
+    Subscription,
+)
 from telegram_assistant.stores.postgres.channels.planning import Load
 from testkit.factories import fresh_number, make_channel, make_subscription, make_tenant
 
@@ -58,32 +62,51 @@ def followed_channel(database: dict[str, str], tenant: str, **options: Any) -> s
     name = known_channel(database)
 
     async def follow(assembled: App) -> None:
-        known, channel = await assembled.system.tenants.ensure(tenant), await assembled.system.channels.named(name)
+        known, channel = (
+            await assembled.system.tenants.ensure(tenant),
+            await assembled.system.channels.named(name),
+        )
         assert channel is not None
-        await assembled.system.channels.subscribe(known.tenant_id, Subscription(channel_id=channel.channel_id, **options))
+        await assembled.system.channels.subscribe(
+            known.tenant_id, Subscription(channel_id=channel.channel_id, **options)
+        )
 
     connected(database, follow)
     return name
 
 
-def test_a_followed_channel_is_listed_exported_and_left(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def test_a_followed_channel_is_listed_exported_and_left(
+    runner: CliRunner, database: dict[str, str], tenant: str
+) -> None:
     name = followed_channel(database, tenant, folder="Город", priority=Priority.HIGH)
     listed = runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout
     assert all(word in listed for word in ("Городские новости", f"@{name}", "Город", "high", "active"))
     exported = runner.invoke(app, ["channels", "export", "--tenant", tenant]).stdout
     assert f"https://t.me/{name}" in exported
-    assert runner.invoke(app, ["channels", "remove", f"@{name}", "--tenant", tenant]).stdout == "Городские новости is no longer followed.\n"
-    assert runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout.startswith("No channel is followed.")
+    assert (
+        runner.invoke(app, ["channels", "remove", f"@{name}", "--tenant", tenant]).stdout
+        == "Городские новости is no longer followed.\n"
+    )
+    assert runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout.startswith(
+        "No channel is followed."
+    )
 
 
-def test_a_channel_shows_its_health_and_activity(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def test_a_channel_shows_its_health_and_activity(
+    runner: CliRunner, database: dict[str, str], tenant: str
+) -> None:
     name = followed_channel(database, tenant, priority=Priority.LOW)
     shown = runner.invoke(app, ["channels", "show", f"@{name}", "--tenant", tenant])
     assert shown.exit_code == 0, shown.output
-    assert all(words in shown.stdout for words in ("Городские новости", "unreadable", "promised within 1:00:00: kept for 0 of 0 posts"))
+    assert all(
+        words in shown.stdout
+        for words in ("Городские новости", "unreadable", "promised within 1:00:00: kept for 0 of 0 posts")
+    )
 
 
-def test_following_again_says_so_and_keeps_the_options_that_are_not_given(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def test_following_again_says_so_and_keeps_the_options_that_are_not_given(
+    runner: CliRunner, database: dict[str, str], tenant: str
+) -> None:
     name = followed_channel(database, tenant, history_days=EVERYTHING_DAYS, priority=Priority.HIGH)
     again = runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant, "--folder", "Город"])
     assert (again.exit_code, again.stdout) == (0, f"@{name}: already followed (Городские новости)\n")
@@ -108,8 +131,13 @@ def test_a_list_is_imported_and_one_wrong_line_does_not_stop_the_others(
     assert done.exit_code == 1
 
 
-def test_a_request_waits_with_its_reason_and_an_invitation_is_not_printed(runner: CliRunner, tenant: str) -> None:
-    done = runner.invoke(app, ["channels", "add", "@not_seen_yet", "https://t.me/+AbCdEfGhIjKl", "--tenant", tenant, "--wait", "0"])
+def test_a_request_waits_with_its_reason_and_an_invitation_is_not_printed(
+    runner: CliRunner, tenant: str
+) -> None:
+    done = runner.invoke(
+        app,
+        ["channels", "add", "@not_seen_yet", "https://t.me/+AbCdEfGhIjKl", "--tenant", tenant, "--wait", "0"],
+    )
     assert "@not_seen_yet: waits: no account can do it: log one in" in done.stdout
     assert "https://t.me/+AbCd…: waits: it needs an account of your own: log one in" in done.stdout
     assert "`tga channels requests` shows which requests wait" in done.stdout
@@ -119,10 +147,15 @@ def test_a_request_waits_with_its_reason_and_an_invitation_is_not_printed(runner
     listed = runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout
     assert "1 name waits: no account can do it" in listed
     assert "No channel is followed" not in listed
-    assert "no such requests" in runner.invoke(app, ["channels", "requests", "--tenant", tenant, "--state", "done"]).stdout
+    assert (
+        "no such requests"
+        in runner.invoke(app, ["channels", "requests", "--tenant", tenant, "--state", "done"]).stdout
+    )
 
 
-def test_a_long_list_is_summed_up_with_its_estimated_end(runner: CliRunner, database: dict[str, str], tenant: str, tmp_path: Path) -> None:
+def test_a_long_list_is_summed_up_with_its_estimated_end(
+    runner: CliRunner, database: dict[str, str], tenant: str, tmp_path: Path
+) -> None:
     """2,000 names at about 100 look-ups a day of one account."""
 
     async def log_in(assembled: App) -> None:
@@ -137,7 +170,13 @@ def test_a_long_list_is_summed_up_with_its_estimated_end(runner: CliRunner, data
     name = followed_channel(database, tenant)
     file = tmp_path / "channels.txt"
     file.write_text(
-        "\n".join([f"@{name}", *(f"@some_name_{number}" for number in range(2000)), *(f"not a channel {number}" for number in range(5))]),
+        "\n".join(
+            [
+                f"@{name}",
+                *(f"@some_name_{number}" for number in range(2000)),
+                *(f"not a channel {number}" for number in range(5)),
+            ]
+        ),
         encoding="utf-8",
     )
     done = runner.invoke(app, ["channels", "import", str(file), "--tenant", tenant, "--wait", "0"])
@@ -145,29 +184,45 @@ def test_a_long_list_is_summed_up_with_its_estimated_end(runner: CliRunner, data
     assert lines[0] == "2,000 requested, 1 already followed, 5 refused."
     assert lines[1].startswith("2,000 names wait: it is next. Estimated end: ")
     assert lines[1].endswith("(in 19 days).")
-    assert lines[2].startswith("Telegram allows an account about 100 name look-ups per day; folders, t.me/addlist links")
+    assert lines[2].startswith(
+        "Telegram allows an account about 100 name look-ups per day; folders, t.me/addlist links"
+    )
     assert len(lines) == 4
     assert done.stderr.splitlines()[-1] == "refused and 2 more"
     assert (len(done.stderr.splitlines()), done.exit_code) == (4, 1)
 
 
-def test_coverage_says_what_is_missing_and_why(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def test_coverage_says_what_is_missing_and_why(
+    runner: CliRunner, database: dict[str, str], tenant: str
+) -> None:
     followed_channel(database, tenant)
     shown = runner.invoke(app, ["channels", "coverage", "--tenant", tenant]).stdout
     assert "unreadable" in shown
     assert "no account can open it yet" in shown
 
 
-def test_a_poll_and_a_verification_are_asked_for(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def test_a_poll_and_a_verification_are_asked_for(
+    runner: CliRunner, database: dict[str, str], tenant: str
+) -> None:
     name = followed_channel(database, tenant)
-    assert "is scheduled" in runner.invoke(app, ["channels", "poll", f"@{name}", "--tenant", tenant, "--first", "--wait", "0"]).stdout
-    assert runner.invoke(app, ["channels", "verify", "--tenant", tenant]).stdout.startswith("1 channels will be read again")
+    assert (
+        "is scheduled"
+        in runner.invoke(
+            app, ["channels", "poll", f"@{name}", "--tenant", tenant, "--first", "--wait", "0"]
+        ).stdout
+    )
+    assert runner.invoke(app, ["channels", "verify", "--tenant", tenant]).stdout.startswith(
+        "1 channels will be read again"
+    )
     assert "is not followed" in runner.invoke(app, ["channels", "poll", "@nobody", "--tenant", tenant]).stderr
 
 
 def test_a_tenant_that_does_not_exist_is_named(runner: CliRunner) -> None:
     refused = runner.invoke(app, ["channels", "list", "--tenant", "nobody at all"])
-    assert (refused.exit_code, refused.stderr) == (1, "there is no tenant 'nobody at all'; create it with: tga tenants create 'nobody at all'.\n")
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "there is no tenant 'nobody at all'; create it with: tga tenants create 'nobody at all'.\n",
+    )
 
 
 def test_the_scheduler_is_reset_and_its_status_told(runner: CliRunner, database: dict[str, str]) -> None:
@@ -179,40 +234,60 @@ def test_the_scheduler_is_reset_and_its_status_told(runner: CliRunner, database:
 
     runner.invoke(app, ["scheduler", "reset"])  # of what other tests have left
     connected(database, leave_marks)
-    assert runner.invoke(app, ["scheduler", "reset"]).stdout == "The lock was deleted, and 3 high-water marks.\n"
+    assert (
+        runner.invoke(app, ["scheduler", "reset"]).stdout == "The lock was deleted, and 3 high-water marks.\n"
+    )
     assert runner.invoke(app, ["scheduler", "reset"]).stdout == "There was no lock, and 0 high-water marks.\n"
     told = runner.invoke(app, ["scheduler", "status"])
     assert "last_tick_ts" in told.stdout
     assert told.exit_code == 1
 
 
-def test_a_reset_of_the_scheduler_makes_channels_due_that_wait_for_a_former_flood(runner: CliRunner, database: dict[str, str]) -> None:
+def test_a_reset_of_the_scheduler_makes_channels_due_that_wait_for_a_former_flood(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     async def put_back(assembled: App) -> None:
         tenant_id, channel_id = await make_tenant(assembled.system), await make_channel(assembled.system)
         await assembled.system.channels.subscribe(tenant_id, make_subscription(channel_id))
         account_id = await assembled.system.accounts.add(tenant_id)
-        await assembled.system.planning.keep_plans([(Load(account_id, 1, 1.0, has_past=False), 0.8, 1.0, 15.0)], datetime.now(UTC))
+        await assembled.system.planning.keep_plans(
+            [(Load(account_id, 1, 1.0, has_past=False), 0.8, 1.0, 15.0)], datetime.now(UTC)
+        )
         admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
-        later = "UPDATE poll_schedule SET account_id = $2, next_poll_at = now() + interval '5 hours', last_polled_at = now() WHERE channel_id = $1"
+        later = (
+            "UPDATE poll_schedule SET account_id = $2, next_poll_at = now() + interval '5 hours', "
+            "last_polled_at = now() WHERE channel_id = $1"
+        )
         await admin.execute(later, channel_id, account_id)
         await admin.close()
 
     runner.invoke(app, ["scheduler", "reset"])  # of what other tests have left
     connected(database, put_back)
-    lines = ["There was no lock, and 0 high-water marks.", "1 channel waited for the end of a flood that is over, and is due now."]
+    lines = [
+        "There was no lock, and 0 high-water marks.",
+        "1 channel waited for the end of a flood that is over, and is due now.",
+    ]
     assert runner.invoke(app, ["scheduler", "reset"]).stdout.splitlines() == lines
     assert runner.invoke(app, ["scheduler", "reset"]).stdout.splitlines() == lines[:1]
 
 
-def test_joined_channels_are_listed_and_picked_by_their_ids(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def test_joined_channels_are_listed_and_picked_by_their_ids(
+    runner: CliRunner, database: dict[str, str], tenant: str
+) -> None:
     assert "no list yet" in runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
     number = fresh_number()
 
     async def listed(assembled: App) -> None:
         known = await assembled.system.tenants.ensure(tenant)
         account_id = await assembled.system.accounts.add(known.tenant_id)
-        found = FoundChannel(Channel(channel_id=ChannelId(number), title="Клуб чтецов", is_private=True), access_hash=1, joined=True)
-        await assembled.system.joined_listings.keep(known.tenant_id, account_id, uuid4(), [found], at=datetime.now(UTC))
+        found = FoundChannel(
+            Channel(channel_id=ChannelId(number), title="Клуб чтецов", is_private=True),
+            access_hash=1,
+            joined=True,
+        )
+        await assembled.system.joined_listings.keep(
+            known.tenant_id, account_id, uuid4(), [found], at=datetime.now(UTC)
+        )
 
     connected(database, listed)
     shown = runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
@@ -229,12 +304,21 @@ def test_failed_requests_are_tried_again(runner: CliRunner, database: dict[str, 
     async def fail(assembled: App) -> str:
         requests = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).requests
         (request,) = await requests.page(RequestState.OPEN, limit=10)
-        await assembled.system.request_queue.answer(request.request_id, RequestState.FAILED, quote("there is no such name"))
+        await assembled.system.request_queue.answer(
+            request.request_id, RequestState.FAILED, quote("there is no such name")
+        )
         return str(request.request_id)
 
     request_id = connected(database, fail)
-    assert "no channel" in runner.invoke(app, ["channels", "requests", "--tenant", tenant, "--state", "failed"]).stdout
+    assert (
+        "no channel"
+        in runner.invoke(app, ["channels", "requests", "--tenant", tenant, "--state", "failed"]).stdout
+    )
     assert runner.invoke(app, ["channels", "retry", "--tenant", tenant]).exit_code == 2
-    assert runner.invoke(app, ["channels", "retry", request_id, "--tenant", tenant]).stdout.startswith("1 tried again")
+    assert runner.invoke(app, ["channels", "retry", request_id, "--tenant", tenant]).stdout.startswith(
+        "1 tried again"
+    )
     connected(database, fail)
-    assert runner.invoke(app, ["channels", "retry", "--all", "--tenant", tenant]).stdout.startswith("1 tried again")
+    assert runner.invoke(app, ["channels", "retry", "--all", "--tenant", tenant]).stdout.startswith(
+        "1 tried again"
+    )

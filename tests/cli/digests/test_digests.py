@@ -7,7 +7,9 @@ from telegram_assistant.cli import app
 from tests.cli.channels.test_channels import connected, named_tenant
 
 
-def test_a_person_chooses_when_digests_come_and_what_interests_them(runner: CliRunner, database: dict[str, str]) -> None:
+def test_a_person_chooses_when_digests_come_and_what_interests_them(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     tenant = named_tenant(database)
 
     async def join(assembled: App) -> None:
@@ -22,9 +24,22 @@ def test_a_person_chooses_when_digests_come_and_what_interests_them(runner: CliR
     connected(database, join)
     assert "No digests come" in tga("digest", "plan")
     assert "come at 08:00 (Europe/Moscow), on days 1, 5, 5 stories" in tga(
-        "digest", "set-plan", "--at", "08:00", "--day", "1", "--day", "5", "--length", "short", "--zone", "Europe/Moscow"
+        "digest",
+        "set-plan",
+        "--at",
+        "08:00",
+        "--day",
+        "1",
+        "--day",
+        "5",
+        "--length",
+        "short",
+        "--zone",
+        "Europe/Moscow",
     )
-    assert "no such receiver" in tga("digest", "set-plan", "--at", "08:00", "--receiver", "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12")
+    assert "no such receiver" in tga(
+        "digest", "set-plan", "--at", "08:00", "--receiver", "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12"
+    )
     assert "Digest of" in tga("digest", "--markdown") or "Дайджест" in tga("digest", "--markdown")
     assert "next digest" in tga("interests", "add", "мосты", "--weight", "2")
     assert "мосты +2.0 written down" in tga("interests", "list")

@@ -24,7 +24,13 @@ def servers() -> Iterator[OwnServers]:
 
 def doctor(environ: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "telegram_assistant", "doctor"], env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", "telegram_assistant", "doctor"],
+        env=environ,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 
@@ -40,7 +46,9 @@ def test_with_every_server_up_all_is_green(servers: OwnServers, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_with_one_server_stopped_exactly_its_line_is_red(servers: OwnServers, tmp_path: Path, name: str) -> None:
+def test_with_one_server_stopped_exactly_its_line_is_red(
+    servers: OwnServers, tmp_path: Path, name: str
+) -> None:
     environ = servers.environ()
     servers.run("down", name)
     try:
@@ -55,7 +63,14 @@ def test_with_one_server_stopped_exactly_its_line_is_red(servers: OwnServers, tm
 
 
 def test_servers_are_started_once_and_only_our_own_are_stopped(servers: OwnServers, tmp_path: Path) -> None:
-    assert servers.run("up", "redis").split() == ["redis", "runs", "already", "on", "port", port_of(servers, "redis")]
+    assert servers.run("up", "redis").split() == [
+        "redis",
+        "runs",
+        "already",
+        "on",
+        "port",
+        port_of(servers, "redis"),
+    ]
     stranger = OwnServers(tmp_path)
     assert "was not running" in stranger.run("down", "redis")
     assert "redis       runs on port" in servers.run("status")

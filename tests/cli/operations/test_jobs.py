@@ -8,7 +8,9 @@ from telegram_assistant.cli import app
 from telegram_assistant.jobs import PERIODIC
 
 
-async def test_a_job_is_run_now_listed_with_its_result_and_an_unknown_one_is_refused(runner: CliRunner) -> None:
+async def test_a_job_is_run_now_listed_with_its_result_and_an_unknown_one_is_refused(
+    runner: CliRunner,
+) -> None:
     done = await asyncio.to_thread(runner.invoke, app, ["jobs", "run", "forget_notices"])
     assert (done.exit_code, "forget_notices: forgot" in done.stdout) == (0, True)
     listed = (await asyncio.to_thread(runner.invoke, app, ["jobs", "list"])).stdout

@@ -15,7 +15,11 @@ DATABASE = "postgres:5432/tga"
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {str(file.relative_to(folder)): file.read_text(encoding="utf-8") for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(folder)): file.read_text(encoding="utf-8")
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
 
 
 def test_the_first_start_makes_every_secret_and_the_second_keeps_them(tmp_path: Path) -> None:
@@ -34,7 +38,9 @@ def test_the_secrets_are_settings_that_the_program_accepts(tmp_path: Path) -> No
     logins = [settings.database.name_of(login) for login in DatabaseLogin]
     assert len(set(logins)) == len(logins)
     assert settings.database.admin_url is not None
-    assert (tmp_path / "postgres/postgres_password").read_text(encoding="utf-8") in settings.database.admin_url.get_secret_value()
+    assert (tmp_path / "postgres/postgres_password").read_text(
+        encoding="utf-8"
+    ) in settings.database.admin_url.get_secret_value()
     assert weakness_of_operator_key(settings.http.operator_key.get_secret_value()) is None
     assert len(settings.web.secret_key.get_secret_value()) >= 32
 
@@ -44,14 +50,24 @@ def test_a_process_gets_what_it_needs_and_no_more(tmp_path: Path) -> None:
     made = contents(tmp_path)
     system = made["worker/database_system_url"]
     assert system not in {text for file, text in made.items() if file.startswith("api/")}
-    assert {file for file in made if file.endswith("session_encryption_key")} == {"commands/session_encryption_key", "ingest/session_encryption_key"}
-    assert {file for file in made if file.endswith("database_admin_url")} == {"commands/database_admin_url", "migrate/database_admin_url"}
-    assert {file for file in made if file.startswith("migrate/")} == {f"migrate/{name.lower()}" for name in LOGINS}
+    assert {file for file in made if file.endswith("session_encryption_key")} == {
+        "commands/session_encryption_key",
+        "ingest/session_encryption_key",
+    }
+    assert {file for file in made if file.endswith("database_admin_url")} == {
+        "commands/database_admin_url",
+        "migrate/database_admin_url",
+    }
+    assert {file for file in made if file.startswith("migrate/")} == {
+        f"migrate/{name.lower()}" for name in LOGINS
+    }
 
 
 def test_a_value_of_the_environment_takes_the_place_of_a_made_one(tmp_path: Path) -> None:
     prepare_secrets(tmp_path, database=DATABASE, environ={})
-    assert prepare_secrets(tmp_path, database=DATABASE, environ={"SECRET_KEY": "s" * 40, "OPERATOR_KEY": ""}) == ["SECRET_KEY"]
+    assert prepare_secrets(
+        tmp_path, database=DATABASE, environ={"SECRET_KEY": "s" * 40, "OPERATOR_KEY": ""}
+    ) == ["SECRET_KEY"]
     assert contents(tmp_path)["api/secret_key"] == "s" * 40
     assert prepare_secrets(tmp_path, database=DATABASE, environ={}) == []
     assert contents(tmp_path)["api/secret_key"] == "s" * 40
@@ -59,10 +75,17 @@ def test_a_value_of_the_environment_takes_the_place_of_a_made_one(tmp_path: Path
 
 def test_no_login_is_made_up_for_a_server_of_ones_own(tmp_path: Path) -> None:
     prepare_secrets(tmp_path, database=DATABASE, environ={})
-    prepare_secrets(tmp_path, database=DATABASE, environ={"DATABASE_URL": "postgresql://me:secret@db.example/news"})
+    prepare_secrets(
+        tmp_path, database=DATABASE, environ={"DATABASE_URL": "postgresql://me:secret@db.example/news"}
+    )
     made = contents(tmp_path)
     assert made["worker/database_url"] == "postgresql://me:secret@db.example/news"
-    assert made["worker/database_system_url"] == made["ingest/database_ingest_url"] == made["commands/database_admin_url"] == ""
+    assert (
+        made["worker/database_system_url"]
+        == made["ingest/database_ingest_url"]
+        == made["commands/database_admin_url"]
+        == ""
+    )
 
 
 def test_servers_with_a_user_of_their_own_can_read_their_secret(tmp_path: Path) -> None:
@@ -79,9 +102,14 @@ def test_the_command_prints_names_and_no_values(tmp_path: Path) -> None:
 
 
 def test_a_misspelt_name_is_said_because_no_other_container_sees_it(tmp_path: Path) -> None:
-    told = CliRunner().invoke(app, ["prepare", str(tmp_path)], env={"PARSER_MODE_OVERIDE": "auto", "SMTP_HOSTT": "mail.example"})
+    told = CliRunner().invoke(
+        app, ["prepare", str(tmp_path)], env={"PARSER_MODE_OVERIDE": "auto", "SMTP_HOSTT": "mail.example"}
+    )
     assert told.exit_code == 0
-    assert "PARSER_MODE_OVERIDE is unknown to this version and has no effect; did you mean PARSER_MODE_OVERRIDE?" in told.stderr
+    assert (
+        "PARSER_MODE_OVERIDE is unknown to this version and has no effect; did you mean PARSER_MODE_OVERRIDE?"
+        in told.stderr
+    )
     assert "SMTP_HOSTT is unknown" in told.stderr
     assert "mail.example" not in told.output
 

@@ -11,7 +11,9 @@ from tests.conftest import Admin
 from tests.stores.postgres.operations.test_processes import make_report
 
 
-async def test_processes_are_listed_with_what_fails_and_missing_roles_are_named(runner: CliRunner, api: ApiStores, admin: Admin) -> None:
+async def test_processes_are_listed_with_what_fails_and_missing_roles_are_named(
+    runner: CliRunner, api: ApiStores, admin: Admin
+) -> None:
     await admin.execute("DELETE FROM processes")
     instance = f"h#{fresh_number()}"
     await api.processes.report(make_report(instance))

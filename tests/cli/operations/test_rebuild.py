@@ -17,7 +17,14 @@ from telegram_assistant.stores.postgres.pipeline.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from testkit.models import MINILM
 from tests.ai.conftest import minilm
-from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, opened_with_vectors, vectors_in
+from tests.vectors.indexed import (
+    SPACE,
+    index_of,
+    land,
+    make_followed_channel,
+    opened_with_vectors,
+    vectors_in,
+)
 
 __all__ = ["minilm"]
 
@@ -29,13 +36,17 @@ def test_without_vectors_there_is_nothing_to_rebuild(runner: CliRunner) -> None:
 
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["nobody has them", "a process that runs has them"])
-async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, migrated_database: dict[str, str], minilm: Path, tmp_path: Path) -> None:
+async def test_vectors_are_made_anew_by_whoever_has_them(
+    is_running: bool, migrated_database: dict[str, str], minilm: Path, tmp_path: Path
+) -> None:
     variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(tmp_path / "vectors")}
 
     async def command() -> str:
         environ = {**os.environ, **migrated_database, **variables}
         called = (sys.executable, "-m", "telegram_assistant", "rebuild", "vectors")
-        process = await asyncio.create_subprocess_exec(*called, env=environ, stdout=PIPE, stderr=PIPE, cwd=tmp_path)
+        process = await asyncio.create_subprocess_exec(
+            *called, env=environ, stdout=PIPE, stderr=PIPE, cwd=tmp_path
+        )
         said, progress = await process.communicate()
         assert process.returncode == 0
         assert "vectors: 0 of about" in progress.decode()
@@ -70,7 +81,9 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, migra
         assert await index_of(again).vectors.count(SPACE.collection(2)) == 3
 
 
-async def test_words_are_made_anew_by_the_command(migrated_database: dict[str, str], runner: CliRunner) -> None:
+async def test_words_are_made_anew_by_the_command(
+    migrated_database: dict[str, str], runner: CliRunner
+) -> None:
     settings = read_settings(migrated_database)
     async with open_pool(settings.database, DatabaseLogin.SYSTEM) as pool:
         system = system_stores(pool, Wakeup())

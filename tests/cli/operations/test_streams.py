@@ -39,11 +39,17 @@ def bury(database: dict[str, str], *numbers: int) -> list[int]:
     async def work(assembled: App) -> list[int]:
         source = StreamSource(KEY, Lane.LIVE, 0, PostParsed)
         letters = [
-            Buried(Entry(source, f"{number}-0".encode(), parsed(number).model_dump_json().encode(), None, 5), f"ValueError: {number}", "Traceback …")
+            Buried(
+                Entry(source, f"{number}-0".encode(), parsed(number).model_dump_json().encode(), None, 5),
+                f"ValueError: {number}",
+                "Traceback …",
+            )
             for number in numbers
         ]
         await assembled.system.dead_letters.bury("post_persistence", letters)
-        return sorted(letter.dead_letter_id for letter in await assembled.system.dead_letters.newest("post_persistence"))
+        return sorted(
+            letter.dead_letter_id for letter in await assembled.system.dead_letters.newest("post_persistence")
+        )
 
     found: list[int] = prepare(database, work)
     return found
@@ -58,7 +64,9 @@ def entries(database: dict[str, str]) -> list[dict[bytes, bytes]]:
     return asyncio.run(run())
 
 
-def test_dead_letters_are_listed_shown_replayed_and_discarded(runner: CliRunner, database: dict[str, str]) -> None:
+def test_dead_letters_are_listed_shown_replayed_and_discarded(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     first, second, third = bury(database, 7, 8, 9)
     listed = runner.invoke(app, ["dead-letters", "list"]).stdout
     assert all(text in listed for text in (str(first), "post_persistence", "1/7", "ValueError: 7"))
@@ -67,11 +75,16 @@ def test_dead_letters_are_listed_shown_replayed_and_discarded(runner: CliRunner,
     assert '"post_id":"1/7"' in shown
     assert "Traceback …" in shown
 
-    assert runner.invoke(app, ["dead-letters", "replay", str(first)]).stdout == "1 sent back to their stage.\n"
+    assert (
+        runner.invoke(app, ["dead-letters", "replay", str(first)]).stdout == "1 sent back to their stage.\n"
+    )
     assert [fields[b"only"] for fields in entries(database)] == [b"post_persistence"]
     assert b'"1/7"' in entries(database)[0][PAYLOAD]
     assert runner.invoke(app, ["dead-letters", "discard", str(second)]).stdout == "1 discarded.\n"
-    assert runner.invoke(app, ["dead-letters", "replay", "--stage", "post_persistence"]).stdout == "1 sent back to their stage.\n"
+    assert (
+        runner.invoke(app, ["dead-letters", "replay", "--stage", "post_persistence"]).stdout
+        == "1 sent back to their stage.\n"
+    )
     assert runner.invoke(app, ["dead-letters", "list"]).stdout == "There are no dead letters.\n"
     unknown = runner.invoke(app, ["dead-letters", "show", str(third)])
     assert (unknown.exit_code, unknown.stderr) == (1, f"there is no dead letter {third}.\n")
@@ -84,7 +97,9 @@ def test_dead_letters_must_be_named(runner: CliRunner, database: dict[str, str])
     assert "--stage" in told.stderr
 
 
-def test_the_table_of_stages_is_printed_once_where_nobody_watches(runner: CliRunner, database: dict[str, str]) -> None:
+def test_the_table_of_stages_is_printed_once_where_nobody_watches(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     async def work(assembled: App) -> None:
         await assembled.redis.xgroup_create(KEY, "post_persistence", id="0", mkstream=True)
         for number in range(3):
@@ -98,10 +113,16 @@ def test_the_table_of_stages_is_printed_once_where_nobody_watches(runner: CliRun
     assert "ok" in line
 
 
-def test_a_consumer_group_of_another_program_is_named_with_what_to_do(runner: CliRunner, database: dict[str, str]) -> None:
+def test_a_consumer_group_of_another_program_is_named_with_what_to_do(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     async def work(assembled: App) -> None:
         of_a_stage_that_is_off = stream_key(graph_indexing.consumes[0], Lane.LIVE)
-        for stream, group in ((KEY, "post_persistence"), (of_a_stage_that_is_off, "graph_indexing"), (KEY, "old [workers]")):
+        for stream, group in (
+            (KEY, "post_persistence"),
+            (of_a_stage_that_is_off, "graph_indexing"),
+            (KEY, "old [workers]"),
+        ):
             await assembled.redis.xgroup_create(stream, group, id="0", mkstream=True)
 
     prepare(database, work)
@@ -109,12 +130,17 @@ def test_a_consumer_group_of_another_program_is_named_with_what_to_do(runner: Cl
     (line,) = [line for line in shown.splitlines() if "old [workers]" in line]
     assert "belongs to no stage of this program" in line
     assert f"redis-cli XGROUP DESTROY {KEY} 'old [workers]'" in line
-    assert json.loads(runner.invoke(app, ["streams", "--json"]).stdout)["unknown_groups"] == [{"stream": KEY, "group": "old [workers]"}]
+    assert json.loads(runner.invoke(app, ["streams", "--json"]).stdout)["unknown_groups"] == [
+        {"stream": KEY, "group": "old [workers]"}
+    ]
     checked = runner.invoke(app, ["doctor"]).stdout
     (line,) = [line for line in checked.splitlines() if "old [workers]" in line]
     assert line.startswith("! redis groups")
     prepare(database, nothing)
-    assert "belongs to no stage" not in runner.invoke(app, ["streams", "--once"]).stdout + runner.invoke(app, ["doctor"]).stdout
+    assert (
+        "belongs to no stage"
+        not in runner.invoke(app, ["streams", "--once"]).stdout + runner.invoke(app, ["doctor"]).stdout
+    )
 
 
 async def nothing(_assembled: App) -> None:
@@ -127,8 +153,14 @@ def test_a_stopped_stage_is_shown_and_resumed(runner: CliRunner, database: dict[
 
     prepare(database, work)
     assert "stopped: 10 dead letters in a row" in runner.invoke(app, ["streams", "--once"]).stdout
-    assert runner.invoke(app, ["streams", "resume", "post_persistence"]).stdout == "post_persistence resumes within seconds.\n"
-    assert runner.invoke(app, ["streams", "resume", "post_persistence"]).stdout == "post_persistence was not stopped.\n"
+    assert (
+        runner.invoke(app, ["streams", "resume", "post_persistence"]).stdout
+        == "post_persistence resumes within seconds.\n"
+    )
+    assert (
+        runner.invoke(app, ["streams", "resume", "post_persistence"]).stdout
+        == "post_persistence was not stopped.\n"
+    )
     assert "There are: post_persistence" in runner.invoke(app, ["streams", "resume", "nothing"]).stderr
 
 
@@ -150,7 +182,9 @@ def test_refilling_announces_everything_again(runner: CliRunner, database: dict[
     assert int(told.split()[0]) >= count > 0
 
 
-def test_search_prints_the_posts_of_the_tenants_channels_only(runner: CliRunner, database: dict[str, str]) -> None:
+def test_search_prints_the_posts_of_the_tenants_channels_only(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     tenant, other = f"A{fresh_number()}", f"B{fresh_number()}"
 
     async def work(assembled: App) -> ChannelId:
@@ -160,7 +194,9 @@ def test_search_prints_the_posts_of_the_tenants_channels_only(runner: CliRunner,
         await assembled.system.channels.subscribe(tenant_id, make_subscription(channel_id))
         post = make_post(channel_id=channel_id, message_id=5, text="Мосты разводят ночью [ремонт]")
         await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
-        await post_persistence([parsed(5, channel_id=channel_id)], **bind(post_persistence, assembled.collaborators))
+        await post_persistence(
+            [parsed(5, channel_id=channel_id)], **bind(post_persistence, assembled.collaborators)
+        )
         return channel_id
 
     channel_id = prepare(database, work)

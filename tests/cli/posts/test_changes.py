@@ -13,17 +13,27 @@ from testkit.factories import follow_long_ago, make_deleted, make_page, make_pos
 from tests.cli.channels.test_channels import connected, known_channel, named_tenant
 
 
-def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:
+def test_edits_and_deletions_are_shown_with_what_exactly_changed(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     name, tenant = known_channel(database), named_tenant(database)
     now = datetime.now(UTC)
 
     async def live(assembled: App) -> None:
-        channel_id, known = ChannelId(int(name.removeprefix("name"))), await assembled.system.tenants.ensure(tenant)
+        channel_id, known = (
+            ChannelId(int(name.removeprefix("name"))),
+            await assembled.system.tenants.ensure(tenant),
+        )
         admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
         await follow_long_ago(assembled.system, admin, known.tenant_id, channel_id)
         await admin.close()
-        for text, at in (("Погибли 12 человек", now - timedelta(hours=2)), ("Погибли 15 человек", now - timedelta(hours=1))):
-            post = make_post(channel_id=channel_id, text=text, posted_at=now - timedelta(hours=2), edited_at=at)
+        for text, at in (
+            ("Погибли 12 человек", now - timedelta(hours=2)),
+            ("Погибли 15 человек", now - timedelta(hours=1)),
+        ):
+            post = make_post(
+                channel_id=channel_id, text=text, posted_at=now - timedelta(hours=2), edited_at=at
+            )
             await assembled.system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
         await make_deleted(assembled.system, channel_id, at=now)
 
@@ -33,6 +43,10 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunn
     assert "[-12-]{+15+}" in runner.invoke(app, ["changes", "--tenant", tenant], env={"NO_COLOR": "1"}).stdout
     assert shown.index("deleted") < shown.index("edited")
     assert f"https://t.me/{name}/1" in shown
-    only = runner.invoke(app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]).stdout
+    only = runner.invoke(
+        app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]
+    ).stdout
     assert "deleted" not in only
-    assert "No edits or deletions" in runner.invoke(app, ["changes", "--tenant", tenant, "--days", "0"]).stdout
+    assert (
+        "No edits or deletions" in runner.invoke(app, ["changes", "--tenant", tenant, "--days", "0"]).stdout
+    )

@@ -42,14 +42,20 @@ def tell_story(tenant: str, database: dict[str, str]) -> list[PostId]:
     return posts
 
 
-def test_commands_about_stories_write_nothing_beside_their_answer(database: dict[str, str], tmp_path: Path) -> None:
+def test_commands_about_stories_write_nothing_beside_their_answer(
+    database: dict[str, str], tmp_path: Path
+) -> None:
     tenant = named_tenant(database)
     post = tell_story(tenant, database)[0]
     commands = (("stories", str(post)), ("digest",), ("trends",))
-    assert {tga(*command, "--tenant", tenant, environ=database, folder=tmp_path).stderr for command in commands} == {""}
+    assert {
+        tga(*command, "--tenant", tenant, environ=database, folder=tmp_path).stderr for command in commands
+    } == {""}
 
 
-def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunner, database: dict[str, str]) -> None:
+def test_a_story_is_listed_once_and_shown_with_who_told_it_when(
+    runner: CliRunner, database: dict[str, str]
+) -> None:
     tenant = named_tenant(database)
     assert "No two of your channels" in runner.invoke(app, ["stories", "--tenant", tenant]).stdout
     posts = tell_story(tenant, database)
@@ -57,13 +63,17 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunne
     assert "Мост в Самаре закрыли для грузовиков до апреля" in listed
     assert "Городские новости, Harbour Lines" in listed
     assert listed.count("tga stories") == 1
-    shown = runner.invoke(app, ["stories", str(posts[1]), "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"}).stdout
+    shown = runner.invoke(
+        app, ["stories", str(posts[1]), "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"}
+    ).stdout
     assert "Осмотр опор нашёл 12 трещин." in shown
     assert f"copy of {posts[0]}" in shown
     assert runner.invoke(app, ["stories", "1/1", "--tenant", tenant]).exit_code != 0
 
     def interests(*words: str) -> str:
-        done = runner.invoke(app, ["interests", *words, "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"})
+        done = runner.invoke(
+            app, ["interests", *words, "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"}
+        )
         return " ".join((done.stdout + done.stderr).split())
 
     assert "Learnt from it: Самара." in interests("more", str(posts[1]))

@@ -31,26 +31,52 @@ async def test_a_budget_is_set_and_shown_in_whole_money(runner: CliRunner, syste
     assert (budget.micro, budget.tokens) == (12_500_000, 90_000)
     assert "12.5000" in (await tell(runner, ["ai", "budget"])).output
     for wrong in ("much", "-1", "1e999", "0.0000001"):
-        assert "is not a valid amount" in (await tell(runner, ["ai", "budget", "--tenant", name, "--money", wrong])).output
-    assert "there is no tenant" in (await tell(runner, ["ai", "budget", "--tenant", "nobody", "--money", "1"])).output
+        assert (
+            "is not a valid amount"
+            in (await tell(runner, ["ai", "budget", "--tenant", name, "--money", wrong])).output
+        )
+    assert (
+        "there is no tenant"
+        in (await tell(runner, ["ai", "budget", "--tenant", "nobody", "--money", "1"])).output
+    )
 
 
-async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(runner: CliRunner, system: SystemStores) -> None:
+async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(
+    runner: CliRunner, system: SystemStores
+) -> None:
     name, tenant_id = await make_named_tenant(system)
     said = await tell(runner, ["ai", "consent", "--tenant", name, "--by", "the owner"])
     assert "Recorded" in said.output
-    assert [one.given_by for one in await system.ai_policies.consents() if one.tenant_id == tenant_id] == ["the owner"]
-    assert "The consent is withdrawn" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
-    assert "There was no consent" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
+    assert [one.given_by for one in await system.ai_policies.consents() if one.tenant_id == tenant_id] == [
+        "the owner"
+    ]
+    assert (
+        "The consent is withdrawn"
+        in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
+    )
+    assert (
+        "There was no consent"
+        in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
+    )
     assert [one for one in await system.ai_policies.consents() if one.tenant_id == tenant_id] == []
 
 
-async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(runner: CliRunner, system: SystemStores) -> None:
+async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(
+    runner: CliRunner, system: SystemStores
+) -> None:
     name, tenant_id = await make_named_tenant(system)
     channel_id = await make_channel(system)
     await system.channels.subscribe(tenant_id, make_subscription(channel_id))
-    assert "may go to a provider only after" in (await tell(runner, ["ai", "policy", "provider", "--tenant", name])).output
-    assert "off" in (await tell(runner, ["ai", "policy", "off", "--channel", str(channel_id), "--tenant", name])).output
+    assert (
+        "may go to a provider only after"
+        in (await tell(runner, ["ai", "policy", "provider", "--tenant", name])).output
+    )
+    assert (
+        "off"
+        in (
+            await tell(runner, ["ai", "policy", "off", "--channel", str(channel_id), "--tenant", name])
+        ).output
+    )
     shown = (await tell(runner, ["ai", "policy", "--tenant", name])).output
     assert "new channels" in shown
     assert f"Channel {channel_id}" in shown

@@ -4,7 +4,13 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, Risk, RiskAssessment, assess_risk
+from telegram_assistant.domain.accounts.account_risk import (
+    Allowance,
+    MethodUse,
+    Risk,
+    RiskAssessment,
+    assess_risk,
+)
 from telegram_assistant.reasons import quote
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -15,8 +21,15 @@ def verdict(*methods: MethodUse, state: AccountState = AccountState.ACTIVE, **mo
     return assess_risk(state, methods=methods, now=NOW, **values)
 
 
-def use(*, blocked_seconds: float = 0, pace: float = 1.0, allowances: tuple[Allowance, ...] = ()) -> MethodUse:
-    return MethodUse("messages.getHistory", NOW + timedelta(seconds=blocked_seconds) if blocked_seconds else None, pace, allowances)
+def use(
+    *, blocked_seconds: float = 0, pace: float = 1.0, allowances: tuple[Allowance, ...] = ()
+) -> MethodUse:
+    return MethodUse(
+        "messages.getHistory",
+        NOW + timedelta(seconds=blocked_seconds) if blocked_seconds else None,
+        pace,
+        allowances,
+    )
 
 
 def test_an_account_that_nothing_speaks_against_is_safe() -> None:

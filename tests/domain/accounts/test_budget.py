@@ -38,7 +38,9 @@ def histories(draw: st.DrawFn) -> tuple[MethodBudget, list[tuple[str, float]]]:
 
 
 def asked(budget: MethodBudget, happenings: list[tuple[str, float]]) -> list[float]:
-    """When requests were sent by one who asks as soon as it may, is told to wait, and starts again from what was written down."""
+    """When requests were sent by one who asks as soon as it may, is told to wait,
+    and starts again from what was written down.
+    """
     now, sent, meter = 1000.0, [], meter_of(budget, None, 1000.0)
     written, written_at = None, now
     for what, later in happenings:
@@ -51,14 +53,18 @@ def asked(budget: MethodBudget, happenings: list[tuple[str, float]]) -> list[flo
             meter = meter.block(now, 5.0)
         else:
             ago = now - written_at
-            meter = meter_of(budget, written and replace(written, tokens_age_seconds=ago, pace_age_seconds=ago), now)
+            meter = meter_of(
+                budget, written and replace(written, tokens_age_seconds=ago, pace_age_seconds=ago), now
+            )
         if what == "flood" or (what == "ask" and budget.is_kept):
             written, written_at = meter.kept(now), now
     return sent
 
 
 @given(histories())
-def test_no_stretch_of_time_sees_more_than_the_burst_and_what_refills_in_it(history: tuple[MethodBudget, list[tuple[str, float]]]) -> None:
+def test_no_stretch_of_time_sees_more_than_the_burst_and_what_refills_in_it(
+    history: tuple[MethodBudget, list[tuple[str, float]]],
+) -> None:
     budget, happenings = history
     sent = asked(budget, happenings)
     for first, begun in enumerate(sent):

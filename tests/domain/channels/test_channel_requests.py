@@ -25,12 +25,16 @@ EMPTY = SavedMeter(tokens=(0.0, 0.0, 0.0))
 BLOCKED = SavedMeter(blocked_seconds=60, tokens=(4.0, 20.0, 100.0))
 
 
-def account(*, limits: SavedMeter | None = None, is_own: bool = True, is_running: bool = True) -> ServingAccount:
+def account(
+    *, limits: SavedMeter | None = None, is_own: bool = True, is_running: bool = True
+) -> ServingAccount:
     return ServingAccount(is_own, is_running, {RESOLVE: limits} if limits else {})
 
 
 def days(position: int, *accounts: ServingAccount, sharing: int = 0) -> float:
-    end = expect(RequestKind.USERNAME, position, Capacity(accounts, sharing, has_previews=False), now=NOW).estimated_end
+    end = expect(
+        RequestKind.USERNAME, position, Capacity(accounts, sharing, has_previews=False), now=NOW
+    ).estimated_end
     assert end is not None
     return (end - NOW) / timedelta(days=1)
 
@@ -60,7 +64,12 @@ def test_an_account_that_telegram_has_blocked_is_left_out_where_others_are_soone
         (RequestKind.USERNAME, [account(is_running=False)], 1, NOT_RUNNING),
         (RequestKind.USERNAME, [account(is_own=False)], 1, NEXT),
         (RequestKind.USERNAME, [account()], 1001, "1,000 of your requests come first"),
-        (RequestKind.USERNAME, [account(limits=EMPTY)], 1, "the account has used up its name look-ups for now"),
+        (
+            RequestKind.USERNAME,
+            [account(limits=EMPTY)],
+            1,
+            "the account has used up its name look-ups for now",
+        ),
         (
             RequestKind.USERNAME,
             [account(limits=BLOCKED)],
@@ -70,8 +79,12 @@ def test_an_account_that_telegram_has_blocked_is_left_out_where_others_are_soone
         (RequestKind.LIST, [account(limits=EMPTY)], 1, NEXT),
     ],
 )
-def test_the_reason_is_said_in_words(kind: RequestKind, accounts: list[ServingAccount], position: int, reason: Reason | str) -> None:
-    assert str(expect(kind, position, Capacity(accounts, 0, has_previews=False), now=NOW).reason) == str(reason)
+def test_the_reason_is_said_in_words(
+    kind: RequestKind, accounts: list[ServingAccount], position: int, reason: Reason | str
+) -> None:
+    assert str(expect(kind, position, Capacity(accounts, 0, has_previews=False), now=NOW).reason) == str(
+        reason
+    )
 
 
 def test_previews_look_names_up_where_no_account_can() -> None:

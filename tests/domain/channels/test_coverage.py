@@ -7,7 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.channels.coverage import CoverageFacts, CoverageState, CoverageStatus, IdRange, status_of, subtract_range
+from telegram_assistant.domain.channels.coverage import (
+    CoverageFacts,
+    CoverageState,
+    CoverageStatus,
+    IdRange,
+    status_of,
+    subtract_range,
+)
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.reasons import quote
 
@@ -36,7 +43,11 @@ def test_a_person_is_told_the_state_and_why() -> None:
     assert status_of(facts()).state is CoverageState.COMPLETE
     assert str(status_of(facts(missing_ids=7, is_filling=True)).why) == "7 message ids to read"
     flooded = status_of(facts(missing_ids=7, is_filling=True, blocked_until=LATER))
-    assert (flooded.state, str(flooded.why), flooded.until) == (CoverageState.MISSING, "Telegram asks the account to wait", LATER)
+    assert (flooded.state, str(flooded.why), flooded.until) == (
+        CoverageState.MISSING,
+        "Telegram asks the account to wait",
+        LATER,
+    )
     assert status_of(facts(missing_ids=7)).state is CoverageState.MISSING
     assert status_of(facts(was_read=False)).state is CoverageState.WAITING
     lost = status_of(facts(has_account=False, lost_reason=quote("ChannelPrivate"), lost_at=LATER))
@@ -48,6 +59,11 @@ def test_a_channel_read_by_its_preview_says_what_that_means() -> None:
     assert status_of(facts).state is CoverageState.WAITING
     read = status_of(replace(facts, was_previewed=True))
     assert read.state is CoverageState.PREVIEW
-    assert all(word in str(read.why) for word in ("public preview", "rounded", "no media", "deleted and restricted posts are not seen"))
-    assert status_of(replace(facts, parked_reason=quote("no preview"))) == CoverageStatus(CoverageState.UNREADABLE, quote("no preview"))
+    assert all(
+        word in str(read.why)
+        for word in ("public preview", "rounded", "no media", "deleted and restricted posts are not seen")
+    )
+    assert status_of(replace(facts, parked_reason=quote("no preview"))) == CoverageStatus(
+        CoverageState.UNREADABLE, quote("no preview")
+    )
     assert status_of(replace(facts, by_preview=False)).state is CoverageState.UNREADABLE

@@ -19,10 +19,14 @@ def late_rules() -> dict[str, dict[str, Any]]:
 
 
 def numbers_of(text: str) -> dict[str, int]:
-    """The minutes that a sentence gives each priority: "high 15 minutes, normal 30, low 60", or "15 minutes (high), 30 (normal)"."""
+    """The minutes that a sentence gives each priority: "high 15 minutes, normal 30, low 60",
+    or "15 minutes (high), 30 (normal)".
+    """
     plain = " ".join(text.split())
     before = {tier: int(minutes) for tier, minutes in re.findall(r"(high|normal|low) (\d+)", plain)}
-    after = {tier: int(minutes) for minutes, tier in re.findall(r"(\d+)(?: minutes)? \((high|normal|low)\)", plain)}
+    after = {
+        tier: int(minutes) for minutes, tier in re.findall(r"(\d+)(?: minutes)? \((high|normal|low)\)", plain)
+    }
     return before or after
 
 
@@ -42,17 +46,28 @@ def test_the_alert_of_a_tier_watches_what_its_priority_promises(tier: str) -> No
 
 
 def test_the_metric_can_tell_whether_a_promise_was_kept() -> None:
-    bounds = {float(sample.labels["le"]) for metric in POST_LAG.collect() for sample in metric.samples if "le" in sample.labels}
+    bounds = {
+        float(sample.labels["le"])
+        for metric in POST_LAG.collect()
+        for sample in metric.samples
+        if "le" in sample.labels
+    }
     assert {float(minutes * 60) for minutes in MINUTES.values()} <= bounds
 
 
 def test_the_alert_names_the_promises_to_whom_it_wakes() -> None:
-    assert {tier: numbers_of(rule["annotations"]["description"]) for tier, rule in late_rules().items()} == dict.fromkeys(MINUTES, MINUTES)
+    assert {
+        tier: numbers_of(rule["annotations"]["description"]) for tier, rule in late_rules().items()
+    } == dict.fromkeys(MINUTES, MINUTES)
 
 
 @pytest.mark.parametrize(
     ("page", "beginning"),
-    [("docs/web.md", "A priority promises that"), ("docs/monitoring.md", "| **Posts Late** warning"), ("docs/glossary.md", "| health, promise |")],
+    [
+        ("docs/web.md", "A priority promises that"),
+        ("docs/monitoring.md", "| **Posts Late** warning"),
+        ("docs/glossary.md", "| health, promise |"),
+    ],
 )
 def test_each_page_names_the_same_promises(page: str, beginning: str) -> None:
     assert numbers_of(paragraph(page, beginning)) == MINUTES

@@ -10,13 +10,24 @@ def candidate(channel_id: int, *, posts_per_hour: float, weight: float = 1.0) ->
 
 
 def test_the_channel_whose_posts_wait_most_is_joined_first() -> None:
-    quiet, lively, wanted = candidate(1, posts_per_hour=2), candidate(2, posts_per_hour=5), candidate(3, posts_per_hour=2, weight=4.0)
+    quiet, lively, wanted = (
+        candidate(1, posts_per_hour=2),
+        candidate(2, posts_per_hour=5),
+        candidate(3, posts_per_hour=2, weight=4.0),
+    )
     assert worth_joining([quiet, lively, wanted], joined=0, is_premium=False) is wanted
     assert worth_joining([quiet, lively], joined=0, is_premium=False) is lively
 
 
 def test_a_channel_that_seldom_posts_is_not_worth_a_place() -> None:
-    assert worth_joining([candidate(1, posts_per_hour=0.9), candidate(2, posts_per_hour=3.9, weight=0.25)], joined=0, is_premium=False) is None
+    assert (
+        worth_joining(
+            [candidate(1, posts_per_hour=0.9), candidate(2, posts_per_hour=3.9, weight=0.25)],
+            joined=0,
+            is_premium=False,
+        )
+        is None
+    )
     assert worth_joining([], joined=0, is_premium=False) is None
 
 

@@ -88,7 +88,9 @@ def test_a_threshold_follows_the_channel_and_the_clock() -> None:
     assert threshold_of(USUAL, night, MOSCOW) == 1.5 * timedelta(seconds=1.5 * 3600)
     assert threshold_of(USUAL, weekend, MOSCOW) == 1.8 * timedelta(seconds=1.5 * 3600)
     assert threshold_of(replace(USUAL, p95=1e6), weekend, MOSCOW) == timedelta(hours=12) * 1.8
-    assert threshold_of(replace(USUAL, p95=1e6), datetime(2026, 11, 14, 22, 0, tzinfo=UTC), MOSCOW) == timedelta(hours=24)
+    assert threshold_of(
+        replace(USUAL, p95=1e6), datetime(2026, 11, 14, 22, 0, tzinfo=UTC), MOSCOW
+    ) == timedelta(hours=24)
     assert threshold_of(replace(USUAL, p95=1), NOW, MOSCOW) == timedelta(minutes=30)
     assert threshold_of(replace(USUAL, sample_count=19), weekend, MOSCOW) == HOUR
     assert threshold_of(None, weekend, MOSCOW) == HOUR

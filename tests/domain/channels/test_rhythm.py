@@ -58,12 +58,16 @@ def test_a_steady_channel_is_left_alone_for_one_over_the_square_root_of_its_rate
 
 
 @given(posted=ages, profile=profiles, asked=prices, now=moments)
-def test_the_posts_expected_meanwhile_have_waited_for_the_price(posted: list[float], profile: Profile, asked: float, now: float) -> None:
+def test_the_posts_expected_meanwhile_have_waited_for_the_price(
+    posted: list[float], profile: Profile, asked: float, now: float
+) -> None:
     rhythm = followed([now - age for age in posted], now)
     waits = wait_seconds(rhythm, profile, now=now, price=asked, max_seconds=6 * HOUR)
     steps = 600
     middles = [waits * (number + 0.5) / steps for number in range(steps)]
-    waited = sum(intensity(rhythm, profile, now, middle) * (waits - middle) * waits / steps for middle in middles)
+    waited = sum(
+        intensity(rhythm, profile, now, middle) * (waits - middle) * waits / steps for middle in middles
+    )
     if SHORTEST_SECONDS < waits < 6 * HOUR:
         assert waited == pytest.approx(asked, rel=0.02)
     else:
@@ -77,14 +81,18 @@ def intensity(rhythm: Rhythm, profile: Profile, now: float, later: float) -> flo
 
 
 @given(posted=ages, more=st.floats(0.0, 7 * DAY), profile=profiles, asked=prices, now=moments)
-def test_one_more_post_never_makes_the_next_poll_later(posted: list[float], more: float, profile: Profile, asked: float, now: float) -> None:
+def test_one_more_post_never_makes_the_next_poll_later(
+    posted: list[float], more: float, profile: Profile, asked: float, now: float
+) -> None:
     few, many = (followed([now - age for age in some], now) for some in (posted, [*posted, more]))
     waits = [wait_seconds(one, profile, now=now, price=asked, max_seconds=NEVER) for one in (few, many)]
     assert waits[1] <= waits[0] + 0.2
 
 
 @given(posted=ages, asked=prices, weight=st.sampled_from([0.25, 1.0, 4.0]), now=moments)
-def test_a_channel_of_four_times_the_weight_pays_a_quarter_of_the_price(posted: list[float], asked: float, weight: float, now: float) -> None:
+def test_a_channel_of_four_times_the_weight_pays_a_quarter_of_the_price(
+    posted: list[float], asked: float, weight: float, now: float
+) -> None:
     rhythm = followed([now - age for age in posted], now)
     weighed = wait_seconds(rhythm, FLAT, now=now, price=asked, weight=weight, max_seconds=NEVER)
     assert weighed == wait_seconds(rhythm, FLAT, now=now, price=asked / weight, max_seconds=NEVER)
@@ -100,7 +108,10 @@ def test_no_wait_is_shorter_than_the_shortest_or_longer_than_the_longest() -> No
 def test_after_posts_come_more_and_after_quiet_minutes_fewer() -> None:
     calm = usual(10.0)
     loud = after_posts(calm, [MONDAY - 60.0, MONDAY - 30.0], MONDAY)
-    waits = [wait_seconds(one, FLAT, now=now, price=50.0, max_seconds=NEVER) for one, now in ((loud, MONDAY), (calm, MONDAY), (calm, MONDAY + HOUR))]
+    waits = [
+        wait_seconds(one, FLAT, now=now, price=50.0, max_seconds=NEVER)
+        for one, now in ((loud, MONDAY), (calm, MONDAY), (calm, MONDAY + HOUR))
+    ]
     assert waits[0] < 0.5 * waits[1]
     assert waits[1] < waits[2]
 
@@ -108,7 +119,9 @@ def test_after_posts_come_more_and_after_quiet_minutes_fewer() -> None:
 def test_a_channel_that_wakes_up_at_nine_is_looked_at_soon_after_nine() -> None:
     profile = profile_of([0] * 9 + [5000] * 10 + [0] * 5 + [0] * 24, FLAT)
     asleep = MONDAY + 4 * HOUR
-    polled = asleep + wait_seconds(replace(usual(5.0, asleep), burst=0.0), profile, now=asleep, price=100.0, max_seconds=NEVER)
+    polled = asleep + wait_seconds(
+        replace(usual(5.0, asleep), burst=0.0), profile, now=asleep, price=100.0, max_seconds=NEVER
+    )
     assert MONDAY + 8 * HOUR < polled < MONDAY + 9.5 * HOUR
 
 
@@ -130,7 +143,10 @@ def test_it_does_not_matter_how_many_polls_found_the_posts(posted: list[float], 
 def test_a_poll_without_posts_has_nothing_to_write(posted: list[float], empty: float, asked: float) -> None:
     rhythm = followed([MONDAY - age for age in posted], MONDAY)
     now = MONDAY + empty
-    waits = [wait_seconds(one, FLAT, now=now, price=asked, max_seconds=NEVER) for one in (rhythm, after_posts(rhythm, (), now))]
+    waits = [
+        wait_seconds(one, FLAT, now=now, price=asked, max_seconds=NEVER)
+        for one in (rhythm, after_posts(rhythm, (), now))
+    ]
     assert waits[0] == pytest.approx(waits[1], abs=0.2)
 
 
@@ -138,7 +154,9 @@ def test_of_an_unknown_channel_one_post_a_day_is_expected_and_soon_what_is_seen(
     assert rate(new_rhythm((), MONDAY, since=MONDAY), MONDAY) * DAY == 1.0
     for posts_a_day, expected in ((24, 23.5), (1, 1.0)):
         month = [MONDAY - number * DAY / posts_a_day for number in range(30 * posts_a_day)]
-        assert rate(new_rhythm(month, MONDAY, since=MONDAY - 30 * DAY), MONDAY) * DAY == pytest.approx(expected, rel=0.1)
+        assert rate(new_rhythm(month, MONDAY, since=MONDAY - 30 * DAY), MONDAY) * DAY == pytest.approx(
+            expected, rel=0.1
+        )
 
 
 def test_a_channel_that_fell_silent_is_forgotten_slowly() -> None:
@@ -151,7 +169,9 @@ def test_a_post_from_a_clock_ahead_of_ours_counts_as_one_of_now() -> None:
 
 
 @given(days=st.lists(st.floats(0.3, 200.0), min_size=1, max_size=20), per_second=st.floats(0.001, 0.01))
-def test_the_price_makes_the_polls_of_steady_channels_fit_into_the_requests(days: list[float], per_second: float) -> None:
+def test_the_price_makes_the_polls_of_steady_channels_fit_into_the_requests(
+    days: list[float], per_second: float
+) -> None:
     channels = [usual(posts_a_day) for posts_a_day in days]
     asked = price(sum(math.sqrt(base(one, FLAT, MONDAY)) for one in channels), per_second)
     waits = [wait_seconds(one, FLAT, now=MONDAY, price=asked, max_seconds=NEVER) for one in channels]
@@ -165,15 +185,25 @@ def test_late_polls_raise_the_price_early_ones_lower_it_and_an_outage_says_nothi
     assert adjust_trim(1.0, (), channels=100) == 1.0
 
 
-@given(trim=st.floats(TRIM_LOWEST, TRIM_HIGHEST), late=st.lists(st.floats(-1.0, 100.0)), channels=st.integers(1, 1000))
-def test_the_correction_of_the_price_stays_within_its_bounds(trim: float, late: list[float], channels: int) -> None:
+@given(
+    trim=st.floats(TRIM_LOWEST, TRIM_HIGHEST),
+    late=st.lists(st.floats(-1.0, 100.0)),
+    channels=st.integers(1, 1000),
+)
+def test_the_correction_of_the_price_stays_within_its_bounds(
+    trim: float, late: list[float], channels: int
+) -> None:
     assert TRIM_LOWEST <= adjust_trim(trim, late, channels=channels) <= TRIM_HIGHEST
 
 
 @given(own=counts, together=counts)
-def test_a_profile_has_mean_one_over_the_week_and_no_hour_without_hope(own: list[int], together: list[int]) -> None:
+def test_a_profile_has_mean_one_over_the_week_and_no_hour_without_hope(
+    own: list[int], together: list[int]
+) -> None:
     profile = profile_of(own, profile_of(together, FLAT))
-    assert sum(factor * days for factor, days in zip(profile, DAYS_A_WEEK, strict=True)) / 168 == pytest.approx(1.0)
+    assert sum(
+        factor * days for factor, days in zip(profile, DAYS_A_WEEK, strict=True)
+    ) / 168 == pytest.approx(1.0)
     assert min(profile) > 0.0
 
 

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from telegram_assistant.domain.media.content_types import FIRST_BYTES, ContentType, safe_file_name, sniff_content_type
+from telegram_assistant.domain.media.content_types import (
+    FIRST_BYTES,
+    ContentType,
+    safe_file_name,
+    sniff_content_type,
+)
 
 
 @pytest.mark.parametrize("content_type", [one for one in ContentType if one.is_picture])
@@ -23,7 +28,10 @@ def test_a_picture_is_known_by_its_first_bytes(content_type: ContentType) -> Non
         (b"\x00\x00\x00\x20ftypisom\x00\x00\x02\x00", ContentType.MP4),
         (b"\x00\x00\x00\x14ftypqt  \x20\x05\x03\x00", ContentType.QUICKTIME),
         (b"\x00\x00\x00\x1cftypM4A \x00\x00\x02\x00", ContentType.M4A),
-        (b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm", ContentType.WEBM),
+        (
+            b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm",
+            ContentType.WEBM,
+        ),
         (b"ID3\x04\x00\x00", ContentType.MP3),
         (b"\xff\xfb\x90\x64\x00\x0f", ContentType.MP3),
         (b"OggS\x00\x02" + bytes(20) + b"\x01\x13OpusHead", ContentType.OGG),
@@ -80,12 +88,16 @@ def test_everything_else_can_only_be_downloaded(first: bytes) -> None:
         ("a" * 500 + ".mp3", ContentType.MP3, "a" * 120 + ".mp3"),
     ],
 )
-def test_a_file_is_saved_under_a_name_without_tricks(wanted: str | None, content_type: ContentType, name: str) -> None:
+def test_a_file_is_saved_under_a_name_without_tricks(
+    wanted: str | None, content_type: ContentType, name: str
+) -> None:
     assert safe_file_name(wanted, content_type, otherwise="5-1-0") == name
 
 
 @given(st.text(), st.sampled_from(ContentType))
-def test_a_name_is_short_and_has_no_folder_and_no_control_characters(wanted: str, content_type: ContentType) -> None:
+def test_a_name_is_short_and_has_no_folder_and_no_control_characters(
+    wanted: str, content_type: ContentType
+) -> None:
     name = safe_file_name(wanted, content_type, otherwise="file")
     assert name
     assert len(name) <= 140

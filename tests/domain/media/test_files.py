@@ -5,13 +5,24 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.media.files import MediaFile, MediaKind, MediaRules, MediaSubscriber, SkipReason, Terms, decide, files_of
+from telegram_assistant.domain.media.files import (
+    MediaFile,
+    MediaKind,
+    MediaRules,
+    MediaSubscriber,
+    SkipReason,
+    Terms,
+    decide,
+    files_of,
+)
 from testkit.factories import make_post
 
 RULES = MediaRules(has_place=True, max_bytes=1000, quota_bytes=0)
 
 
-def tenant(number: int = 1, *, keeps_protected: bool = False, room_bytes: int | None = None) -> MediaSubscriber:
+def tenant(
+    number: int = 1, *, keeps_protected: bool = False, room_bytes: int | None = None
+) -> MediaSubscriber:
     return MediaSubscriber(TenantId(number), keeps_protected, room_bytes)
 
 
@@ -20,7 +31,11 @@ def file(**more: Any) -> MediaFile:
 
 
 def verdict(
-    one: MediaFile, *wanting: MediaSubscriber, is_closed: bool = False, is_protected: bool = False, rules: MediaRules = RULES
+    one: MediaFile,
+    *wanting: MediaSubscriber,
+    is_closed: bool = False,
+    is_protected: bool = False,
+    rules: MediaRules = RULES,
 ) -> SkipReason | None:
     return decide(one, is_protected=is_protected, terms=Terms(is_closed, wanting), rules=rules)
 
@@ -28,7 +43,13 @@ def verdict(
 def test_a_post_shows_its_file_and_not_the_picture_of_a_preview() -> None:
     photo = {"kind": "photo", "id": 5, "size_bytes": 7, "dc_id": 4, "width": 3}
     (shown,) = files_of(make_post(facts={"media": photo}))
-    assert (shown.media_id, shown.kind, shown.size_bytes, shown.dc_id, shown.mime) == (5, MediaKind.PHOTO, 7, 4, "image/jpeg")
+    assert (shown.media_id, shown.kind, shown.size_bytes, shown.dc_id, shown.mime) == (
+        5,
+        MediaKind.PHOTO,
+        7,
+        4,
+        "image/jpeg",
+    )
     assert files_of(make_post(facts={"media": {"kind": "web_page", "photo": photo}})) == ()
     assert files_of(make_post(facts={"media": {"kind": "geo", "id": 5}})) == ()
     assert files_of(make_post()) == ()
@@ -52,7 +73,10 @@ def test_what_is_not_wanted_has_a_reason_that_a_person_understands() -> None:
     assert verdict(file(size_bytes=1001), tenant()) is SkipReason.SIZE
     assert verdict(file(size_bytes=1000), tenant()) is None
     assert verdict(file()) is SkipReason.NOT_WANTED
-    assert verdict(file(), tenant(), rules=MediaRules(has_place=False, max_bytes=1000, quota_bytes=0)) is SkipReason.NO_PLACE
+    assert (
+        verdict(file(), tenant(), rules=MediaRules(has_place=False, max_bytes=1000, quota_bytes=0))
+        is SkipReason.NO_PLACE
+    )
     assert all(len(str(reason.words)) > 10 for reason in SkipReason)
 
 

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.posts.differences import MAX_CHANGES, Difference, Piece, PieceChange, difference, pieces_of, replacement
+from telegram_assistant.domain.posts.differences import (
+    MAX_CHANGES,
+    Difference,
+    Piece,
+    PieceChange,
+    difference,
+    pieces_of,
+    replacement,
+)
 from testkit.cpu_time import cpu_limit
 
 texts = st.text(st.sampled_from("аб вг.12\n🔥é"), max_size=60)
@@ -26,16 +34,26 @@ HOSTILE = {
     "words turned round": (NUMBERED, " ".join(reversed(NUMBERED.split(" ")))),
     "words shuffled": (NUMBERED, shuffled(NUMBERED)),
     "two letters out of step": ("".join(islice(cycle("ab "), 4096)), "".join(islice(cycle("ba  a"), 4096))),
-    "nothing in common": (" ".join(f"a{number}" for number in range(1000)), " ".join(f"b{number}" for number in range(1000))),
-    "every other word": (NUMBERED, " ".join(word if number % 2 else f"x{number}" for number, word in enumerate(NUMBERED.split(" ")))),
+    "nothing in common": (
+        " ".join(f"a{number}" for number in range(1000)),
+        " ".join(f"b{number}" for number in range(1000)),
+    ),
+    "every other word": (
+        NUMBERED,
+        " ".join(word if number % 2 else f"x{number}" for number, word in enumerate(NUMBERED.split(" "))),
+    ),
     "one long number": ("1" * 4096, "1" * 4095 + "2"),
     "far longer than a post": ("a b " * 200_000, "b a " * 200_000),
 }
 
 
 @given(texts, texts)
-@pytest.mark.parametrize("compare", [difference, replacement, lambda _before, _after: None, lambda _before, _after: (3, 2, 1)])
-def test_what_was_kept_and_removed_is_the_old_text_and_what_was_kept_and_added_the_new(compare: object, before: str, after: str) -> None:
+@pytest.mark.parametrize(
+    "compare", [difference, replacement, lambda _before, _after: None, lambda _before, _after: (3, 2, 1)]
+)
+def test_what_was_kept_and_removed_is_the_old_text_and_what_was_kept_and_added_the_new(
+    compare: object, before: str, after: str
+) -> None:
     assert callable(compare)
     found: Difference | None = compare(before, after)
     pieces = pieces_of(found, before, after)
@@ -65,12 +83,21 @@ def test_a_number_with_decimals_is_one_word() -> None:
 
 
 def test_two_places_that_were_put_right_are_told_apart() -> None:
-    changed = compared("Мост в городе открыт в понедельник, сообщил мэр.", "Мост в городе закрыт в среду, сообщил мэр.")
-    assert [piece.text for piece in changed if piece.change is not PieceChange.SAME] == ["открыт", "закрыт", "понедельник", "среду"]
+    changed = compared(
+        "Мост в городе открыт в понедельник, сообщил мэр.", "Мост в городе закрыт в среду, сообщил мэр."
+    )
+    assert [piece.text for piece in changed if piece.change is not PieceChange.SAME] == [
+        "открыт",
+        "закрыт",
+        "понедельник",
+        "среду",
+    ]
 
 
 def test_an_edit_of_every_other_word_counts_as_a_replacement() -> None:
-    before, after = (" ".join(f"word{number} {word}" for number in range(MAX_CHANGES + 1)) for word in ("old", "new"))
+    before, after = (
+        " ".join(f"word{number} {word}" for number in range(MAX_CHANGES + 1)) for word in ("old", "new")
+    )
     assert compared(before, after) == (
         Piece(PieceChange.SAME, "word0 "),
         Piece(PieceChange.REMOVED, before.removeprefix("word0 ")),

@@ -13,7 +13,11 @@ def test_links_are_found_where_telegram_marks_them_counted_in_its_units() -> Non
         TextEntity("url", 51, 11),
         TextEntity("text_url", 45, 5, "http://hidden.example/x"),
     )
-    assert urls_of(text, entities) == ("http://example.org/", "https://news.example/A", "http://hidden.example/x")
+    assert urls_of(text, entities) == (
+        "http://example.org/",
+        "https://news.example/A",
+        "http://hidden.example/x",
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,5 +34,7 @@ def test_links_are_found_where_telegram_marks_them_counted_in_its_units() -> Non
         ("https://example.org/" + "a" * 3000, None),
     ],
 )
-def test_the_same_page_has_the_same_address_and_what_is_no_page_has_none(address: str, normal: str | None) -> None:
+def test_the_same_page_has_the_same_address_and_what_is_no_page_has_none(
+    address: str, normal: str | None
+) -> None:
     assert normal_url(address) == normal

@@ -99,12 +99,21 @@ def test_words_that_were_chosen_for_their_hashes_make_another_text() -> None:
     seen = sorted(crc32(" ".join(pair).encode()) for pair in pairwise(words))[63]
     added = [words[-1]]
     while len(added) <= 41:  # each pair lies outside of what a sample of the smallest known hashes would hold
-        added.append(next(word for word in reversed(WORDS) if word not in added and crc32(f"{added[-1]} {word}".encode()) > seen))
+        added.append(
+            next(
+                word
+                for word in reversed(WORDS)
+                if word not in added and crc32(f"{added[-1]} {word}".encode()) > seen
+            )
+        )
     assert not is_copy(sketch_of(news), sketch_of(f"{news} {' '.join(added[1:])}"))
     assert is_copy(sketch_of(news), sketch_of(f"{news} {' '.join(added[1:5])}"))
 
 
 def test_sketches_of_two_keys_cannot_be_compared_and_contents_can() -> None:
-    here, there = sketch_of(NEWS), keyed_sketch_of(NEWS.replace("пойдут", "поедут"), b"of another installation")
+    here, there = (
+        sketch_of(NEWS),
+        keyed_sketch_of(NEWS.replace("пойдут", "поедут"), b"of another installation"),
+    )
     assert not is_copy(here, there)
     assert here.content == content_of(f"⚡️ {NEWS}\n@channel")

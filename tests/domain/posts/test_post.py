@@ -2,7 +2,11 @@ from dataclasses import replace
 
 from telegram_assistant.domain.posts.post import TextEntity, fingerprint
 
-ENTITIES = [TextEntity("bold", 0, 4), TextEntity("text_url", 5, 8, "https://a.example/?q=ё"), TextEntity("custom_emoji", 14, 2)]
+ENTITIES = [
+    TextEntity("bold", 0, 4),
+    TextEntity("text_url", 5, 8, "https://a.example/?q=ё"),
+    TextEntity("custom_emoji", 14, 2),
+]
 
 
 def test_the_fingerprint_of_what_is_stored_never_changes() -> None:
@@ -14,5 +18,15 @@ def test_the_fingerprint_of_what_is_stored_never_changes() -> None:
 
 def test_an_entity_says_in_json_only_what_it_has() -> None:
     assert TextEntity("bold", 0, 4).as_json() == {"kind": "bold", "offset": 0, "length": 4}
-    assert TextEntity("pre", 0, 4, detail="python").as_json() == {"kind": "pre", "offset": 0, "length": 4, "detail": "python"}
-    assert TextEntity("text_url", 0, 4, "https://a.example/").as_json() == {"kind": "text_url", "offset": 0, "length": 4, "url": "https://a.example/"}
+    assert TextEntity("pre", 0, 4, detail="python").as_json() == {
+        "kind": "pre",
+        "offset": 0,
+        "length": 4,
+        "detail": "python",
+    }
+    assert TextEntity("text_url", 0, 4, "https://a.example/").as_json() == {
+        "kind": "text_url",
+        "offset": 0,
+        "length": 4,
+        "url": "https://a.example/",
+    }

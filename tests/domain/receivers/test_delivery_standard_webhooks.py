@@ -1,4 +1,6 @@
-"""Our signatures are those of Standard Webhooks: its own library verifies them, and refuses whatever was changed."""
+"""Our signatures are those of Standard Webhooks: its own library verifies them,
+and refuses whatever was changed.
+"""
 
 import random
 import time
@@ -67,4 +69,7 @@ def test_standard_webhooks_accepts_both_secrets_while_one_replaces_the_other() -
 def test_standard_webhooks_signs_as_we_do() -> None:
     """The vector of the specification."""
     secret, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", b'{"test": 2432232314}'
-    assert sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert (
+        sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
+        == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    )

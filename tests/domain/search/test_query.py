@@ -33,7 +33,10 @@ def test_where_an_alternative_has_no_strict_words_meaning_the_same_will_do() -> 
 
 
 def test_limits() -> None:
-    query = parsed('from:@gorod from:"Город и люди" has:photo,link lang:RU tag:#Погода tag:"public transport" kind:news ads:yes')
+    query = parsed(
+        'from:@gorod from:"Город и люди" has:photo,link lang:RU tag:#Погода tag:"public transport" '
+        "kind:news ads:yes"
+    )
     assert query == Query(
         channels=("@gorod", "Город и люди"),
         has=(Has.IMAGE, Has.LINK),
@@ -91,7 +94,27 @@ def test_nothing_is_a_query_too() -> None:
 
 
 _PIECES = st.lists(
-    st.sampled_from(['"', "-", " ", "or", "from:", "has:", "since:", "on:", "lang:ru", "tag:", "kind:", ":", "@x", "7d", "2026-11", "снег", ","])
+    st.sampled_from(
+        [
+            '"',
+            "-",
+            " ",
+            "or",
+            "from:",
+            "has:",
+            "since:",
+            "on:",
+            "lang:ru",
+            "tag:",
+            "kind:",
+            ":",
+            "@x",
+            "7d",
+            "2026-11",
+            "снег",
+            ",",
+        ]
+    )
     | st.text(max_size=5),
     max_size=15,
 ).map("".join)

@@ -36,7 +36,12 @@ def test_a_snippet_shows_the_words_where_they_are_near_each_other() -> None:
 
 def test_a_short_text_is_shown_whole() -> None:
     found = snippet_of("Первый\n\n[снег] выпал", begins="[", ends="]")
-    assert (found.text, found.marks, found.is_cut_before, found.is_cut_after) == ("Первый снег выпал", ((7, 11),), False, False)
+    assert (found.text, found.marks, found.is_cut_before, found.is_cut_after) == (
+        "Первый снег выпал",
+        ((7, 11),),
+        False,
+        False,
+    )
 
 
 @given(st.text(alphabet="ab[] \n<", max_size=600))
@@ -50,7 +55,11 @@ def test_facets_count_the_most_frequent_first_and_days_newest_first() -> None:
     monday, tuesday = date(2026, 11, 2), date(2026, 11, 3)
     one, other = ChannelId(1), ChannelId(2)
     counted = facets_of(
-        [Counted(other, monday, "ru", "news", ("снег", "метро")), Counted(other, tuesday, "ru", None, ("снег",)), Counted(one, monday)]
+        [
+            Counted(other, monday, "ru", "news", ("снег", "метро")),
+            Counted(other, tuesday, "ru", None, ("снег",)),
+            Counted(one, monday),
+        ]
     )
     assert counted.posts == 3
     assert counted.channels == (Facet(other, 2), Facet(one, 1))

@@ -24,7 +24,9 @@ WEEKS = st.floats(0.05, 8)
 
 
 def counted(key: str, mentions: int, *before: int, channels: int | None = None) -> KeywordCount:
-    return KeywordCount(Keyword(KeywordKind.NAME, key), mentions if channels is None else channels, mentions, before)
+    return KeywordCount(
+        Keyword(KeywordKind.NAME, key), mentions if channels is None else channels, mentions, before
+    )
 
 
 def posts(*numbers: int) -> frozenset[PostId]:
@@ -37,7 +39,9 @@ def test_more_mentions_are_never_less_surprising(mentions: int, before: list[int
 
 
 @given(MENTIONS, BEFORE, WEEKS, st.integers(0, 3))
-def test_what_was_mentioned_more_before_is_never_more_surprising(mentions: int, before: list[int], weeks: float, week: int) -> None:
+def test_what_was_mentioned_more_before_is_never_more_surprising(
+    mentions: int, before: list[int], weeks: float, week: int
+) -> None:
     more = [count + (place == week) for place, count in enumerate(before)]
     assert surprise_of(mentions, more, weeks) <= surprise_of(mentions, before, weeks) + 1e-6
 
@@ -60,20 +64,34 @@ def test_the_usual_is_no_surprise(mentions: int, before: list[int], weeks: float
 
 
 @given(st.lists(st.tuples(MENTIONS, BEFORE, st.integers(0, 30)), max_size=20), WEEKS)
-def test_a_trend_has_enough_channels_and_far_more_mentions_than_usual(found: list[tuple[int, list[int], int]], weeks: float) -> None:
-    counts = KeywordCounts(weeks, tuple(counted(f"name{place}", now, *before, channels=ch) for place, (now, before, ch) in enumerate(found)))
+def test_a_trend_has_enough_channels_and_far_more_mentions_than_usual(
+    found: list[tuple[int, list[int], int]], weeks: float
+) -> None:
+    counts = KeywordCounts(
+        weeks,
+        tuple(
+            counted(f"name{place}", now, *before, channels=ch)
+            for place, (now, before, ch) in enumerate(found)
+        ),
+    )
     for one in trending(counts):
         assert one.channels >= MIN_CHANNELS
         assert one.mentions >= 3 * usual_of(one.before, weeks)
 
 
 def test_a_probability_is_right() -> None:
-    """Never mentioned in four weeks: with half a mention as the prior, five or more come once in 11,600 times."""
+    """Never mentioned in four weeks: with half a mention as the prior,
+    five or more come once in 11,600 times.
+    """
     assert 10 ** surprise_of(5, (0, 0, 0, 0), 4) == pytest.approx(11_630, rel=0.01)
 
 
 def test_a_name_never_heard_trends_with_five_channels_and_one_of_every_day_does_not() -> None:
-    new, known, everyday = counted("nortvik", 5, 0, 0, 0, 0), counted("severograd", 12, 1, 0, 2, 1), counted("moskv", 12, 9, 11, 8, 10)
+    new, known, everyday = (
+        counted("nortvik", 5, 0, 0, 0, 0),
+        counted("severograd", 12, 1, 0, 2, 1),
+        counted("moskv", 12, 9, 11, 8, 10),
+    )
     four = counted("ladi", 4, 0, 0, 0, 0)
     assert trending(KeywordCounts(4.0, (new, everyday, known, four))) == (known, new)
 
@@ -91,5 +109,7 @@ def test_who_followed_half_of_the_channels_knows_half_of_the_weeks() -> None:
 
 def test_keywords_of_the_same_posts_are_one_trend() -> None:
     town, store, match = (Keyword(KeywordKind.NAME, key) for key in ("nortvik", "stroigran", "volnorez"))
-    found = gather([(town, posts(1, 2, 3, 4, 5, 6)), (match, posts(7, 8, 9, 10, 11)), (store, posts(2, 3, 4, 5, 12))])
+    found = gather(
+        [(town, posts(1, 2, 3, 4, 5, 6)), (match, posts(7, 8, 9, 10, 11)), (store, posts(2, 3, 4, 5, 12))]
+    )
     assert found == ((town, store), (match,))

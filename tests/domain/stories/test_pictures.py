@@ -30,7 +30,13 @@ def story(*posts: tuple[Shown, ...]) -> VisibleStory:
 
 
 def _post(number: int, shown: tuple[Shown, ...]) -> VisiblePost:
-    return post(number, number, pictures=tuple(StoryPicture(ordinal, file, width, 100) for ordinal, (file, width) in enumerate(shown)))
+    return post(
+        number,
+        number,
+        pictures=tuple(
+            StoryPicture(ordinal, file, width, 100) for ordinal, (file, width) in enumerate(shown)
+        ),
+    )
 
 
 def folded(told: VisibleStory, read: dict[str, ReadPicture]) -> list[list[int]]:
@@ -39,7 +45,9 @@ def folded(told: VisibleStory, read: dict[str, ReadPicture]) -> list[list[int]]:
 
 def test_a_copy_saved_again_is_shown_once_as_the_largest_and_named_by_the_first_post() -> None:
     told = story((("small", 320),), (("large", 1280),), (("small", 320),))
-    (one,) = pictures_of(told, {"small": ReadPicture(LOOK, NOTICE), "large": ReadPicture(changed(LOOK, 5, 14), NOTICE)})
+    (one,) = pictures_of(
+        told, {"small": ReadPicture(LOOK, NOTICE), "large": ReadPicture(changed(LOOK, 5, 14), NOTICE)}
+    )
     assert (one.picture.sha256, one.shown_by.channel_id) == ("large", 2)
     assert [shown.channel_id for shown in one.posts] == [1, 2, 3]
     assert one.in_posts == 3
@@ -47,15 +55,23 @@ def test_a_copy_saved_again_is_shown_once_as_the_largest_and_named_by_the_first_
 
 def test_two_notices_that_look_alike_and_say_something_else_stay_apart() -> None:
     other = NOTICE.replace("1 апреля", "9 апреля")
-    read = {"one": ReadPicture(LOOK, NOTICE), "other": ReadPicture(LOOK, other), "unlike": ReadPicture(LOOK, "Концерт в парке отменён из-за дождя")}
+    read = {
+        "one": ReadPicture(LOOK, NOTICE),
+        "other": ReadPicture(LOOK, other),
+        "unlike": ReadPicture(LOOK, "Концерт в парке отменён из-за дождя"),
+    }
     assert folded(story((("one", 600),), (("other", 600),), (("unlike", 600),)), read) == [[1], [2], [3]]
 
 
 def test_a_cropped_copy_is_the_same_if_enough_words_in_it_agree() -> None:
     cropped = changed(LOOK, 12, 50)
     told = story((("whole", 640),), (("part", 600),))
-    assert folded(told, {"whole": ReadPicture(LOOK, NOTICE), "part": ReadPicture(cropped, NOTICE + " @gorod")}) == [[1, 2]]
-    assert folded(told, {"whole": ReadPicture(LOOK, "Новости Края"), "part": ReadPicture(cropped, "Новости Края")}) == [[1], [2]]
+    assert folded(
+        told, {"whole": ReadPicture(LOOK, NOTICE), "part": ReadPicture(cropped, NOTICE + " @gorod")}
+    ) == [[1, 2]]
+    assert folded(
+        told, {"whole": ReadPicture(LOOK, "Новости Края"), "part": ReadPicture(cropped, "Новости Края")}
+    ) == [[1], [2]]
     assert folded(told, {"whole": ReadPicture(LOOK, ""), "part": ReadPicture(cropped, "")}) == [[1], [2]]
 
 
@@ -77,6 +93,9 @@ def test_pictures_in_which_nobody_has_read_are_compared_by_their_files() -> None
 
 def test_a_picture_twice_in_an_album_is_in_one_post() -> None:
     shown = (StoryPicture(0, "one", 600, 100),)
-    album = tuple(post(1, number, post_id=PostId(ChannelId(1), MessageId(number)), pictures=shown, grouped_id=7) for number in (1, 2))
+    album = tuple(
+        post(1, number, post_id=PostId(ChannelId(1), MessageId(number)), pictures=shown, grouped_id=7)
+        for number in (1, 2)
+    )
     (one,) = pictures_of(VisibleStory(album), {})
     assert one.in_posts == 1

@@ -23,7 +23,9 @@ def post(number: int) -> PostId:
     return PostId(ChannelId(number), MessageId(1))
 
 
-def link(one: int, other: int, score: float = 1.0, kind: LinkKind = LinkKind.REWRITE, *, is_leaf: bool = False) -> Link:
+def link(
+    one: int, other: int, score: float = 1.0, kind: LinkKind = LinkKind.REWRITE, *, is_leaf: bool = False
+) -> Link:
     later, earlier = max(one, other), min(one, other)
     return Link(post(later), post(earlier), kind, score, at(later), at(earlier), is_leaf)
 
@@ -33,7 +35,15 @@ def at(number: int) -> datetime:
 
 
 def told(number: int, text: str, *, is_private: bool = False) -> WeighedPost:
-    return weigh(post(number), at(number), terms_of(text), TermWeights(), is_private=is_private, username=0, terms_hash=0)
+    return weigh(
+        post(number),
+        at(number),
+        terms_of(text),
+        TermWeights(),
+        is_private=is_private,
+        username=0,
+        terms_hash=0,
+    )
 
 
 numbers = st.integers(1, 9)
@@ -66,7 +76,9 @@ def test_every_post_is_in_one_story_and_stories_are_connected(found: list[Link])
 @given(links)
 def test_certain_links_hold(found: list[Link]) -> None:
     groups = partition(POSTS, found)
-    assert all(any({one.post, one.other} <= group for group in groups) for one in found if one.kind.is_certain)
+    assert all(
+        any({one.post, one.other} <= group for group in groups) for one in found if one.kind.is_certain
+    )
 
 
 def test_one_link_between_many_posts_does_not_make_one_story() -> None:
@@ -76,14 +88,20 @@ def test_one_link_between_many_posts_does_not_make_one_story() -> None:
 
 
 def test_a_private_post_is_in_one_story_and_joins_no_others() -> None:
-    groups = partition({post(n): at(n) for n in (1, 2, 3)}, [link(3, 1, 2.0, is_leaf=True), link(3, 2, 3.0, is_leaf=True)], {post(3)})
+    groups = partition(
+        {post(n): at(n) for n in (1, 2, 3)},
+        [link(3, 1, 2.0, is_leaf=True), link(3, 2, 3.0, is_leaf=True)],
+        {post(3)},
+    )
     assert groups == [frozenset({post(1)}), frozenset({post(2), post(3)})]
 
 
 def test_a_story_keeps_its_id_where_most_of_it_survives() -> None:
     one, other, fresh = (StoryId(UUID(int=number)) for number in (1, 2, 3))
     known = {post(1): one, post(2): one, post(3): one, post(4): other}
-    split = assign([frozenset({post(1)}), frozenset({post(2), post(3)}), frozenset({post(4)})], known, lambda: fresh)
+    split = assign(
+        [frozenset({post(1)}), frozenset({post(2), post(3)}), frozenset({post(4)})], known, lambda: fresh
+    )
     assert [split.stories[post(number)] for number in range(1, 5)] == [fresh, one, one, other]
     merged = assign([frozenset(map(post, range(1, 5)))], known, lambda: fresh)
     assert (set(merged.stories.values()), merged.merged) == ({one}, {other: one})
@@ -100,7 +118,10 @@ def test_the_same_words_with_another_number_are_no_copy() -> None:
 
 def test_it_does_not_matter_which_of_two_posts_is_compared_with_the_other() -> None:
     text = "На пожаре в Школьном переулке в Нортвике пострадали 5 человек, горит склад с бытовой техникой{}"
-    shorter, longer = told(1, text.format("")), told(2, text.format(" на 300 метрах").replace("На пожаре", "Пожар"))
+    shorter, longer = (
+        told(1, text.format("")),
+        told(2, text.format(" на 300 метрах").replace("На пожаре", "Пожар")),
+    )
     pairs = (shorter.terms.pairs | longer.terms.pairs) - (shorter.terms.pairs ^ longer.terms.pairs)
     one, other = (replace(each, terms=replace(each.terms, pairs=pairs)) for each in (shorter, longer))
     assert compare(one, other, TermWeights()) == compare(other, one, TermWeights())
@@ -112,7 +133,9 @@ def test_two_private_channels_are_never_compared() -> None:
 
 
 def shown(number: int, text: str, seen: str) -> WeighedPost:
-    terms = replace(terms_of(text, seen=seen), looks=(Look(coarse=0x0F1E2D3C4B5A6978, fine=0x1234567890ABCDEF << 64),))
+    terms = replace(
+        terms_of(text, seen=seen), looks=(Look(coarse=0x0F1E2D3C4B5A6978, fine=0x1234567890ABCDEF << 64),)
+    )
     return weigh(post(number), at(number), terms, TermWeights(), is_private=False, username=0, terms_hash=0)
 
 
@@ -120,7 +143,11 @@ def test_the_same_picture_joins_posts_and_a_notice_of_the_same_kind_does_not() -
     notice = "Внимание! Отключение воды до вечера. Ремонт магистрали. Лесная улица, 100 домов"
     first = shown(1, "Авария на водопроводе в Туманске.", notice)
     again = shown(2, "Вот и приехали, соседи.", notice)
-    other = shown(3, "Авария на водопроводе в Нортвике.", "Внимание! Отключение воды до вечера. Ремонт магистрали. Садовая улица, 180 домов")
+    other = shown(
+        3,
+        "Авария на водопроводе в Нортвике.",
+        "Внимание! Отключение воды до вечера. Ремонт магистрали. Садовая улица, 180 домов",
+    )
     joined = compare(again, first, TermWeights())
     assert joined is not None
     assert joined.kind is LinkKind.PICTURE

@@ -12,11 +12,19 @@ NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 def post(channel: int, minutes: int = 0, *, text: str = "", **more: object) -> VisiblePost:
     at = NOON + timedelta(minutes=minutes)
-    made = {"post_id": PostId(ChannelId(channel), MessageId(1)), "channel": f"channel {channel}", "username": None, "posted_at": at, "stored_at": at}
+    made = {
+        "post_id": PostId(ChannelId(channel), MessageId(1)),
+        "channel": f"channel {channel}",
+        "username": None,
+        "posted_at": at,
+        "stored_at": at,
+    }
     return VisiblePost(**{**made, "text": text, **more})  # type: ignore[arg-type]  # a factory
 
 
-def link(later: VisiblePost, earlier: VisiblePost, *, kind: LinkKind = LinkKind.REWRITE, score: float = 3.0) -> Link:
+def link(
+    later: VisiblePost, earlier: VisiblePost, *, kind: LinkKind = LinkKind.REWRITE, score: float = 3.0
+) -> Link:
     is_leaf = later.is_private or earlier.is_private
     return Link(later.post_id, earlier.post_id, kind, score, later.posted_at, earlier.posted_at, is_leaf)
 
@@ -40,7 +48,11 @@ def test_a_private_post_joins_the_surest_story_and_never_holds_two_together() ->
 
 def test_stricter_grouping_lets_weak_links_go_and_keeps_what_telegram_says() -> None:
     posts = [post(1), post(2, 1), post(3, 2), post(4, 3)]
-    links = [link(posts[1], posts[0], score=0.5), link(posts[2], posts[0], score=1.5), link(posts[3], posts[0], kind=LinkKind.FORWARD, score=20.0)]
+    links = [
+        link(posts[1], posts[0], score=0.5),
+        link(posts[2], posts[0], score=1.5),
+        link(posts[3], posts[0], kind=LinkKind.FORWARD, score=20.0),
+    ]
     grouped = {grouping: channels(stories_of(posts, links, grouping)) for grouping in Grouping}
     assert grouped[Grouping.LOOSE] == [[1, 2, 3, 4]]
     assert grouped[Grouping.NORMAL] == [[1, 3, 4], [2]]
@@ -49,7 +61,9 @@ def test_stricter_grouping_lets_weak_links_go_and_keeps_what_telegram_says() -> 
 
 def test_a_story_begins_with_its_first_visible_post_whatever_the_order_of_reading() -> None:
     posts = [post(3, 5), post(1, 9), post(2, 1)]
-    (story,) = stories_of(posts, [link(posts[0], posts[2]), link(posts[1], posts[0], kind=LinkKind.COPY)], Grouping.NORMAL)
+    (story,) = stories_of(
+        posts, [link(posts[0], posts[2]), link(posts[1], posts[0], kind=LinkKind.COPY)], Grouping.NORMAL
+    )
     assert [one.channel_id for one in story.posts] == [2, 3, 1]
     assert story.story_id == posts[2].post_id
     assert [story.repeats(one) for one in story.posts] == [False, False, True]
@@ -57,14 +71,25 @@ def test_a_story_begins_with_its_first_visible_post_whatever_the_order_of_readin
 
 def test_one_channel_alone_or_advertising_is_no_news() -> None:
     posts = [post(1), post(2, 1)]
-    told, alone = stories_of(posts, [link(posts[1], posts[0])], Grouping.NORMAL)[0], stories_of(posts[:1], [], Grouping.NORMAL)[0]
-    sold = stories_of([post(1, is_ad=True), post(2, 1, is_ad=True)], [link(posts[1], posts[0])], Grouping.NORMAL)[0]
+    told, alone = (
+        stories_of(posts, [link(posts[1], posts[0])], Grouping.NORMAL)[0],
+        stories_of(posts[:1], [], Grouping.NORMAL)[0],
+    )
+    sold = stories_of(
+        [post(1, is_ad=True), post(2, 1, is_ad=True)], [link(posts[1], posts[0])], Grouping.NORMAL
+    )[0]
     assert [is_news(one) for one in (told, alone, sold)] == [True, False, False]
 
 
 def test_many_own_words_outweigh_copies_and_age() -> None:
     posts = [post(number, number) for number in range(1, 5)]
     rewritten = stories_of(posts, [link(one, posts[0]) for one in posts[1:]], Grouping.NORMAL)[0]
-    copied = stories_of(posts, [link(one, posts[0], kind=LinkKind.COPY) for one in posts[1:]], Grouping.NORMAL)[0]
+    copied = stories_of(
+        posts, [link(one, posts[0], kind=LinkKind.COPY) for one in posts[1:]], Grouping.NORMAL
+    )[0]
     now = NOON + timedelta(hours=1)
-    assert weight_of(rewritten, now=now) > weight_of(copied, now=now) > weight_of(rewritten, now=now + timedelta(days=2))
+    assert (
+        weight_of(rewritten, now=now)
+        > weight_of(copied, now=now)
+        > weight_of(rewritten, now=now + timedelta(days=2))
+    )

@@ -39,14 +39,26 @@ def test_a_link_is_judged_by_where_it_leads(url: str, verdict: CrawlDecision) ->
 
 def test_an_operator_denies_a_site_and_all_names_below_it() -> None:
     rules = CrawlRules(deny=frozenset({"news.example"}))
-    assert [worth_reading(f"https://{host}/", rules) for host in ("news.example", "m.news.example")] == [CrawlDecision.DENIED] * 2
+    assert [worth_reading(f"https://{host}/", rules) for host in ("news.example", "m.news.example")] == [
+        CrawlDecision.DENIED
+    ] * 2
     assert worth_reading("https://fakenews.example/", rules) is CrawlDecision.READ
 
 
 def test_an_operator_allows_sites_and_no_others_and_a_denial_comes_first() -> None:
     rules = CrawlRules(allow=frozenset({"news.example", "x.com"}), deny=frozenset({"ads.news.example"}))
-    urls = ("https://m.news.example/", "https://x.com/a", "https://ads.news.example/", "https://other.example/")
-    assert [worth_reading(url, rules) for url in urls] == [CrawlDecision.READ, CrawlDecision.READ, CrawlDecision.DENIED, CrawlDecision.NOT_ALLOWED]
+    urls = (
+        "https://m.news.example/",
+        "https://x.com/a",
+        "https://ads.news.example/",
+        "https://other.example/",
+    )
+    assert [worth_reading(url, rules) for url in urls] == [
+        CrawlDecision.READ,
+        CrawlDecision.READ,
+        CrawlDecision.DENIED,
+        CrawlDecision.NOT_ALLOWED,
+    ]
 
 
 def test_the_first_few_that_are_worth_it_are_read() -> None:
@@ -62,7 +74,14 @@ def test_the_first_few_that_are_worth_it_are_read() -> None:
 
 
 def test_one_page_is_one_link_whoever_sent_the_reader() -> None:
-    decisions = decide(["https://site.example/a?utm_source=tg", "https://site.example:443/a", "https://site.example/a?yclid=1#x"], EVERYTHING)
+    decisions = decide(
+        [
+            "https://site.example/a?utm_source=tg",
+            "https://site.example:443/a",
+            "https://site.example/a?yclid=1#x",
+        ],
+        EVERYTHING,
+    )
     assert [one.url for one in decisions] == ["https://site.example/a"]
 
 

@@ -35,7 +35,9 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: SystemStores, ingest: IngestStores, world: World) -> None:
+async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(
+    system: SystemStores, ingest: IngestStores, world: World
+) -> None:
     account_id = await make_account(system, ingest, world)
     await system.limits.keep(account_id, "contacts.resolveUsername", SavedMeter(tokens=(1.0, 15.0, 90.0)))
     await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=3600, pace=0.49))
@@ -52,19 +54,27 @@ async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: System
     assert await account_health(stores=world.stores_b, now=now()) == ()
 
 
-async def test_who_holds_an_account_and_how_much_it_reads_is_seen(system: SystemStores, ingest: IngestStores, world: World) -> None:
+async def test_who_holds_an_account_and_how_much_it_reads_is_seen(
+    system: SystemStores, ingest: IngestStores, world: World
+) -> None:
     account_id = await make_account(system, ingest, world)
     await ingest.accounts.take("reader-1#ab")
     channel = Channel(channel_id=world.only_a[0], title="One")
     await system.channels.open_to(account_id, channel, 1, joined=False, read_at=now())
     (health,) = await account_health(stores=world.stores_a, now=now())
-    assert (health.account.lease_owner, health.account.channels, health.account.lost_channels) == ("reader-1#ab", 1, 0)
+    assert (health.account.lease_owner, health.account.channels, health.account.lost_channels) == (
+        "reader-1#ab",
+        1,
+        0,
+    )
     await system.schedule.lose_access(account_id, channel.channel_id, quote("it is private now"))
     (health,) = await account_health(stores=world.stores_a, now=now())
     assert (health.account.channels, health.account.lost_channels) == (0, 1)
 
 
-async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(system: SystemStores, ingest: IngestStores, world: World) -> None:
+async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(
+    system: SystemStores, ingest: IngestStores, world: World
+) -> None:
     account_id = await make_account(system, ingest, world)
     (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
     paused = await pause_account(public_id, by="anna", stores=world.stores_a, now=now())
@@ -81,7 +91,9 @@ async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(system: S
             await one_account(foreign, stores=world.stores_b, now=now())
 
 
-async def test_what_telegram_has_ended_is_not_resumed_here(system: SystemStores, ingest: IngestStores, world: World) -> None:
+async def test_what_telegram_has_ended_is_not_resumed_here(
+    system: SystemStores, ingest: IngestStores, world: World
+) -> None:
     account_id = await make_account(system, ingest, world)
     (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
     await system.accounts.set_state(account_id, AccountState.BANNED, quote("Telegram says so"))
@@ -90,13 +102,18 @@ async def test_what_telegram_has_ended_is_not_resumed_here(system: SystemStores,
     assert (await one_account(public_id, stores=world.stores_a, now=now())).verdict.risk is Risk.LOST
 
 
-async def test_ingest_ends_the_session_of_an_account_that_is_logged_out(system: SystemStores, ingest: IngestStores, world: World) -> None:
+async def test_ingest_ends_the_session_of_an_account_that_is_logged_out(
+    system: SystemStores, ingest: IngestStores, world: World
+) -> None:
     account_id = await make_account(system, ingest, world)
     (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
     with pytest.raises(Missing):
         await log_out_account(public_id, by="b", stores=world.stores_b, now=now())
     leaving = await log_out_account(public_id, by="anna", stores=world.stores_a, now=now())
-    assert (leaving.account.state, str(leaving.account.state_reason)) == (AccountState.LOGGING_OUT, "logged out by anna")
+    assert (leaving.account.state, str(leaving.account.state_reason)) == (
+        AccountState.LOGGING_OUT,
+        "logged out by anna",
+    )
     held = next(one for one in await ingest.accounts.take("somebody") if one.account_id == account_id)
     assert held.state is AccountState.LOGGING_OUT
     await ingest.accounts.forget_session(account_id, AccountState.LOGGED_OUT)
@@ -109,20 +126,34 @@ async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(
 ) -> None:
     account_id = await make_account(system, ingest, world)
     (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
-    await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id)
+    await admin.execute(
+        "INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id
+    )
     await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=600))
     attempt = uuid4()
     assert await world.stores_a.logins.begin(attempt, way=LoginWay.PHONE, door_key=b"k" * 32)
-    await admin.execute("UPDATE login_attempts SET account_id = $1 WHERE attempt_id = $2", account_id, attempt)
+    await admin.execute(
+        "UPDATE login_attempts SET account_id = $1 WHERE attempt_id = $2", account_id, attempt
+    )
     with pytest.raises(Rejected, match="is active; log it out first"):
         await reset_account(public_id, stores=world.stores_a, now=now())
     await system.accounts.set_state(account_id, AccountState.BANNED, quote("Telegram says so"))
     with pytest.raises(Missing):
         await reset_account(public_id, stores=world.stores_b, now=now())
     health = await reset_account(public_id, stores=world.stores_a, now=now())
-    assert (health.account.state, health.account.state_reason, health.account.has_login) == (AccountState.NEW, None, False)
-    assert await admin.fetchval("SELECT session FROM telegram_accounts WHERE account_id = $1", account_id) is None
-    assert await admin.fetchval("SELECT access_hash FROM account_channels WHERE account_id = $1", account_id) == 70
+    assert (health.account.state, health.account.state_reason, health.account.has_login) == (
+        AccountState.NEW,
+        None,
+        False,
+    )
+    assert (
+        await admin.fetchval("SELECT session FROM telegram_accounts WHERE account_id = $1", account_id)
+        is None
+    )
+    assert (
+        await admin.fetchval("SELECT access_hash FROM account_channels WHERE account_id = $1", account_id)
+        == 70
+    )
     assert [one.method for one in health.account.limits if one.blocked_until] == ["messages.getHistory"]
     ended = await world.stores_a.logins.get(attempt)
     assert ended is not None

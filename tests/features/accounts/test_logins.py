@@ -44,7 +44,9 @@ async def asked(logins: OwnLogins, ingest: IngestStores, receiver: AnswerReceive
     return attempt_id
 
 
-async def test_every_process_with_the_secret_shows_the_code_and_no_other(logins: OwnLogins, ingest: IngestStores) -> None:
+async def test_every_process_with_the_secret_shows_the_code_and_no_other(
+    logins: OwnLogins, ingest: IngestStores
+) -> None:
     attempt_id = await begin_login(LoginWay.QR, logins=logins, secret=SHARED)
     (claimed,) = await ingest.logins.take("reader#1")
     assert claimed.door_key is not None
@@ -54,7 +56,9 @@ async def test_every_process_with_the_secret_shows_the_code_and_no_other(logins:
     assert (await get_login(attempt_id, logins=logins, secret=OTHER)).link is None
 
 
-async def test_an_answer_given_before_a_process_dies_is_there_afterwards(logins: OwnLogins, ingest: IngestStores) -> None:
+async def test_an_answer_given_before_a_process_dies_is_there_afterwards(
+    logins: OwnLogins, ingest: IngestStores
+) -> None:
     receiver = AnswerReceiver()
     attempt_id = await asked(logins, ingest, receiver)
     await answer_login(attempt_id, 1, "+79995550401", logins=logins)
@@ -73,9 +77,14 @@ async def test_a_login_whose_process_has_died_leaves_no_account_without_a_number
     await ingest.logins.take("killed#1")
     await ingest.logins.account_for_stranger(attempt_id)
     for seconds, left in ((1, 1), (61, 0)):
-        await admin.execute("UPDATE login_attempts SET served_until = now() - make_interval(secs => $1)", seconds)
+        await admin.execute(
+            "UPDATE login_attempts SET served_until = now() - make_interval(secs => $1)", seconds
+        )
         await ingest.logins.take("reader#2")
-        assert await admin.fetchval("SELECT count(*) FROM telegram_accounts WHERE tenant_id = $1", tenant_id) == left
+        assert (
+            await admin.fetchval("SELECT count(*) FROM telegram_accounts WHERE tenant_id = $1", tenant_id)
+            == left
+        )
     interrupted = await newest_login(logins=logins, secret=SHARED)
     assert interrupted is not None
     assert interrupted.attempt.error == INTERRUPTED
@@ -93,11 +102,16 @@ async def test_a_question_is_answered_once(logins: OwnLogins, ingest: IngestStor
         await answer_login(attempt_id, 1, "third", logins=logins)
 
 
-async def test_the_logins_of_another_tenant_do_not_exist(logins: OwnLogins, ingest: IngestStores, pool: Pool, system: SystemStores) -> None:
+async def test_the_logins_of_another_tenant_do_not_exist(
+    logins: OwnLogins, ingest: IngestStores, pool: Pool, system: SystemStores
+) -> None:
     attempt_id = await asked(logins, ingest, AnswerReceiver())
     stranger = tenant_stores(pool, await make_tenant(system)).logins
     assert await newest_login(logins=stranger, secret=SHARED) is None
-    for attempt in (get_login(attempt_id, logins=stranger, secret=SHARED), answer_login(attempt_id, 1, "x", logins=stranger)):
+    for attempt in (
+        get_login(attempt_id, logins=stranger, secret=SHARED),
+        answer_login(attempt_id, 1, "x", logins=stranger),
+    ):
         with pytest.raises(Missing):
             await attempt
     await give_up_login(attempt_id, logins=stranger)

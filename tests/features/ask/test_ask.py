@@ -22,7 +22,10 @@ from telegram_assistant.stores.postgres.stores import SystemStores, tenant_store
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-CLOSED = "Каменный мост в Солнцеборе закрыли\n\nКаменный мост в Солнцеборе закрыли на 16 дней из-за трещины. Автобусы идут в объезд."
+CLOSED = (
+    "Каменный мост в Солнцеборе закрыли\n\nКаменный мост в Солнцеборе закрыли на 16 дней из-за трещины. "
+    "Автобусы идут в объезд."
+)
 OTHERS = "Дорожники обещают: Каменный мост в Солнцеборе закрыли на 18 дней."
 QUESTION = "На сколько дней закрыли Каменный мост в Солнцеборе?"
 HOSTILE = (Path(__file__).parent.parent / "hostile_answers.txt").read_text(encoding="utf-8").splitlines()
@@ -47,20 +50,31 @@ def found(number: int, text: str) -> SearchResult:
 
 
 def answered(*texts: str, question: str = QUESTION) -> Answer:
-    return answer_from(parse_question(question), [found(number, text) for number, text in enumerate(texts, start=1)])
+    return answer_from(
+        parse_question(question), [found(number, text) for number, text in enumerate(texts, start=1)]
+    )
 
 
-async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without_names(pool: Pool, system: SystemStores) -> None:
+async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without_names(
+    pool: Pool, system: SystemStores
+) -> None:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, make_subscription(channel_id))
-    posts = [make_post(channel_id=channel_id, message_id=1 + place, text=text, posted_at=NOW) for place, text in enumerate((CLOSED, "Дождь"))]
+    posts = [
+        make_post(channel_id=channel_id, message_id=1 + place, text=text, posted_at=NOW)
+        for place, text in enumerate((CLOSED, "Дождь"))
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
 
     async def asks(typed: str, *previous: str) -> Answer:
         later = NOW + timedelta(hours=1)
         stores = tenant_stores(pool, tenant_id)
-        return await final_answer(answer_question(typed, tenant_id=tenant_id, stores=stores, index=None, now=later, previous=previous))
+        return await final_answer(
+            answer_question(
+                typed, tenant_id=tenant_id, stores=stores, index=None, now=later, previous=previous
+            )
+        )
 
     answer = await asks(QUESTION)
     assert (answer.outcome, [one.text for one in answer.sentences]) == (
@@ -77,11 +91,17 @@ async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without
 
 def test_who_gives_another_number_is_shown_too() -> None:
     answer = answered(CLOSED, OTHERS)
-    assert [one.text for one in answer.sentences] == ["Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины.", OTHERS]
+    assert [one.text for one in answer.sentences] == [
+        "Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины.",
+        OTHERS,
+    ]
 
 
 def test_a_question_for_a_number_is_answered_with_one_and_not_with_the_headline() -> None:
-    shown = "Компания «Тримарис» показала новинку\n\nЧасы компании «Тримарис» стоят 910 долларов. Заряда хватает на неделю."
+    shown = (
+        "Компания «Тримарис» показала новинку\n\n"
+        "Часы компании «Тримарис» стоят 910 долларов. Заряда хватает на неделю."
+    )
     headline = "«Тримарис» показала новинку: в компании довольны"
     answer = answered(shown, headline, question="Сколько долларов стоит новинка компании «Тримарис»?")
     assert [one.text for one in answer.sentences] == ["Часы компании «Тримарис» стоят 910 долларов."]
@@ -94,7 +114,9 @@ def test_a_university_is_not_its_town() -> None:
 
 def test_the_order_in_which_posts_were_found_does_not_matter() -> None:
     results = [found(1, CLOSED), found(2, OTHERS), found(3, "Каменный мост закрыли")]
-    assert answer_from(parse_question(QUESTION), results) == answer_from(parse_question(QUESTION), results[::-1])
+    assert answer_from(parse_question(QUESTION), results) == answer_from(
+        parse_question(QUESTION), results[::-1]
+    )
 
 
 def test_there_are_enough_hostile_posts_in_both_languages() -> None:
@@ -112,7 +134,9 @@ def test_a_hostile_post_changes_nothing_but_its_own_passage(text: str) -> None:
     for sentence in after.sentences:
         assert all(after.passages[place].text == sentence.text for place in sentence.passages)
     honest = [one.text for one in before.sentences]
-    assert [one.text for one in after.sentences if one.text in honest] == honest[: sum(one.text in honest for one in after.sentences)]
+    assert [one.text for one in after.sentences if one.text in honest] == honest[
+        : sum(one.text in honest for one in after.sentences)
+    ]
     assert answered(text, question="Сколько стоит билет в Элмстеде?").outcome is not Outcome.ANSWERED
 
 
@@ -121,37 +145,58 @@ def test_a_hostile_post_changes_nothing_but_its_own_passage(text: str) -> None:
     [
         (
             "Сколько человек пострадали на пожаре на складе в Ветрограде?",
-            "Пожар на складе в Ветрограде\n\nНа складе в Ветрограде загорелись 300 метров кровли. На пожаре пострадали 5 человек.",
+            (
+                "Пожар на складе в Ветрограде\n\nНа складе в Ветрограде загорелись 300 метров кровли. "
+                "На пожаре пострадали 5 человек."
+            ),
             "На складе в Ветрограде загорелись 300 метров кровли. На пожаре пострадали 5 человек.",
         ),
         (
             "How many people were hurt in the warehouse fire in Vetrograd?",
-            "Warehouse fire in Vetrograd\n\nForty lorries stood at the warehouse. The fire in Vetrograd hurt 5 people, doctors say.",
+            (
+                "Warehouse fire in Vetrograd\n\nForty lorries stood at the warehouse. "
+                "The fire in Vetrograd hurt 5 people, doctors say."
+            ),
             "The fire in Vetrograd hurt 5 people, doctors say.",
         ),
         (
             "Which club does Denis Karpinets move to?",
-            "Transfer: Denis Karpinets changes clubs\n\nDenis Karpinets moves from Granit to Halbrook City. The deal is worth 8 million.",
+            (
+                "Transfer: Denis Karpinets changes clubs\n\n"
+                "Denis Karpinets moves from Granit to Halbrook City. The deal is worth 8 million."
+            ),
             "Denis Karpinets moves from Granit to Halbrook City.",
         ),
         (
             "Кто победил на марафоне в Уэстмире?",
-            "В Уэстмире пробежали марафон\n\nМарафон в Уэстмире собрал 12 тысяч участников; победил Денис Карпинец.",
+            (
+                "В Уэстмире пробежали марафон\n\nМарафон в Уэстмире собрал 12 тысяч участников; "
+                "победил Денис Карпинец."
+            ),
             "Марафон в Уэстмире собрал 12 тысяч участников; победил Денис Карпинец.",
         ),
         (
             "Who won the marathon in Westmere?",
-            "Marathon in Westmere: a win and a course record\n\nThe marathon in Westmere was won by Emma Tailford.",
+            (
+                "Marathon in Westmere: a win and a course record\n\n"
+                "The marathon in Westmere was won by Emma Tailford."
+            ),
             "The marathon in Westmere was won by Emma Tailford.",
         ),
         (
             "Почему отменили концерт в Краснолесье?",
-            "Концерт в Краснолесье отменили\n\nКонцерт в Краснолесье отменили из-за протечки в зале. Деньги за билеты вернут.",
+            (
+                "Концерт в Краснолесье отменили\n\nКонцерт в Краснолесье отменили из-за протечки в зале. "
+                "Деньги за билеты вернут."
+            ),
             "Концерт в Краснолесье отменили из-за протечки в зале.",
         ),
         (
             "Why was the concert in Krasnolesye cancelled?",
-            "Concert in Krasnolesye cancelled\n\nThe concert in Krasnolesye is cancelled because the hall leaks.",
+            (
+                "Concert in Krasnolesye cancelled\n\nThe concert in Krasnolesye is cancelled "
+                "because the hall leaks."
+            ),
             "The concert in Krasnolesye is cancelled because the hall leaks.",
         ),
         (
@@ -166,22 +211,33 @@ def test_a_hostile_post_changes_nothing_but_its_own_passage(text: str) -> None:
         ),
         (
             "Какую выставку открывает Музей старого кино?",
-            "Музей старого кино открывает большую выставку\n\nМузей старого кино открывает выставку «Немой век»: 120 афиш.",
+            (
+                "Музей старого кино открывает большую выставку\n\n"
+                "Музей старого кино открывает выставку «Немой век»: 120 афиш."
+            ),
             "Музей старого кино открывает выставку «Немой век»: 120 афиш.",
         ),
         (
             "С каким счётом команда «Молния» обыграла команду «Ладья»?",
-            "Команда «Молния» обыграла команду «Ладья»\n\nКоманда «Молния» обыграла команду «Ладья» со счётом 3:1.",
+            (
+                "Команда «Молния» обыграла команду «Ладья»\n\n"
+                "Команда «Молния» обыграла команду «Ладья» со счётом 3:1."
+            ),
             "Команда «Молния» обыграла команду «Ладья» со счётом 3:1.",
         ),
         (
             "What does Dairy House pay to buy Khlebodar?",
-            "Dairy House buys Khlebodar\n\nDairy House will buy 53 percent of Khlebodar. Dairy House will pay 40 billion to buy Khlebodar.",
+            (
+                "Dairy House buys Khlebodar\n\nDairy House will buy 53 percent of Khlebodar. "
+                "Dairy House will pay 40 billion to buy Khlebodar."
+            ),
             "Dairy House will pay 40 billion to buy Khlebodar.",
         ),
     ],
 )
-def test_the_sentence_that_brings_what_is_asked_for_is_quoted_and_not_the_headline(question: str, post: str, answer: str) -> None:
+def test_the_sentence_that_brings_what_is_asked_for_is_quoted_and_not_the_headline(
+    question: str, post: str, answer: str
+) -> None:
     assert [one.text for one in answered(post, question=question).sentences] == [answer]
     headline = post.split("\n", maxsplit=1)[0]
     assert answered(headline, question=question).outcome is Outcome.NEAREST
@@ -190,13 +246,31 @@ def test_the_sentence_that_brings_what_is_asked_for_is_quoted_and_not_the_headli
 @pytest.mark.parametrize(
     ("question", "post"),
     [
-        ("С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?", "Команда «Элмстед Таун» обыграла команду «Молния» со счётом 3:1."),
-        ("С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?", "Команду «Молния» обыграла команда «Элмстед Таун»: 3:1."),
-        ("С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?", "«Молния» обыграна командой «Элмстед Таун» со счётом 1:3."),
+        (
+            "С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?",
+            "Команда «Элмстед Таун» обыграла команду «Молния» со счётом 3:1.",
+        ),
+        (
+            "С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?",
+            "Команду «Молния» обыграла команда «Элмстед Таун»: 3:1.",
+        ),
+        (
+            "С каким счётом команда «Молния» обыграла команду «Элмстед Таун»?",
+            "«Молния» обыграна командой «Элмстед Таун» со счётом 1:3.",
+        ),
         ("By what score did North Wind beat Tornado?", "Tornado have beaten North Wind by 4:0."),
-        ("By what score did North Wind beat Tornado?", "North Wind were beaten by Tornado, the score is 4:0."),
-        ("By what score did North Wind beat Tornado?", "Tornado 4:0 North Wind: nobody beat them at this score before."),
-        ("За сколько компания «Бирюза» покупает компанию «Нордвуд»?", "Компания «Нордвуд» покупает компанию «Бирюза» за 14 млрд."),
+        (
+            "By what score did North Wind beat Tornado?",
+            "North Wind were beaten by Tornado, the score is 4:0.",
+        ),
+        (
+            "By what score did North Wind beat Tornado?",
+            "Tornado 4:0 North Wind: nobody beat them at this score before.",
+        ),
+        (
+            "За сколько компания «Бирюза» покупает компанию «Нордвуд»?",
+            "Компания «Нордвуд» покупает компанию «Бирюза» за 14 млрд.",
+        ),
         ("What does Dairy House pay to buy Khlebodar?", "Khlebodar will pay 40 billion to buy Dairy House."),
     ],
 )
@@ -207,8 +281,14 @@ def test_who_did_it_to_whom_is_not_swapped(question: str, post: str) -> None:
 @pytest.mark.parametrize(
     ("question", "post"),
     [
-        ("С каким счётом команда «Молния» обыграла команду «Ладья»?", "Команду «Ладья» обыграла команда «Молния» со счётом 3:1."),
-        ("By what score did North Wind beat Tornado?", "Tornado were beaten by North Wind, the score is 0:4."),
+        (
+            "С каким счётом команда «Молния» обыграла команду «Ладья»?",
+            "Команду «Ладья» обыграла команда «Молния» со счётом 3:1.",
+        ),
+        (
+            "By what score did North Wind beat Tornado?",
+            "Tornado were beaten by North Wind, the score is 0:4.",
+        ),
         ("By what score did North Wind beat Tornado?", "North Wind beat Tornado: the score is 4:0."),
     ],
 )
@@ -219,13 +299,28 @@ def test_the_same_deed_in_another_order_of_words_is_an_answer(question: str, pos
 @pytest.mark.parametrize(
     ("question", "post"),
     [
-        ("Сколько миллионов привлекла компания «Кедр Облако»?", "Компания «Кедр Облако» привлекла внимание: уязвимость с оценкой 9,1 из десяти."),
-        ("Сколько рейсов задержали в Ветрограде из-за дрона?", "Рейсы в Ветрограде задержали на 40 минут из-за дрона."),
-        ("How many flights were delayed in Severograd by a drone?", "A drone over Severograd: flights delayed for 90 minutes."),
-        ("How long will Old Bridge in Severograd be closed?", "Old Bridge in Severograd is closed to 400 cars for long."),
+        (
+            "Сколько миллионов привлекла компания «Кедр Облако»?",
+            "Компания «Кедр Облако» привлекла внимание: уязвимость с оценкой 9,1 из десяти.",
+        ),
+        (
+            "Сколько рейсов задержали в Ветрограде из-за дрона?",
+            "Рейсы в Ветрограде задержали на 40 минут из-за дрона.",
+        ),
+        (
+            "How many flights were delayed in Severograd by a drone?",
+            "A drone over Severograd: flights delayed for 90 minutes.",
+        ),
+        (
+            "How long will Old Bridge in Severograd be closed?",
+            "Old Bridge in Severograd is closed to 400 cars for long.",
+        ),
         ("What prize did August Forever win?", "August Forever wins a prize"),
         ("Сколько человек погибли на пожаре в Туманске?", "Пожар в Туманске: пострадали 3 человека."),
-        ("How many people were killed in the fire in Tumansk?", "The fire in Tumansk: 3 people were injured."),
+        (
+            "How many people were killed in the fire in Tumansk?",
+            "The fire in Tumansk: 3 people were injured.",
+        ),
     ],
 )
 def test_a_number_of_something_else_answers_nothing(question: str, post: str) -> None:
@@ -234,7 +329,10 @@ def test_a_number_of_something_else_answers_nothing(question: str, post: str) ->
 
 def test_people_are_counted_with_and_without_their_noun() -> None:
     text = "Пожар в Туманске: пострадали трое, двоих увезли врачи."
-    assert answered(text, question="Сколько человек пострадали на пожаре в Туманске?").outcome is Outcome.ANSWERED
+    assert (
+        answered(text, question="Сколько человек пострадали на пожаре в Туманске?").outcome
+        is Outcome.ANSWERED
+    )
 
 
 def test_posts_about_different_names_do_not_stand_for_each_other() -> None:
@@ -248,12 +346,17 @@ def test_posts_about_different_names_do_not_stand_for_each_other() -> None:
 def test_a_post_with_fewer_words_of_the_question_does_not_answer_for_a_nearer_one() -> None:
     nearer = "В Туманске построят новую трамвайную линию"
     other = "Билет на автобусной линии в Туманске будет стоить 78 вместо 47."
-    assert answered(nearer, other, question="Сколько стоит новая трамвайная линия в Туманске?").outcome is Outcome.NEAREST
+    assert (
+        answered(nearer, other, question="Сколько стоит новая трамвайная линия в Туманске?").outcome
+        is Outcome.NEAREST
+    )
 
 
 def test_a_question_for_yes_or_no_is_answered_by_who_says_so() -> None:
     text = "Пропавших туристов нашли у Грейфорда"
-    assert [one.text for one in answered(text, question="Нашли ли туристов, пропавших у Грейфорда?").sentences] == [text]
+    assert [
+        one.text for one in answered(text, question="Нашли ли туристов, пропавших у Грейфорда?").sentences
+    ] == [text]
 
 
 def test_a_single_word_in_common_is_not_near() -> None:
@@ -265,12 +368,20 @@ def test_an_answer_reads_well_as_a_message() -> None:
     exact = write_plain(answer_document(answered(CLOSED, OTHERS), language="ru", zone=UTC))
     assert "из-за трещины. [1]\n" in exact
     assert f"\n{OTHERS} [2]\n" in exact
-    near = write_plain(answer_document(answered("Каменный мост в Солнцеборе закрыли"), language="en", zone=UTC))
+    near = write_plain(
+        answer_document(answered("Каменный мост в Солнцеборе закрыли"), language="en", zone=UTC)
+    )
     assert "Каменный мост в Солнцеборе закрыли — Channel 1 (https://t.me/c/1/1), 15 November, 12:01" in near
 
 
 def test_the_names_of_earlier_questions_are_no_answer_to_the_next_one() -> None:
-    question = replace(parse_question("В какой клуб переходит?"), names=parse_question("Что слышно о вратаре Карпинце?").names)
+    question = replace(
+        parse_question("В какой клуб переходит?"),
+        names=parse_question("Что слышно о вратаре Карпинце?").names,
+    )
     headline = "Вратарь Карпинец переходит в другой клуб"
     assert answer_from(question, [found(1, headline)]).outcome is Outcome.NEAREST
-    assert answer_from(question, [found(1, "Вратарь Карпинец переходит в клуб «Гранит».")]).outcome is Outcome.ANSWERED
+    assert (
+        answer_from(question, [found(1, "Вратарь Карпинец переходит в клуб «Гранит».")]).outcome
+        is Outcome.ANSWERED
+    )

@@ -5,26 +5,51 @@ import pytest
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, as_text, decode_list, read_list
+from telegram_assistant.features.channels.channel_lists import (
+    ListedChannel,
+    as_opml,
+    as_text,
+    decode_list,
+    read_list,
+)
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 
 def followed(number: int, title: str, username: str | None, folder: str | None = None) -> FollowedChannel:
     return FollowedChannel(
-        ChannelId(number), title, username, folder, Priority.NORMAL, active=True, suspended_reason=None, newest_message_id=None, newest_posted_at=None
+        ChannelId(number),
+        title,
+        username,
+        folder,
+        Priority.NORMAL,
+        active=True,
+        suspended_reason=None,
+        newest_message_id=None,
+        newest_posted_at=None,
     )
 
 
 def test_what_is_written_is_read_again() -> None:
     text = as_opml(
-        [followed(1, "Новости <&>", "gorod_news"), followed(2, "Tech", "tech_daily", "Работа"), followed(3, "Клуб", None)], title="Channels of A"
+        [
+            followed(1, "Новости <&>", "gorod_news"),
+            followed(2, "Tech", "tech_daily", "Работа"),
+            followed(3, "Клуб", None),
+        ],
+        title="Channels of A",
     )
-    assert read_list(text) == (ListedChannel("https://t.me/gorod_news"), ListedChannel("https://t.me/tech_daily", "Работа"))
+    assert read_list(text) == (
+        ListedChannel("https://t.me/gorod_news"),
+        ListedChannel("https://t.me/tech_daily", "Работа"),
+    )
     assert 'text="Клуб"' in text
 
 
 def test_lines_may_carry_remarks_and_blanks() -> None:
-    assert read_list("# мои каналы\n@one   # первый\n\nhttps://t.me/two\n") == (ListedChannel("@one"), ListedChannel("https://t.me/two"))
+    assert read_list("# мои каналы\n@one   # первый\n\nhttps://t.me/two\n") == (
+        ListedChannel("@one"),
+        ListedChannel("https://t.me/two"),
+    )
 
 
 def test_a_feed_readers_file_is_read_with_its_folders() -> None:
@@ -50,14 +75,22 @@ def test_a_file_that_is_too_large_is_refused() -> None:
         read_list("@channel\n" * 1_000_000)
 
 
-@pytest.mark.parametrize("text", ["", "# only remarks", "<opml><body/></opml>", "<opml", '<!DOCTYPE x [<!ENTITY a "b">]><opml/>'])
+@pytest.mark.parametrize(
+    "text", ["", "# only remarks", "<opml><body/></opml>", "<opml", '<!DOCTYPE x [<!ENTITY a "b">]><opml/>']
+)
 def test_what_names_no_channel_is_refused(text: str) -> None:
     with pytest.raises(Rejected):
         read_list(text)
 
 
 def test_a_text_list_is_read_again_and_no_title_becomes_a_line() -> None:
-    text = as_text([followed(1, "Новости\n@forged", "gorod_news"), followed(2, "Tech", "tech_daily", "Работа"), followed(3, "Клуб", None, "Работа")])
+    text = as_text(
+        [
+            followed(1, "Новости\n@forged", "gorod_news"),
+            followed(2, "Tech", "tech_daily", "Работа"),
+            followed(3, "Клуб", None, "Работа"),
+        ]
+    )
     assert text == "@gorod_news  # Новости @forged\n\n# Работа\n@tech_daily  # Tech\n# 3  Клуб\n"
     assert read_list(text) == (ListedChannel("@gorod_news"), ListedChannel("@tech_daily"))
 
@@ -75,7 +108,12 @@ def test_a_table_is_read_by_its_headings(text: str) -> None:
 
 
 def test_names_may_stand_on_one_line() -> None:
-    assert [one.reference for one in read_list("@one, @two;t.me/three\t@four")] == ["@one", "@two", "t.me/three", "@four"]
+    assert [one.reference for one in read_list("@one, @two;t.me/three\t@four")] == [
+        "@one",
+        "@two",
+        "t.me/three",
+        "@four",
+    ]
 
 
 def test_a_file_is_text_in_utf_8_or_in_what_spreadsheets_write() -> None:

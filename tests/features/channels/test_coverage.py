@@ -14,8 +14,14 @@ from tests.conftest import Admin
 
 
 async def read_by_own_account(admin: Admin, world: World) -> AccountId:
-    account_id = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", world.a)
-    await admin.execute("UPDATE poll_schedule SET account_id = $1, last_polled_at = now() WHERE channel_id = ANY($2)", account_id, list(world.of_a))
+    account_id = await admin.fetchval(
+        "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", world.a
+    )
+    await admin.execute(
+        "UPDATE poll_schedule SET account_id = $1, last_polled_at = now() WHERE channel_id = ANY($2)",
+        account_id,
+        list(world.of_a),
+    )
     return AccountId(account_id)
 
 
@@ -34,36 +40,57 @@ async def test_a_gap_is_counted_and_shown_with_why(admin: Admin, world: World) -
     gap = world.only_a[0]
     await admin.execute("UPDATE coverage SET verified = '{[1,3),[5,8)}' WHERE channel_id = $1", gap)
     await admin.execute(
-        "INSERT INTO account_limits (account_id, method, blocked_until) VALUES ($1, 'messages.getHistory', now() + interval '1 hour')", account_id
+        "INSERT INTO account_limits (account_id, method, blocked_until) "
+        "VALUES ($1, 'messages.getHistory', now() + interval '1 hour')",
+        account_id,
     )
     found = await coverage_of(gap, stores=world.stores_a)
     assert not found.complete
     assert found.ledger is not None
     assert found.ledger.gaps == (IdRange(MessageId(3), MessageId(4)),)
-    assert str(describe_coverage(found.channel)).startswith("2 message ids are missing: Telegram asks the account to wait (until 20")
+    assert str(describe_coverage(found.channel)).startswith(
+        "2 message ids are missing: Telegram asks the account to wait (until 20"
+    )
     everything = await coverage_of_all(stores=world.stores_a)
-    assert (everything.complete, everything.missing_ids, everything.states[CoverageState.MISSING]) == (False, 2, 1)
+    assert (everything.complete, everything.missing_ids, everything.states[CoverageState.MISSING]) == (
+        False,
+        2,
+        1,
+    )
     only = await coverage_of_all(stores=world.stores_a, states=[CoverageState.MISSING])
     assert [one.channel_id for one in only.channels] == [gap]
 
 
 async def test_the_wait_of_another_tenants_account_is_its_own_affair(admin: Admin, world: World) -> None:
-    account_id = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", world.b)
+    account_id = await admin.fetchval(
+        "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", world.b
+    )
     shared = world.shared[0]
     await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = $2", account_id, shared)
     await admin.execute("UPDATE coverage SET verified = '{[1,3),[5,8)}' WHERE channel_id = $1", shared)
     await admin.execute(
-        "INSERT INTO account_limits (account_id, method, blocked_until) VALUES ($1, 'messages.getHistory', now() + interval '1 hour')", account_id
+        "INSERT INTO account_limits (account_id, method, blocked_until) "
+        "VALUES ($1, 'messages.getHistory', now() + interval '1 hour')",
+        account_id,
     )
     await admin.execute(
-        "INSERT INTO account_channels (account_id, channel_id, access_hash, lost_at, lost_reason) VALUES ($1, $2, 1, now(), 'b was thrown out')",
+        "INSERT INTO account_channels (account_id, channel_id, access_hash, lost_at, lost_reason) "
+        "VALUES ($1, $2, 1, now(), 'b was thrown out')",
         account_id,
         world.shared[1],
     )
-    assert str((await coverage_of(shared, stores=world.stores_a)).channel.status.why) == "the next plan fills it"
+    assert (
+        str((await coverage_of(shared, stores=world.stores_a)).channel.status.why) == "the next plan fills it"
+    )
     assert "wait" in str((await coverage_of(shared, stores=world.stores_b)).channel.status.why)
-    assert str((await coverage_of(world.shared[1], stores=world.stores_a)).channel.status.why) == "no account can open it yet"
-    assert str((await coverage_of(world.shared[1], stores=world.stores_b)).channel.status.why) == "b was thrown out"
+    assert (
+        str((await coverage_of(world.shared[1], stores=world.stores_a)).channel.status.why)
+        == "no account can open it yet"
+    )
+    assert (
+        str((await coverage_of(world.shared[1], stores=world.stores_b)).channel.status.why)
+        == "b was thrown out"
+    )
 
 
 async def test_pages_of_the_overview_hold_every_channel_once(admin: Admin, world: World) -> None:
@@ -80,7 +107,9 @@ async def test_pages_of_the_overview_hold_every_channel_once(admin: Admin, world
         await coverage_of(world.only_b[0], stores=world.stores_a)
 
 
-async def test_a_parked_channel_is_released_by_hand(system: SystemStores, admin: Admin, world: World, now: datetime) -> None:
+async def test_a_parked_channel_is_released_by_hand(
+    system: SystemStores, admin: Admin, world: World, now: datetime
+) -> None:
     parked = world.shared[0]
     for channel_id in (parked, world.only_b[0]):
         await admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", channel_id)
@@ -89,7 +118,9 @@ async def test_a_parked_channel_is_released_by_hand(system: SystemStores, admin:
     assert (found.channel_id, str(found.reason), found.failures) == (parked, "it fails", 6)
     await release(parked, stores=world.stores_a)
     assert await parked_channels(stores=world.stores_a) == ()
-    assert await admin.fetchval("SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", parked)
+    assert await admin.fetchval(
+        "SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", parked
+    )
     for wrong in (parked, world.only_b[0]):
         with pytest.raises(Missing):
             await release(wrong, stores=world.stores_a)

@@ -32,7 +32,9 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 def said(number: int, text: str) -> StoryPost:
     post_id = PostId(ChannelId(number), MessageId(1))
-    return StoryPost(post_id=post_id, channel=f"Channel {number}", text=text, posted_at=NOW + timedelta(minutes=number))
+    return StoryPost(
+        post_id=post_id, channel=f"Channel {number}", text=text, posted_at=NOW + timedelta(minutes=number)
+    )
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -50,16 +52,22 @@ def test_a_hostile_post_in_a_story_speaks_only_for_itself(text: str) -> None:
     assert all(one.sentence.posts[0].channel_id == 4 for one in after.added if one not in before.added)
 
 
-async def test_hostile_stories_leave_the_other_stories_of_a_digest_as_they_are(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_hostile_stories_leave_the_other_stories_of_a_digest_as_they_are(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     tenant_id, now = await make_tenant(system), datetime.now(UTC)
     channels = [await make_channel(system, title=f"Канал {number}") for number in range(3)]
     for channel_id in channels:
         await follow_long_ago(system, admin, tenant_id, channel_id)
 
     async def tell(message: int, *texts: str) -> None:
-        posts = [PostId(channel_id, MessageId(message)) for channel_id, _ in zip(channels, texts, strict=False)]
+        posts = [
+            PostId(channel_id, MessageId(message)) for channel_id, _ in zip(channels, texts, strict=False)
+        ]
         for one, text in zip(posts, texts, strict=False):
-            post = make_post(channel_id=one.channel_id, message_id=message, text=text, posted_at=now - timedelta(minutes=5))
+            post = make_post(
+                channel_id=one.channel_id, message_id=message, text=text, posted_at=now - timedelta(minutes=5)
+            )
             await system.landing.land(make_page(post), Claim(one.channel_id, 0))
         await store_story(admin, posts, [(one, posts[0], LinkKind.REWRITE, 9.0, False) for one in posts[1:]])
 
@@ -67,16 +75,22 @@ async def test_hostile_stories_leave_the_other_stories_of_a_digest_as_they_are(s
     await tell(1, *HONEST)
     await tell(2, MUSEUM, MUSEUM, MUSEUM)
     later = now + timedelta(minutes=1)
-    before = await compose(now - timedelta(hours=1), stores=stores, now=later, length=DigestLength.LONG, language="ru")
+    before = await compose(
+        now - timedelta(hours=1), stores=stores, now=later, length=DigestLength.LONG, language="ru"
+    )
     for number, text in enumerate(HOSTILE[:20], start=3):
         await tell(number, text, text)
-    after = await compose(now - timedelta(hours=1), stores=stores, now=later, length=DigestLength.LONG, language="ru")
+    after = await compose(
+        now - timedelta(hours=1), stores=stores, now=later, length=DigestLength.LONG, language="ru"
+    )
     honest = {story.story_id: story for story in before.stories}
     assert len(honest) == 2
     assert {story.story_id: story for story in after.stories if story.story_id in honest} == honest
     for story in after.stories:
         for sentence in story.sentences:
             assert all(post in story.posts for post in sentence.posts)
-    page = write_html(digest_document(after, language="ru", zone=UTC, story_link=str, post_link=str), language="ru")
+    page = write_html(
+        digest_document(after, language="ru", zone=UTC, story_link=str, post_link=str), language="ru"
+    )
     assert "<script" not in page
     assert "evil" not in "".join(part.partition('"')[0] for part in page.split('href="')[1:])

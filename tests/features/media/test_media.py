@@ -1,4 +1,6 @@
-"""Files of posts for people: who sees them, what they are said to be, and what stands in where there is nothing to show."""
+"""Files of posts for people: who sees them, what they are said to be,
+and what stands in where there is nothing to show.
+"""
 
 import asyncio
 import io
@@ -15,7 +17,13 @@ from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.media.content_types import ContentType
 from telegram_assistant.domain.media.files import MediaState, SkipReason
-from telegram_assistant.domain.media.showing import MediaUnavailable, NoThumbnail, ThumbnailKey, ThumbnailSize, Unavailability
+from telegram_assistant.domain.media.showing import (
+    MediaUnavailable,
+    NoThumbnail,
+    ThumbnailKey,
+    ThumbnailSize,
+    Unavailability,
+)
 from telegram_assistant.errors import Busy, Missing
 from telegram_assistant.features.media.media import NO_FILE, OpenedMedia, open_media, open_thumbnail
 from telegram_assistant.features.media.thumbnails import Thumbnails
@@ -47,7 +55,9 @@ async def opened(shelf: Shelf, post_id: PostId) -> OpenedMedia:
 
 
 async def thumbnail(shelf: Shelf, post_id: PostId, size: ThumbnailSize = SMALL) -> OpenedMedia:
-    return await open_thumbnail(post_id, 0, size, stores=shelf.stores, files=shelf.app.files, thumbnails=shelf.app.thumbnails)
+    return await open_thumbnail(
+        post_id, 0, size, stores=shelf.stores, files=shelf.app.files, thumbnails=shelf.app.thumbnails
+    )
 
 
 async def content(media: OpenedMedia) -> bytes:
@@ -72,7 +82,11 @@ async def test_a_file_is_opened_with_what_is_known_of_it(shelf: Shelf) -> None:
     assert await content(media) == data
     assert b"".join([piece async for piece in media.read(10, 19)]) == data[10:20]
     assert (media.etag, media.size_bytes) == (sha256(data).hexdigest(), len(data))
-    assert (media.content_type, media.download_name, media.is_private) == (ContentType.JPEG, "Снег.jpg", False)
+    assert (media.content_type, media.download_name, media.is_private) == (
+        ContentType.JPEG,
+        "Снег.jpg",
+        False,
+    )
 
 
 async def test_a_file_of_a_private_channel_says_so_and_one_without_a_name_gets_one(shelf: Shelf) -> None:
@@ -93,7 +107,9 @@ async def test_to_another_tenant_a_file_is_as_missing_as_one_that_never_was(shel
         with pytest.raises(Missing, match=str(NO_FILE)):
             await open_media(wanted, ordinal, stores=stores, files=shelf.app.files)
         with pytest.raises(Missing, match=str(NO_FILE)):
-            await open_thumbnail(wanted, ordinal, SMALL, stores=stores, files=shelf.app.files, thumbnails=shelf.app.thumbnails)
+            await open_thumbnail(
+                wanted, ordinal, SMALL, stores=stores, files=shelf.app.files, thumbnails=shelf.app.thumbnails
+            )
 
 
 @pytest.mark.parametrize(
@@ -104,11 +120,16 @@ async def test_to_another_tenant_a_file_is_as_missing_as_one_that_never_was(shel
         (MediaState.SKIPPED, SkipReason.SIZE, Unavailability.SKIPPED),
     ],
 )
-async def test_a_file_that_is_not_stored_says_why(shelf: Shelf, state: MediaState, reason: str | None, why: Unavailability) -> None:
+async def test_a_file_that_is_not_stored_says_why(
+    shelf: Shelf, state: MediaState, reason: str | None, why: Unavailability
+) -> None:
     post_id = await shelf.post(state=state, reason=reason)
     with pytest.raises(MediaUnavailable) as caught:
         await opened(shelf, post_id)
-    assert (caught.value.why, caught.value.skip_reason) == (why, reason if state is MediaState.SKIPPED else None)
+    assert (caught.value.why, caught.value.skip_reason) == (
+        why,
+        reason if state is MediaState.SKIPPED else None,
+    )
     assert await why_not(shelf, post_id) is why
 
 
@@ -141,11 +162,17 @@ async def test_a_store_that_is_away_is_busy(shelf: Shelf, environ: dict[str, str
 
 
 @pytest.mark.parametrize(("size", "shown"), [(SMALL, (320, 160)), (MEDIUM, (1280, 640))])
-async def test_a_thumbnail_is_a_small_jpeg_that_is_made_once(shelf: Shelf, size: ThumbnailSize, shown: tuple[int, int]) -> None:
+async def test_a_thumbnail_is_a_small_jpeg_that_is_made_once(
+    shelf: Shelf, size: ThumbnailSize, shown: tuple[int, int]
+) -> None:
     data = drawn(size=(2000, 1000))
     post_id, key = await shelf.post(data, file_name="зима.jpeg"), ThumbnailKey(sha256(data).digest(), size)
     media = await thumbnail(shelf, post_id, size)
-    assert (media.content_type, media.etag, media.download_name) == (ContentType.JPEG, f"{sha256(data).hexdigest()}-{size}", "зима.jpeg")
+    assert (media.content_type, media.etag, media.download_name) == (
+        ContentType.JPEG,
+        f"{sha256(data).hexdigest()}-{size}",
+        "зима.jpeg",
+    )
     image = await picture(media)
     assert (image.format, image.size) == ("JPEG", shown)
     assert await shelf.files.thumbnail(key) == await content(media)
@@ -180,7 +207,10 @@ async def test_a_small_picture_that_only_browsers_can_read_is_shown_itself(shelf
 
 
 async def test_a_large_picture_that_cannot_be_read_has_a_tile(shelf: Shelf) -> None:
-    assert await why_not(shelf, await shelf.post(drawn("AVIF") + bytes(1_000_000))) is Unavailability.NO_THUMBNAIL
+    assert (
+        await why_not(shelf, await shelf.post(drawn("AVIF") + bytes(1_000_000)))
+        is Unavailability.NO_THUMBNAIL
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +224,9 @@ async def test_a_large_picture_that_cannot_be_read_has_a_tile(shelf: Shelf) -> N
     ],
     ids=["bomb", "svg", "html", "pdf", "film"],
 )
-async def test_a_bomb_a_film_and_what_is_no_picture_have_a_tile_whatever_they_are_called(shelf: Shelf, data: bytes) -> None:
+async def test_a_bomb_a_film_and_what_is_no_picture_have_a_tile_whatever_they_are_called(
+    shelf: Shelf, data: bytes
+) -> None:
     post_id = await shelf.post(data, file_name="photo.jpg")
     assert await why_not(shelf, post_id) is Unavailability.NO_THUMBNAIL
     assert (await thumbnail(shelf, await shelf.post(drawn()))).size_bytes > 0
@@ -215,7 +247,9 @@ async def test_a_picture_that_takes_too_long_has_a_tile_and_is_not_tried_again_s
 async def test_those_who_want_the_same_thumbnail_at_once_wait_for_one_making(shelf: Shelf) -> None:
     data = drawn()
     await shelf.post(data)
-    found = await asyncio.gather(*(shelf.thumbnails.get(ThumbnailKey(sha256(data).digest(), SMALL)) for _ in range(10)))
+    found = await asyncio.gather(
+        *(shelf.thumbnails.get(ThumbnailKey(sha256(data).digest(), SMALL)) for _ in range(10))
+    )
     assert len({id(one) for one in found}) == 1
 
 
@@ -235,7 +269,9 @@ async def test_who_waits_too_long_is_told_to_come_back_and_then_finds_it_made(sh
     await readers.close()
 
 
-async def test_a_thumbnail_is_shown_although_the_disk_has_no_room_for_it(shelf: Shelf, tmp_path: Path) -> None:
+async def test_a_thumbnail_is_shown_although_the_disk_has_no_room_for_it(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     data = drawn()
     post_id = await shelf.post(data)
     with small_disk(tmp_path / "disk", megabytes=8) as disk:

@@ -14,18 +14,45 @@ from telegram_assistant.settings import Settings
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
 from tests.conftest import Admin
-from tests.ingest.conftest import account, account_id, control, fresh_config, rsa_key, sim, skipping, telethons_config
+from tests.ingest.conftest import (
+    account,
+    account_id,
+    control,
+    fresh_config,
+    rsa_key,
+    sim,
+    skipping,
+    telethons_config,
+)
 from tests.ingest.library import Library, in_folder, open_library
 
-__all__ = ["account", "account_id", "control", "fresh_config", "rsa_key", "sim", "skipping", "telethons_config"]
+__all__ = [
+    "account",
+    "account_id",
+    "control",
+    "fresh_config",
+    "rsa_key",
+    "sim",
+    "skipping",
+    "telethons_config",
+]
 
 
 async def swept(library: Library, *, force: bool = False) -> SweepResult:
-    return await sweep(files=library.files, upkeep=library.office.app.system.media_upkeep, now=datetime.now(UTC) + timedelta(hours=2), force=force)
+    return await sweep(
+        files=library.files,
+        upkeep=library.office.app.system.media_upkeep,
+        now=datetime.now(UTC) + timedelta(hours=2),
+        force=force,
+    )
 
 
-async def test_the_store_is_put_right(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> None:
-    await admin.execute("DELETE FROM media_objects; DELETE FROM media_sources; DELETE FROM post_media; DELETE FROM media_jobs")
+async def test_the_store_is_put_right(
+    installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path
+) -> None:
+    await admin.execute(
+        "DELETE FROM media_objects; DELETE FROM media_sources; DELETE FROM post_media; DELETE FROM media_jobs"
+    )
     async with open_library(installation, sim, admin, in_folder(tmp_path)) as library:
         channel_id = await library.channel()
         for number in range(3):
@@ -38,13 +65,21 @@ async def test_the_store_is_put_right(installation: Settings, sim: Simulator, ad
         await library.files.delete([missing])
         (tmp_path / "orphan").write_bytes(b"nobody knows me")
         await library.files.put(bytes(32), tmp_path / "orphan")
-        thumbnails = {one: [ThumbnailKey(one, size) for size in ThumbnailSize] for one in (kept, unused, missing, bytes(32), b"\1" * 32)}
+        thumbnails = {
+            one: [ThumbnailKey(one, size) for size in ThumbnailSize]
+            for one in (kept, unused, missing, bytes(32), b"\1" * 32)
+        }
         for key in (key for keys in thumbnails.values() for key in keys):
             await library.files.put_thumbnail(key, b"small")
 
         assert await swept(library) == SweepResult(files=2, orphans=1, unused=1, missing=1, thumbnails=6)
-        assert {one.sha256 for byte in range(256) async for one in library.files.listed_thumbnails(byte)} == {kept, missing}
-        assert [await library.files.size_of(one) is not None for one in (kept, unused, missing, bytes(32))] == [True, False, False, False]
+        assert {one.sha256 for byte in range(256) async for one in library.files.listed_thumbnails(byte)} == {
+            kept,
+            missing,
+        }
+        assert [
+            await library.files.size_of(one) is not None for one in (kept, unused, missing, bytes(32))
+        ] == [True, False, False, False]
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "wanted"]
         await library.fetcher.step()
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "stored"]
@@ -52,15 +87,24 @@ async def test_the_store_is_put_right(installation: Settings, sim: Simulator, ad
         assert await swept(library) == SweepResult(files=2, orphans=0, unused=0, missing=0)
 
 
-async def test_what_is_young_is_left_alone(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> None:
+async def test_what_is_young_is_left_alone(
+    installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path
+) -> None:
     async with open_library(installation, sim, admin, in_folder(tmp_path)) as library:
         (tmp_path / "new").write_bytes(b"on its way")
         await library.files.put(bytes(32), tmp_path / "new")
-        await sweep(files=library.files, upkeep=library.office.app.system.media_upkeep, now=datetime.now(UTC), force=True)
+        await sweep(
+            files=library.files,
+            upkeep=library.office.app.system.media_upkeep,
+            now=datetime.now(UTC),
+            force=True,
+        )
         assert await library.files.size_of(bytes(32)) is not None
 
 
-async def test_a_store_that_knows_nothing_of_us_is_not_touched(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> None:
+async def test_a_store_that_knows_nothing_of_us_is_not_touched(
+    installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path
+) -> None:
     async with open_library(installation, sim, admin, in_folder(tmp_path)) as library:
         (tmp_path / "theirs").write_bytes(b"somebody else's")
         for _ in range(30):
@@ -74,13 +118,18 @@ async def test_a_store_that_knows_nothing_of_us_is_not_touched(installation: Set
         assert (await swept(library, force=True)).orphans == 30
 
 
-async def test_bytes_that_are_being_removed_are_not_referred_to(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> None:
+async def test_bytes_that_are_being_removed_are_not_referred_to(
+    installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path
+) -> None:
     async with open_library(installation, sim, admin, in_folder(tmp_path)) as library:
         channel_id = await library.channel()
         post = library.control.post(channel_id, media=FileKind.JPEG)
         await library.read(channel_id)
         await library.fetcher.step()
-        await admin.execute("UPDATE media_objects SET removing_at = now() WHERE sha256 = $1", (await library.rows(channel_id))[0]["sha256"])
+        await admin.execute(
+            "UPDATE media_objects SET removing_at = now() WHERE sha256 = $1",
+            (await library.rows(channel_id))[0]["sha256"],
+        )
         again = await library.channel()
         library.control.post(again, same_file=(channel_id, post.message_id))
         await library.read(again)
@@ -101,5 +150,9 @@ def test_a_spool_forgets_what_nobody_comes_back_for(tmp_path: Path) -> None:
 
 def test_a_spooled_file_belongs_to_one_at_a_time(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
-    with spool.opened(1, is_photo=False), pytest.raises(Busy, match="another process"), spool.opened(1, is_photo=False):
+    with (
+        spool.opened(1, is_photo=False),
+        pytest.raises(Busy, match="another process"),
+        spool.opened(1, is_photo=False),
+    ):
         pass

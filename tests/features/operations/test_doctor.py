@@ -7,7 +7,12 @@ import pytest
 
 from telegram_assistant.domain.operations.diagnosis import Finding, Severity
 from telegram_assistant.domain.tenants.access import new_operator_key
-from telegram_assistant.features.operations.doctor import examine, examine_operator_key, examine_pages, examine_settings
+from telegram_assistant.features.operations.doctor import (
+    examine,
+    examine_operator_key,
+    examine_pages,
+    examine_settings,
+)
 from telegram_assistant.pipeline import WITH_GRAPH
 from telegram_assistant.settings import read_settings
 from telegram_assistant.translation import say
@@ -20,7 +25,9 @@ def examined(key: str) -> Finding:
     return examine_operator_key(read_settings({**NEEDED, "OPERATOR_KEY": key}))
 
 
-@pytest.mark.parametrize("key", ["1", "the-operators-own-key", "x" * 31, "x" * 200, "1234567890" * 5, "password" * 8])
+@pytest.mark.parametrize(
+    "key", ["1", "the-operators-own-key", "x" * 31, "x" * 200, "1234567890" * 5, "password" * 8]
+)
 def test_an_operator_key_that_can_be_guessed_is_red(key: str) -> None:
     found = examined(key)
     assert found.verdict is Severity.BAD
@@ -37,24 +44,39 @@ def test_an_operator_key_that_can_be_guessed_is_red(key: str) -> None:
         ("", "", Severity.OFF),
     ],
 )
-def test_pages_on_https_without_a_trusted_proxy_are_red(base_url: str, proxies: str, verdict: Severity) -> None:
-    assert examine_pages(read_settings({**NEEDED, "BASE_URL": base_url, "TRUSTED_PROXIES": proxies})).verdict is verdict
+def test_pages_on_https_without_a_trusted_proxy_are_red(
+    base_url: str, proxies: str, verdict: Severity
+) -> None:
+    assert (
+        examine_pages(read_settings({**NEEDED, "BASE_URL": base_url, "TRUSTED_PROXIES": proxies})).verdict
+        is verdict
+    )
 
 
 def test_a_random_operator_key_is_green_and_none_is_fine() -> None:
-    for key in (new_operator_key(), "9f86d081884c7d659a2feaa0c55ad015", "3xT-9kQ_7mV2bN8cY4hJ6sD1fG0aZ5wLrE-pUiOtKyXq"):
+    for key in (
+        new_operator_key(),
+        "9f86d081884c7d659a2feaa0c55ad015",
+        "3xT-9kQ_7mV2bN8cY4hJ6sD1fG0aZ5wLrE-pUiOtKyXq",
+    ):
         assert examined(key).verdict is Severity.OK
     assert examined("").verdict is Severity.OFF
 
 
 def examined_outbound(**environ: str) -> list[Finding]:
-    return [finding for finding in examine_settings(read_settings({**NEEDED, **environ})) if finding.subject == "webhooks"]
+    return [
+        finding
+        for finding in examine_settings(read_settings({**NEEDED, **environ}))
+        if finding.subject == "webhooks"
+    ]
 
 
 def test_one_line_tells_what_webhooks_reach() -> None:
     (closed,) = examined_outbound()
     assert (closed.verdict, str(closed.what)) == (Severity.OFF, "webhooks reach the public web only")
-    (opened,) = examined_outbound(OUTBOUND_ALLOWED_HOSTS="n8n:5678,mattermost.corp", OUTBOUND_ALLOWED_NETWORKS="192.168.1.0/24")
+    (opened,) = examined_outbound(
+        OUTBOUND_ALLOWED_HOSTS="n8n:5678,mattermost.corp", OUTBOUND_ALLOWED_NETWORKS="192.168.1.0/24"
+    )
     assert opened.verdict is Severity.OK
     assert str(opened.what).endswith("n8n:5678, mattermost.corp, 192.168.1.0/24")
 
@@ -72,7 +94,9 @@ def test_one_line_tells_what_webhooks_reach() -> None:
         ({"OUTBOUND_ALLOWED_NETWORKS": "10.0.0.0/8:6379"}, "outbound_without_effect"),
     ],
 )
-def test_an_opening_that_is_too_wide_or_without_effect_is_a_warning(environ: dict[str, str], code: str) -> None:
+def test_an_opening_that_is_too_wide_or_without_effect_is_a_warning(
+    environ: dict[str, str], code: str
+) -> None:
     opened, doubt = examined_outbound(**environ, DATABASE_URL="postgresql://localhost/tga")
     assert opened.verdict is Severity.OK
     assert (doubt.verdict, doubt.what.code) == (Severity.WARNING, code)
@@ -103,9 +127,21 @@ async def test_no_finding_holds_a_secret_and_all_are_said_in_russian() -> None:
     }
     found = [one async for one in examine(read_settings(environ), stages=WITH_GRAPH)]
     wrong = {one.subject for one in found if one.verdict is Severity.BAD}
-    assert {"postgres", "redis", "files", "neo4j", "vectors", "telegram application", "telegram sessions", "operator key"} <= wrong
+    assert {
+        "postgres",
+        "redis",
+        "files",
+        "neo4j",
+        "vectors",
+        "telegram application",
+        "telegram sessions",
+        "operator key",
+    } <= wrong
     for one in found:
-        told = [f"{one.what} {one.remedy}", *(say(reason, "ru") for reason in (one.what, one.remedy) if reason)]
+        told = [
+            f"{one.what} {one.remedy}",
+            *(say(reason, "ru") for reason in (one.what, one.remedy) if reason),
+        ]
         assert "hidden" not in " ".join(told), one
         assert not one.remedy or re.search("[а-я]", told[-1]), one
 
@@ -118,7 +154,12 @@ async def test_a_check_that_hangs_ends_and_the_others_are_told() -> None:
     server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        settings = read_settings({"DATABASE_URL": f"postgresql://tga@127.0.0.1:{free_port()}/tga", "REDIS_URL": f"redis://127.0.0.1:{port}/0"})
+        settings = read_settings(
+            {
+                "DATABASE_URL": f"postgresql://tga@127.0.0.1:{free_port()}/tga",
+                "REDIS_URL": f"redis://127.0.0.1:{port}/0",
+            }
+        )
         found = {one.subject: one async for one in examine(settings, stages=WITH_GRAPH, max_seconds=2.0)}
     assert found["redis"].what.code == "check_too_slow"
     assert found["postgres"].what.code == "postgres_at_silent"

@@ -58,14 +58,24 @@ async def index(environ: dict[str, str], system: SystemStores, worker: str) -> A
 @pytest.fixture
 async def posts(system: SystemStores) -> list[PostId]:
     channel = await make_channel(system)
-    made = [make_linked(channel, number, source=(5, 1), posted_at=NOW - timedelta(days=number)) for number in range(1, POSTS + 1)]
+    made = [
+        make_linked(channel, number, source=(5, 1), posted_at=NOW - timedelta(days=number))
+        for number in range(1, POSTS + 1)
+    ]
     old = make_linked(channel, 99, source=(5, 1), posted_at=NOW - timedelta(days=100))
     ids = await land(system, *made, old)
     await understand(system, ids[0], "Anna")
     return ids
 
 
-async def rebuild(index: GraphIndex, system: SystemStores, *, owner: str = "here#1", stopping: asyncio.Event | None = None, batch: int = 7) -> bool:
+async def rebuild(
+    index: GraphIndex,
+    system: SystemStores,
+    *,
+    owner: str = "here#1",
+    stopping: asyncio.Event | None = None,
+    batch: int = 7,
+) -> bool:
     return await rebuild_graph(
         index=index,
         states=system.post_states,
@@ -115,21 +125,36 @@ async def test_what_is_stored_edited_and_deleted_meanwhile_is_in_the_new_graph(
     while not (await looked_at(system)).done:
         await asyncio.sleep(0.01)
     new = make_linked(channel, 200, source=(6, 1), posted_at=NOW)
-    changed = make_linked(channel, 2, url="https://new.example/", text="Now this", posted_at=NOW - timedelta(days=2), edited_at=NOW)
+    changed = make_linked(
+        channel,
+        2,
+        url="https://new.example/",
+        text="Now this",
+        posted_at=NOW - timedelta(days=2),
+        edited_at=NOW,
+    )
     await system.landing.land(make_page(new, changed, read_at=NOW + timedelta(minutes=1)), Claim(channel, 0))
-    await admin.execute("UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id IN (1, 30)")
+    await admin.execute(
+        "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id IN (1, 30)"
+    )
     await index.write([new.id, *posts], now=NOW)
     still_building = not rebuilding.done()
     assert await rebuilding
     assert still_building
     edges = await all_of(index.graph, channel)
     assert await index.graph.generations() == Generations(shown=2, last=2)
-    counted = {key[3]: posts for key, posts in edges.items() if key[0].startswith(f"{channel}/") and key[3] != "5"}
+    counted = {
+        key[3]: posts for key, posts in edges.items() if key[0].startswith(f"{channel}/") and key[3] != "5"
+    }
     assert counted == {"6": [200], "https://new.example/": [2]}
-    assert sorted(post for key, posts in edges.items() if key[1] == "FORWARDS" and key[3] == "5" for post in posts) == [*range(3, 30)]
+    assert sorted(
+        post for key, posts in edges.items() if key[1] == "FORWARDS" and key[3] == "5" for post in posts
+    ) == [*range(3, 30)]
 
 
-async def test_what_somebody_began_to_make_or_to_drop_goes_with_the_next_one(index: GraphIndex, system: SystemStores, posts: list[PostId]) -> None:
+async def test_what_somebody_began_to_make_or_to_drop_goes_with_the_next_one(
+    index: GraphIndex, system: SystemStores, posts: list[PostId]
+) -> None:
     for _ in range(2):  # the first is given up for the second
         await index.graph.begin()
         await index.write(posts, now=NOW)
@@ -141,7 +166,9 @@ async def test_what_somebody_began_to_make_or_to_drop_goes_with_the_next_one(ind
     assert {label[-1] for label in labels} == {"3"}
 
 
-async def test_another_process_goes_on_where_one_was_stopped(index: GraphIndex, system: SystemStores, posts: list[PostId]) -> None:
+async def test_another_process_goes_on_where_one_was_stopped(
+    index: GraphIndex, system: SystemStores, posts: list[PostId]
+) -> None:
     await system.rebuilds.want(Projection.GRAPH)
     stopping = asyncio.Event()
     first = asyncio.create_task(rebuild(index, system, owner="here#1", stopping=stopping, batch=5))
@@ -159,7 +186,14 @@ async def test_another_process_goes_on_where_one_was_stopped(index: GraphIndex, 
 async def kept_until(index: GraphIndex | None, system: SystemStores, *, generation: int | None) -> Health:
     """The worker's loop, until questions are answered by that generation."""
     health, stopping = Health(probes={}), asyncio.Event()
-    keep = partial(keep_graph, states=system.post_states, rebuilds=system.rebuilds, outbox=system.outbox, owner="here#1", health=health)
+    keep = partial(
+        keep_graph,
+        states=system.post_states,
+        rebuilds=system.rebuilds,
+        outbox=system.outbox,
+        owner="here#1",
+        health=health,
+    )
     keeping = asyncio.create_task(keep(stopping, index=index))
     while index is not None and (await index.graph.generations()).shown != generation:
         await asyncio.sleep(0.05)
@@ -170,7 +204,9 @@ async def kept_until(index: GraphIndex | None, system: SystemStores, *, generati
     return health
 
 
-async def test_a_graph_that_is_new_or_was_off_or_lost_is_made_anew_by_itself(index: GraphIndex, system: SystemStores, posts: list[PostId]) -> None:
+async def test_a_graph_that_is_new_or_was_off_or_lost_is_made_anew_by_itself(
+    index: GraphIndex, system: SystemStores, posts: list[PostId]
+) -> None:
     channel: ChannelId = posts[0].channel_id
     await kept_until(index, system, generation=1)
     everything = await all_of(index.graph, channel)

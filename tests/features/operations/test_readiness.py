@@ -18,7 +18,14 @@ from starlette.routing import Route
 
 from telegram_assistant.api.server import HttpServer
 from telegram_assistant.domain.operations.diagnosis import Finding, Severity
-from telegram_assistant.features.operations.readiness import ALERT_SERIES, PANEL_SERIES, CheckedRole, Expectations, addresses_of, examine_installation
+from telegram_assistant.features.operations.readiness import (
+    ALERT_SERIES,
+    PANEL_SERIES,
+    CheckedRole,
+    Expectations,
+    addresses_of,
+    examine_installation,
+)
 from telegram_assistant.settings import HttpSettings, read_group
 from telegram_assistant.telemetry.scraping import RoleAddress
 from testkit.checkouts import CHECKOUT
@@ -54,9 +61,13 @@ async def installation(
                 return JSONResponse(because, HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE)
             case "/metrics":
                 lines = {**WELL, **metrics}
-                return PlainTextResponse("".join(f"{name} {value}\n" for name, value in lines.items() if value >= 0))
+                return PlainTextResponse(
+                    "".join(f"{name} {value}\n" for name, value in lines.items() if value >= 0)
+                )
             case _:
-                return JSONResponse({"status": health, "version": "1", "scheduler": {"status": scheduler}, "parts": parts})
+                return JSONResponse(
+                    {"status": health, "version": "1", "scheduler": {"status": scheduler}, "parts": parts}
+                )
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server, ports = (
@@ -64,12 +75,18 @@ async def installation(
             {f"{role.upper()}_PORT": listener.getsockname()[1] for role in CheckedRole},
         )
         running = asyncio.create_task(server.serve(sockets=[listener]))
-        yield addresses_of(read_group(HttpSettings, {"OPERATOR_KEY": KEY, **{name: str(port) for name, port in ports.items()}}))
+        yield addresses_of(
+            read_group(
+                HttpSettings, {"OPERATOR_KEY": KEY, **{name: str(port) for name, port in ports.items()}}
+            )
+        )
         server.should_exit = True
         await running
 
 
-async def examined(addresses: dict[CheckedRole, RoleAddress], *, posts_are_unique: bool | None = True) -> dict[str, Finding]:
+async def examined(
+    addresses: dict[CheckedRole, RoleAddress], *, posts_are_unique: bool | None = True
+) -> dict[str, Finding]:
     expected = Expectations(300, posts_are_unique)
     return {one.subject: one async for one in examine_installation(addresses, expected=expected, now=NOW)}
 
@@ -78,7 +95,9 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
     async with installation() as addresses:
         found = await examined(addresses)
     assert {one.verdict for one in found.values()} == {Severity.OK}, found
-    assert [subject.split()[0] for subject in found if subject[0].isdigit()] == [str(number) for number in range(1, 9)]
+    assert [subject.split()[0] for subject in found if subject[0].isdigit()] == [
+        str(number) for number in range(1, 9)
+    ]
     assert {"role ingest", "role worker", "role api", "stages", "parsing latency"} <= found.keys()
 
 
@@ -94,10 +113,30 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
         ({'parser_hwm_age_seconds{channel_id="1"}': 601.0}, "5 crash recovery", Severity.WARNING, "601 s"),
         ({'parser_hwm_age_seconds{channel_id="1"}': 90_000.0}, "5 crash recovery", Severity.BAD, "90000 s"),
         ({"scheduler_last_tick_ts_seconds": -1.0}, "7 alerts", Severity.BAD, "Scheduler Stale"),
-        ({'parser_mode_forced_total{reason="stale_lpa"}': 3.0}, "8 stale channels", Severity.WARNING, "3 were read"),
-        ({'parsing_duration_seconds_bucket{mode="incremental",le="30.0"}': 10.0}, "parsing latency", Severity.WARNING, "at most 60 s"),
-        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 100.0}, "parsing latency", Severity.BAD, "over ten minutes"),
-        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 0.0}, "parsing latency", Severity.WARNING, "no run has finished"),
+        (
+            {'parser_mode_forced_total{reason="stale_lpa"}': 3.0},
+            "8 stale channels",
+            Severity.WARNING,
+            "3 were read",
+        ),
+        (
+            {'parsing_duration_seconds_bucket{mode="incremental",le="30.0"}': 10.0},
+            "parsing latency",
+            Severity.WARNING,
+            "at most 60 s",
+        ),
+        (
+            {'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 100.0},
+            "parsing latency",
+            Severity.BAD,
+            "over ten minutes",
+        ),
+        (
+            {'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 0.0},
+            "parsing latency",
+            Severity.WARNING,
+            "no run has finished",
+        ),
         ({"stage": "failing"}, "stages", Severity.BAD, "0 of 1 stages run"),
         ({"stage": "failing"}, "stage tagging", Severity.BAD, "it was stopped"),
         ({"stage": "starting"}, "stages", Severity.OK, "all 1 stages run"),
@@ -109,7 +148,9 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
         ({"health": "starting"}, "role worker", Severity.WARNING, "/health says starting"),
     ],
 )
-async def test_each_trouble_has_its_line_with_what_to_do(trouble: dict[str, float], subject: str, verdict: Severity, words: str) -> None:
+async def test_each_trouble_has_its_line_with_what_to_do(
+    trouble: dict[str, float], subject: str, verdict: Severity, words: str
+) -> None:
     async with installation(**trouble) as addresses:  # type: ignore[arg-type]  # names of series are no identifiers
         found = (await examined(addresses))[subject]
     assert found.verdict is verdict, found
@@ -136,7 +177,10 @@ async def test_a_database_that_does_not_answer_is_not_taken_for_one_without_a_ke
 
 
 def test_roles_on_other_machines_and_ports_for_the_operator_are_asked_where_they_are() -> None:
-    http = read_group(HttpSettings, {"HTTP_HOST": "0.0.0.0", "API_OPERATIONS_PORT": "9000", "OPERATOR_KEY": KEY})  # noqa: S104 -- as in a container
+    http = read_group(
+        HttpSettings,
+        {"HTTP_HOST": "0.0.0.0", "API_OPERATIONS_PORT": "9000", "OPERATOR_KEY": KEY},  # noqa: S104 -- as in a container
+    )
     found = addresses_of(http, {CheckedRole.WORKER: "10.0.0.7"})
     assert found[CheckedRole.INGEST] == RoleAddress("127.0.0.1", 8011, 8011, KEY)
     assert found[CheckedRole.WORKER].host == "10.0.0.7"
@@ -144,10 +188,23 @@ def test_roles_on_other_machines_and_ports_for_the_operator_are_asked_where_they
 
 
 def test_every_panel_and_alert_is_listed_with_what_it_is_drawn_from() -> None:
-    dashboard = json.loads((CHECKOUT / "deploy/grafana/dashboards/incremental-parsing.json").read_text(encoding="utf-8"))
-    panels = {one["title"]: json.dumps(one["targets"]) for one in dashboard["panels"] if one.get("title") in PANEL_SERIES}
+    dashboard = json.loads(
+        (CHECKOUT / "deploy/grafana/dashboards/incremental-parsing.json").read_text(encoding="utf-8")
+    )
+    panels = {
+        one["title"]: json.dumps(one["targets"])
+        for one in dashboard["panels"]
+        if one.get("title") in PANEL_SERIES
+    }
     assert panels.keys() == PANEL_SERIES.keys()
     assert all(PANEL_SERIES[title] in queries for title, queries in panels.items())
-    rules = yaml.safe_load((CHECKOUT / "deploy/prometheus/rules/incremental-parsing.yml").read_text(encoding="utf-8"))
-    alerts = [(one["alert"], one["expr"]) for group in rules["groups"] for one in group["rules"] if "alert" in one]
-    assert all(any(alert == name and series in expression for alert, expression in alerts) for name, series in ALERT_SERIES.items())
+    rules = yaml.safe_load(
+        (CHECKOUT / "deploy/prometheus/rules/incremental-parsing.yml").read_text(encoding="utf-8")
+    )
+    alerts = [
+        (one["alert"], one["expr"]) for group in rules["groups"] for one in group["rules"] if "alert" in one
+    ]
+    assert all(
+        any(alert == name and series in expression for alert, expression in alerts)
+        for name, series in ALERT_SERIES.items()
+    )

@@ -16,7 +16,12 @@ from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Rebuild
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
+from telegram_assistant.stores.postgres.search.search import (
+    FAR_FUTURE,
+    SearchFilters,
+    SearchPosition,
+    SearchTerm,
+)
 from telegram_assistant.vectors.protocol import Space
 from testkit.factories import make_page, make_post
 from testkit.models import MINILM
@@ -59,7 +64,9 @@ async def posts(app: App) -> Known:
     return channel_id, tenant_id, posts
 
 
-async def rebuild(app: App, *, owner: str = "here#0001", stopping: asyncio.Event | None = None, batch: int = 7) -> bool:
+async def rebuild(
+    app: App, *, owner: str = "here#0001", stopping: asyncio.Event | None = None, batch: int = 7
+) -> bool:
     return await rebuild_vectors(
         index=index_of(app),
         states=app.system.post_states,
@@ -97,24 +104,38 @@ async def test_searches_never_fail_and_what_is_stored_meanwhile_is_not_lost(app:
     searched = 0
     for number in range(100, 106):
         new = make_post(channel_id=channel_id, message_id=number, text=f"The dog number {number} barks")
-        edited = make_post(channel_id=channel_id, message_id=number - 99, text=f"Rates rise in round {number}", edited_at=datetime.now(UTC))
-        await app.system.landing.land(make_page(new, edited, read_at=datetime.now(UTC) + timedelta(seconds=number)), Claim(channel_id, 0))
+        edited = make_post(
+            channel_id=channel_id,
+            message_id=number - 99,
+            text=f"Rates rise in round {number}",
+            edited_at=datetime.now(UTC),
+        )
+        await app.system.landing.land(
+            make_page(new, edited, read_at=datetime.now(UTC) + timedelta(seconds=number)),
+            Claim(channel_id, 0),
+        )
         await index_of(app).write([new.id, edited.id])
         assert len(await found(app, "a kitten", channel_id, tenant_id)) >= len(TEXTS)
         searched += not rebuilding.done()
     assert await rebuilding
     assert searched > 0
-    assert sorted(await found(app, "dog", channel_id, tenant_id)) == sorted([*(post.message_id for post in known), *range(100, 106)])
+    assert sorted(await found(app, "dog", channel_id, tenant_id)) == sorted(
+        [*(post.message_id for post in known), *range(100, 106)]
+    )
     assert set((await found(app, "interest rates rise", channel_id, tenant_id))[:6]) == {1, 2, 3, 4, 5, 6}
 
 
-async def test_what_is_deleted_meanwhile_is_not_in_the_new_collection(app: App, posts: Known, admin: Admin) -> None:
+async def test_what_is_deleted_meanwhile_is_not_in_the_new_collection(
+    app: App, posts: Known, admin: Admin
+) -> None:
     channel_id, tenant_id, known = posts
     await app.system.rebuilds.want(Projection.VECTORS)
     rebuilding = asyncio.create_task(rebuild(app, batch=2))
     while not (await looked_at(app)).done:
         await asyncio.sleep(0.01)
-    await admin.execute("UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id > 2")
+    await admin.execute(
+        "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id > 2"
+    )
     await index_of(app).write(known)
     await rebuilding
     assert sorted(await found(app, "a kitten", channel_id, tenant_id)) == [1, 2]
@@ -160,7 +181,9 @@ async def test_where_there_are_no_vectors_yet_they_are_made(app: App) -> None:
 # --- words -----------------------------------------------------------------------------------
 
 
-async def rebuild_words(app: App, *, owner: str = "here#0001", stopping: asyncio.Event | None = None, batch: int = 7) -> bool:
+async def rebuild_words(
+    app: App, *, owner: str = "here#0001", stopping: asyncio.Event | None = None, batch: int = 7
+) -> bool:
     return await rebuild_text(
         word_index=app.system.word_index,
         posts=app.system.posts,
@@ -176,7 +199,12 @@ async def with_words(app: App, posts: list[PostId]) -> None:
     system = app.system
     events = [PostParsed.about(post_id, 1, occurred_at=datetime.now(UTC)) for post_id in posts]
     await post_persistence(
-        events, posts=system.posts, media=system.media, media_rules=app.media_rules, albums=system.albums, versions=system.versions
+        events,
+        posts=system.posts,
+        media=system.media,
+        media_rules=app.media_rules,
+        albums=system.albums,
+        versions=system.versions,
     )
 
 
@@ -197,11 +225,15 @@ async def worded(app: App, admin: Admin) -> Known:
 
 
 async def slices(admin: Admin) -> set[str]:
-    rows = await admin.fetch("SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'post_search'::regclass")
+    rows = await admin.fetch(
+        "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'post_search'::regclass"
+    )
     return {row["name"] for row in rows}
 
 
-async def test_afterwards_words_find_the_same_posts_and_lie_in_slices(app: App, worded: Known, admin: Admin) -> None:
+async def test_afterwards_words_find_the_same_posts_and_lie_in_slices(
+    app: App, worded: Known, admin: Admin
+) -> None:
     _, tenant_id, _ = worded
     before = await found_words(app, "cats", tenant_id)
     everything = await admin.fetch("SELECT * FROM post_search ORDER BY channel_id, message_id")
@@ -212,11 +244,15 @@ async def test_afterwards_words_find_the_same_posts_and_lie_in_slices(app: App, 
         assert await found_words(app, "cats", tenant_id) == before
         assert await admin.fetch("SELECT * FROM post_search ORDER BY channel_id, message_id") == everything
         assert {"post_search_rest", "post_search_2026_11"} <= await slices(admin)
-        assert not await admin.fetchval("SELECT count(*) FROM pg_class WHERE relname LIKE 'post_search_next%'")
+        assert not await admin.fetchval(
+            "SELECT count(*) FROM pg_class WHERE relname LIKE 'post_search_next%'"
+        )
     assert not await complaints(admin)
 
 
-async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found_too(app: App, worded: Known, admin: Admin) -> None:
+async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found_too(
+    app: App, worded: Known, admin: Admin
+) -> None:
     channel_id, tenant_id, known = worded
     others, _ = await make_followed_channel(app.system)
     await with_words(app, await land(app.system, others, *["A quiet day"] * 60))  # it shall take a while
@@ -224,11 +260,22 @@ async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found
     rebuilding, searched, number = asyncio.create_task(rebuild_words(app, batch=1)), 0, 100
     while not rebuilding.done():
         new = make_post(channel_id=channel_id, message_id=number, text=f"The dog number {number} barks")
-        edited = make_post(channel_id=channel_id, message_id=1 + number % 20, text=f"Rates rise in round {number}", edited_at=datetime.now(UTC))
-        await app.system.landing.land(make_page(new, edited, read_at=datetime.now(UTC) + timedelta(seconds=number)), Claim(channel_id, 0))
+        edited = make_post(
+            channel_id=channel_id,
+            message_id=1 + number % 20,
+            text=f"Rates rise in round {number}",
+            edited_at=datetime.now(UTC),
+        )
+        await app.system.landing.land(
+            make_page(new, edited, read_at=datetime.now(UTC) + timedelta(seconds=number)),
+            Claim(channel_id, 0),
+        )
         await with_words(app, [new.id, edited.id])
         if number == 103:
-            await admin.execute("UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id > 25 AND message_id < 100")
+            await admin.execute(
+                "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 "
+                "WHERE message_id > 25 AND message_id < 100"
+            )
             await with_words(app, known[25:])
         assert await found_words(app, "dog", tenant_id) == list(range(100, number + 1))
         searched, number = searched + 1, number + 1
@@ -236,11 +283,15 @@ async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found
     assert searched > 3
     assert await found_words(app, "dog", tenant_id) == list(range(100, number))
     assert set(await found_words(app, "rates", tenant_id)) == {1 + one % 20 for one in range(100, number)}
-    stored = await admin.fetch("SELECT channel_id, message_id FROM posts WHERE deleted_at IS NULL ORDER BY 1, 2")
+    stored = await admin.fetch(
+        "SELECT channel_id, message_id FROM posts WHERE deleted_at IS NULL ORDER BY 1, 2"
+    )
     assert await admin.fetch("SELECT channel_id, message_id FROM post_search ORDER BY 1, 2") == stored
 
 
-async def test_whoever_stores_words_never_fails_while_a_new_index_is_laid_out(app: App, worded: Known) -> None:
+async def test_whoever_stores_words_never_fails_while_a_new_index_is_laid_out(
+    app: App, worded: Known
+) -> None:
     _, _, known = worded
     laid_out = asyncio.Event()
 
@@ -256,13 +307,20 @@ async def test_whoever_stores_words_never_fails_while_a_new_index_is_laid_out(ap
     assert await app.system.word_index.is_begun()
 
 
-async def test_the_new_index_takes_its_place_although_others_hold_tables_that_it_waits_for(app: App, admin: Admin) -> None:
+async def test_the_new_index_takes_its_place_although_others_hold_tables_that_it_waits_for(
+    app: App, admin: Admin
+) -> None:
     await app.system.word_index.begin(datetime.now(UTC))
-    await admin.execute("SET deadlock_timeout = '20s'")  # so that the switch notices the deadlock, not this connection
+    await admin.execute(
+        "SET deadlock_timeout = '20s'"
+    )  # so that the switch notices the deadlock, not this connection
     async with asyncio.timeout(30), admin.transaction():
         await admin.execute("LOCK TABLE post_search_next_rest IN ACCESS SHARE MODE")
         switching = asyncio.create_task(app.system.word_index.switch())
-        while not await admin.fetchval("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'post_search_next_rest'::regclass AND NOT granted)"):
+        while not await admin.fetchval(
+            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'post_search_next_rest'::regclass "
+            "AND NOT granted)"
+        ):
             await asyncio.sleep(0.01)
         await admin.execute("LOCK TABLE post_search IN ACCESS SHARE MODE")
     await switching

@@ -27,7 +27,14 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 @pytest.mark.parametrize(
     ("used", "severity"),
-    [(0, Severity.OK), (69, Severity.OK), (70, Severity.WARNING), (89, Severity.WARNING), (90, Severity.BAD), (120, Severity.BAD)],
+    [
+        (0, Severity.OK),
+        (69, Severity.OK),
+        (70, Severity.WARNING),
+        (89, Severity.WARNING),
+        (90, Severity.BAD),
+        (120, Severity.BAD),
+    ],
 )
 def test_70_percent_are_yellow_and_90_are_red(used: int, severity: Severity) -> None:
     assert Fullness(used, 100).severity is severity
@@ -54,12 +61,17 @@ def test_a_folder_that_another_user_hides_is_on_the_disk_of_its_parent() -> None
         assert seen.size_bytes > 0
 
 
-async def test_what_is_measured_is_a_metric_and_goes_with_every_heartbeat(installation: Settings, disk: SmallDisk) -> None:
+async def test_what_is_measured_is_a_metric_and_goes_with_every_heartbeat(
+    installation: Settings, disk: SmallDisk
+) -> None:
     disk.fill(leave_bytes=2 * MB)
     async with Redis.from_url(installation.redis.url.get_secret_value()) as redis:
         await measure_resources(redis, [WatchedFolder(DiskUse.FILES, disk.path)])
     reported = reported_metrics()
-    assert (reported.largest("disk_size_bytes", disk="files"), reported.largest("disk_free_bytes", disk="files")) == (8 * MB, 2 * MB)
+    assert (
+        reported.largest("disk_size_bytes", disk="files"),
+        reported.largest("disk_free_bytes", disk="files"),
+    ) == (8 * MB, 2 * MB)
     assert (reported.largest("redis_memory_bytes", kind="used") or 0) > 0
 
 
@@ -72,7 +84,11 @@ async def test_a_redis_that_is_away_has_no_memory_rather_than_an_old_one(install
 
 
 def test_files_in_s3_and_vectors_in_qdrant_are_on_no_disk_of_ours(installation: Settings) -> None:
-    files = installation.files.model_copy(update={"endpoint": "http://127.0.0.1:1", "bucket": "media", "folder": Path("/data/files")})
-    vectors = installation.vectors.model_copy(update={"url": "http://127.0.0.1:2", "folder": Path("/data/vectors")})
+    files = installation.files.model_copy(
+        update={"endpoint": "http://127.0.0.1:1", "bucket": "media", "folder": Path("/data/files")}
+    )
+    vectors = installation.vectors.model_copy(
+        update={"url": "http://127.0.0.1:2", "folder": Path("/data/vectors")}
+    )
     away = installation.model_copy(update={"files": files, "vectors": vectors})
     assert {folder.use for folder in folders_of(away)} == {DiskUse.SPOOL, DiskUse.TEMPORARY}

@@ -3,8 +3,16 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from telegram_assistant.features.operations.heartbeats import AWAY_AFTER_SECONDS, HEARTBEAT_SECONDS, send_heartbeats
-from telegram_assistant.features.operations.overview import ProcessState, installation_overview, known_processes
+from telegram_assistant.features.operations.heartbeats import (
+    AWAY_AFTER_SECONDS,
+    HEARTBEAT_SECONDS,
+    send_heartbeats,
+)
+from telegram_assistant.features.operations.overview import (
+    ProcessState,
+    installation_overview,
+    known_processes,
+)
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput, measure_backlog
 from telegram_assistant.stores.postgres.pipeline.stage_minutes import StageMinute
 from telegram_assistant.stores.postgres.stores import ApiStores, SystemStores
@@ -37,12 +45,21 @@ def test_each_minute_counts_what_was_processed_in_it_and_the_most_that_waited() 
     assert counted.count(NOW + timedelta(minutes=1)) == (following,)
 
 
-async def test_all_that_was_processed_is_saved_when_the_worker_stops(api: ApiStores, system: SystemStores) -> None:
+async def test_all_that_was_processed_is_saved_when_the_worker_stops(
+    api: ApiStores, system: SystemStores
+) -> None:
     stage, stopping = f"stage {fresh_number()}", asyncio.Event()
     counted, instance = CountedMinutes([stage]), f"host#{fresh_number()}"
     began = datetime.now(UTC).replace(second=0, microsecond=0)
     loop = asyncio.create_task(
-        keep_throughput(stopping, counted=counted, minutes=system.stage_minutes, backlog=system.backlog, instance=instance, every_seconds=0.01)
+        keep_throughput(
+            stopping,
+            counted=counted,
+            minutes=system.stage_minutes,
+            backlog=system.backlog,
+            instance=instance,
+            every_seconds=0.01,
+        )
     )
     for _ in range(20):
         STAGE_PROCESSED.labels(stage).inc()
@@ -52,9 +69,14 @@ async def test_all_that_was_processed_is_saved_when_the_worker_stops(api: ApiSto
     assert sum(one.processed for one in await api.throughput.since(began) if one.stage == stage) == 20
 
 
-async def test_the_metric_of_what_waits_becomes_zero_when_nothing_waits(system: SystemStores, admin: Admin) -> None:
+async def test_the_metric_of_what_waits_becomes_zero_when_nothing_waits(
+    system: SystemStores, admin: Admin
+) -> None:
     stage = f"stage {fresh_number()}"
-    add = "INSERT INTO dead_letters (stage, stream, entry_id, payload, reason, attempts) VALUES ($1, 's', '1-1', '', 'r', 1)"
+    add = (
+        "INSERT INTO dead_letters (stage, stream, entry_id, payload, reason, attempts) "
+        "VALUES ($1, 's', '1-1', '', 'r', 1)"
+    )
     await admin.execute(add, stage)
     await measure_backlog(system.backlog)
     assert REGISTRY.get_sample_value("backlog_entries", {"queue": "dead_letters", "kind": stage}) == 1
@@ -66,14 +88,18 @@ async def test_the_metric_of_what_waits_becomes_zero_when_nothing_waits(system: 
 async def test_a_process_reports_until_it_stops_and_then_that_it_has_stopped(api: ApiStores) -> None:
     instance, stopping, health = f"host#{fresh_number()}", asyncio.Event(), Health(probes={})
     health.report("reader", State.FAILING, "no money")
-    beating = asyncio.create_task(send_heartbeats(stopping, processes=api.processes, instance=instance, roles={"ingest": health}))
+    beating = asyncio.create_task(
+        send_heartbeats(stopping, processes=api.processes, instance=instance, roles={"ingest": health})
+    )
     found = None
     async with asyncio.timeout(30):
         while found is None:
             found = await process_state(api, instance)
     assert found is ProcessState.RUNNING
     seen = await installation_overview(stores=api, stages=(), now=datetime.now(UTC))
-    assert [(one.role, one.part, one.detail) for one in seen.troubles if one.instance == instance] == [("ingest", "reader", "no money")]
+    assert [(one.role, one.part, one.detail) for one in seen.troubles if one.instance == instance] == [
+        ("ingest", "reader", "no money")
+    ]
     stopping.set()
     await asyncio.wait_for(beating, 30)
     assert await process_state(api, instance) is ProcessState.STOPPED
@@ -83,7 +109,11 @@ async def test_a_process_that_missed_three_heartbeats_is_away(api: ApiStores, ad
     instance = f"host#{fresh_number()}"
     await api.processes.report(make_report(instance))
     assert await process_state(api, instance) is ProcessState.RUNNING
-    await admin.execute("UPDATE processes SET at = now() - make_interval(secs => $2) WHERE instance = $1", instance, AWAY_AFTER_SECONDS + 0.1)
+    await admin.execute(
+        "UPDATE processes SET at = now() - make_interval(secs => $2) WHERE instance = $1",
+        instance,
+        AWAY_AFTER_SECONDS + 0.1,
+    )
     assert await process_state(api, instance) is ProcessState.AWAY
 
 
@@ -93,4 +123,11 @@ def test_a_page_that_refreshes_every_five_seconds_names_a_killed_process_within_
 
 
 async def process_state(api: ApiStores, instance: str) -> ProcessState | None:
-    return next((one.state for one in await known_processes(processes=api.processes) if one.process.instance == instance), None)
+    return next(
+        (
+            one.state
+            for one in await known_processes(processes=api.processes)
+            if one.process.instance == instance
+        ),
+        None,
+    )

@@ -21,7 +21,14 @@ __all__ = ["admin", "app", "minilm", "own", "posts"]
 
 async def keep_until_finished(app: App, *, fills: bool) -> None:
     stopping, rebuilds = asyncio.Event(), app.system.rebuilds
-    keep = partial(keep_vectors, states=app.system.post_states, rebuilds=rebuilds, model=MINILM, owner="here#0001", fills=fills)
+    keep = partial(
+        keep_vectors,
+        states=app.system.post_states,
+        rebuilds=rebuilds,
+        model=MINILM,
+        owner="here#0001",
+        fills=fills,
+    )
     keeping = asyncio.create_task(keep(stopping, index=app.index))
     while (known := await rebuilds.look(Projection.VECTORS)) is None or known.finished_at is None:
         await asyncio.sleep(0.02)
@@ -31,7 +38,9 @@ async def keep_until_finished(app: App, *, fills: bool) -> None:
 
 async def reported(app: App, *, index: VectorIndex | None) -> dict[str, Any]:
     health, stopping = Health(probes={}), asyncio.Event()
-    reporting = asyncio.create_task(report_vectors(stopping, index=index, rebuilds=app.system.rebuilds, model=MINILM, health=health))
+    reporting = asyncio.create_task(
+        report_vectors(stopping, index=index, rebuilds=app.system.rebuilds, model=MINILM, health=health)
+    )
     while "vectors" not in health.parts():
         await asyncio.sleep(0.01)
     stopping.set()
@@ -52,13 +61,17 @@ async def test_the_worker_does_what_is_asked_for_and_health_tells_how_far_it_is(
     assert (await reported(app, index=None))["used"] == "off"
 
 
-async def test_posts_that_were_stored_while_vectors_were_off_get_theirs_without_being_asked_for(app: App) -> None:
+async def test_posts_that_were_stored_while_vectors_were_off_get_theirs_without_being_asked_for(
+    app: App,
+) -> None:
     await keep_until_finished(app, fills=True)
     channel_id, tenant_id = await make_followed_channel(app.system)
     stopped = asyncio.Event()
     stopped.set()
     states, rebuilds = app.system.post_states, app.system.rebuilds
-    await keep_vectors(stopped, index=None, states=states, rebuilds=rebuilds, model=MINILM, owner="here#0001", fills=True)
+    await keep_vectors(
+        stopped, index=None, states=states, rebuilds=rebuilds, model=MINILM, owner="here#0001", fills=True
+    )
     await land(app.system, channel_id, *TEXTS)
     assert await found(app, "a kitten", channel_id, tenant_id) == []
     await keep_until_finished(app, fills=True)

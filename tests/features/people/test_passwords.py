@@ -30,7 +30,9 @@ async def test_a_place_is_always_left_for_logins() -> None:
 @pytest.mark.parametrize("queue", list(PasswordQueue))
 async def test_a_long_queue_refuses_at_once_and_the_others_go_on(queue: PasswordQueue) -> None:
     passwords = Passwords()
-    waiting = [asyncio.create_task(passwords.prove(PASSWORD, None, queue=queue)) for _ in range(MAX_QUEUED[queue])]
+    waiting = [
+        asyncio.create_task(passwords.prove(PASSWORD, None, queue=queue)) for _ in range(MAX_QUEUED[queue])
+    ]
     await asyncio.sleep(0)
     with pytest.raises(Busy) as refused:
         await passwords.prove(PASSWORD, None, queue=queue)
@@ -44,7 +46,10 @@ async def test_a_long_queue_refuses_at_once_and_the_others_go_on(queue: Password
 
 async def test_a_request_that_nobody_waits_for_any_more_leaves_its_queue() -> None:
     passwords = Passwords()
-    waiting = [asyncio.create_task(passwords.prove(PASSWORD, None, queue=PasswordQueue.CHANGE)) for _ in range(MAX_QUEUED[PasswordQueue.CHANGE])]
+    waiting = [
+        asyncio.create_task(passwords.prove(PASSWORD, None, queue=PasswordQueue.CHANGE))
+        for _ in range(MAX_QUEUED[PasswordQueue.CHANGE])
+    ]
     await asyncio.sleep(0)
     for task in waiting:
         task.cancel()

@@ -21,13 +21,17 @@ from tests.conftest import Admin
 ID = 1000
 
 
-async def land(system: SystemStores, channel_id: ChannelId, text: str, *, message_id: int = ID, **more: object) -> PostId:
+async def land(
+    system: SystemStores, channel_id: ChannelId, text: str, *, message_id: int = ID, **more: object
+) -> PostId:
     post = make_post(channel_id=channel_id, message_id=message_id, text=text, **more)
     await system.landing.land(make_page(post), Claim(channel_id, 0))
     return post.id
 
 
-async def test_a_post_comes_with_everything_that_is_known_of_it(system: SystemStores, world: World, admin: Admin) -> None:
+async def test_a_post_comes_with_everything_that_is_known_of_it(
+    system: SystemStores, world: World, admin: Admin
+) -> None:
     channel_id, copier = world.only_a[0], world.shared[0]
     link = "https://news.example/a"
     entities = (TextEntity("text_url", 0, 1, link),)
@@ -37,11 +41,22 @@ async def test_a_post_comes_with_everything_that_is_known_of_it(system: SystemSt
     await system.posts.save_derived([Derived(stored.post, 1, "ru", (link,))])
     await system.albums.gather([stored])
     await system.counts.keep([stored.post], seen_at=stored.stored_at + timedelta(minutes=1))
-    await system.pages.note([(post_id, 1, {"pages": [{"url": link, "status": "read", "title": "Мосты", "excerpt": "Ночью"}]})])
+    await system.pages.note(
+        [(post_id, 1, {"pages": [{"url": link, "status": "read", "title": "Мосты", "excerpt": "Ночью"}]})]
+    )
     tags = Enrichment(post_id, 1, Kind.TAGS, Tier.LOCAL, {"tags": ["мосты", "город"]})
-    await system.enrichments.save([tags, Enrichment(post_id, 1, Kind.TAGS, Tier.PROVIDER, {"tags": ["секрет"]}, "gigachat")])
-    await admin.execute("INSERT INTO post_media (channel_id, message_id, media_id, kind, size_bytes) VALUES ($1, $2, 1, 'photo', 9)", channel_id, ID)
-    copy = await land(system, copier, "Мосты разводят", message_id=ID + 1, forwarded_from=Origin(channel_id, MessageId(ID)))
+    await system.enrichments.save(
+        [tags, Enrichment(post_id, 1, Kind.TAGS, Tier.PROVIDER, {"tags": ["секрет"]}, "gigachat")]
+    )
+    await admin.execute(
+        "INSERT INTO post_media (channel_id, message_id, media_id, kind, size_bytes) "
+        "VALUES ($1, $2, 1, 'photo', 9)",
+        channel_id,
+        ID,
+    )
+    copy = await land(
+        system, copier, "Мосты разводят", message_id=ID + 1, forwarded_from=Origin(channel_id, MessageId(ID))
+    )
     (stored_copy,) = await system.posts.load([copy])
     await system.posts.save_derived([Derived(stored_copy.post, 1, "ru", ())])
 
@@ -59,13 +74,23 @@ async def test_a_post_comes_with_everything_that_is_known_of_it(system: SystemSt
     assert (await post_in_full(copy, stores=world.stores_a)).detail.forwarded_title == f"Channel {channel_id}"
 
 
-async def test_what_another_tenant_follows_is_neither_shown_nor_named(system: SystemStores, world: World) -> None:
+async def test_what_another_tenant_follows_is_neither_shown_nor_named(
+    system: SystemStores, world: World
+) -> None:
     post_id = await land(system, world.shared[0], "Общее")
-    copy = await land(system, world.only_b[0], "Общее", message_id=ID + 1, forwarded_from=Origin(post_id.channel_id, post_id.message_id))
+    copy = await land(
+        system,
+        world.only_b[0],
+        "Общее",
+        message_id=ID + 1,
+        forwarded_from=Origin(post_id.channel_id, post_id.message_id),
+    )
     (stored,) = await system.posts.load([copy])
     await system.posts.save_derived([Derived(stored.post, 1, "ru", ())])
     assert (await post_in_full(post_id, stores=world.stores_a)).detail.forwarded_by == ()
-    assert [one.post_id for one in (await post_in_full(post_id, stores=world.stores_b)).detail.forwarded_by] == [copy]
+    assert [
+        one.post_id for one in (await post_in_full(post_id, stores=world.stores_b)).detail.forwarded_by
+    ] == [copy]
     for question in (post_in_full, versions_of):
         with pytest.raises(Missing):
             await question(copy, stores=world.stores_a)
@@ -79,7 +104,11 @@ async def test_versions_are_told_in_order_with_what_changed(system: SystemStores
     await land(system, channel_id, "Мосты откроют днём")
     await land(system, channel_id, "Мосты откроют завтра днём")
     told = await versions_of(post_id, stores=world.stores_a)
-    assert [one.version.text for one in told] == ["Мосты откроют ночью", "Мосты откроют днём", "Мосты откроют завтра днём"]
+    assert [one.version.text for one in told] == [
+        "Мосты откроют ночью",
+        "Мосты откроют днём",
+        "Мосты откроют завтра днём",
+    ]
     assert [one.version.replaced_at is None for one in told] == [False, False, True]
     assert told[0].pieces == ()
     assert [(one.change, one.text) for one in told[1].pieces if one.change is not PieceChange.SAME] == [
@@ -89,7 +118,9 @@ async def test_versions_are_told_in_order_with_what_changed(system: SystemStores
     assert (await post_in_full(post_id, stores=world.stores_a)).detail.earlier_versions == 2
 
 
-async def test_an_edit_between_hostile_texts_costs_a_reader_nothing(system: SystemStores, world: World) -> None:
+async def test_an_edit_between_hostile_texts_costs_a_reader_nothing(
+    system: SystemStores, world: World
+) -> None:
     """Word by word, comparing these took minutes; whoever edited a post could stop every reader."""
     channel_id = world.only_a[0]
     post_id = await land(system, channel_id, "а " * 2000)

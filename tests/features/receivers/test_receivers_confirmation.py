@@ -1,4 +1,6 @@
-"""Nothing is sent to an address before somebody there has said yes; a reader can stop mails without a login; secrets are sealed."""
+"""Nothing is sent to an address before somebody there has said yes; a reader can stop mails without a login;
+secrets are sealed.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -13,7 +15,11 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.receivers.delivery import ReceiverKind
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.receivers import subscriptions
-from telegram_assistant.features.receivers.receiver_links import echoes_code, read_confirm_token, read_unsubscribe_token
+from telegram_assistant.features.receivers.receiver_links import (
+    echoes_code,
+    read_confirm_token,
+    read_unsubscribe_token,
+)
 from telegram_assistant.features.receivers.receivers import (
     CreatedReceiver,
     confirm_receiver,
@@ -64,7 +70,9 @@ class Office:
             pass
 
     async def is_confirmed(self, receiver_id: UUID) -> bool:
-        (receiver,) = [receiver for receiver in await self.stores.receivers.all() if receiver.receiver_id == receiver_id]
+        (receiver,) = [
+            receiver for receiver in await self.stores.receivers.all() if receiver.receiver_id == receiver_id
+        ]
         return receiver.confirmed_at is not None
 
 
@@ -103,7 +111,13 @@ async def office(system: SystemStores, pool: Pool, mails: MailServer, admin: Adm
     async def save_digest(receiver_id: UUID) -> None:
         await digests.save(uuid4(), make_digest("The bridge is closed"), receivers=(receiver_id,))
 
-    yield Office(tenant_stores(pool, tenant_id), tenant_id, save_digest, sender, datetime.now(UTC) + timedelta(minutes=1))
+    yield Office(
+        tenant_stores(pool, tenant_id),
+        tenant_id,
+        save_digest,
+        sender,
+        datetime.now(UTC) + timedelta(minutes=1),
+    )
     await client.close()
 
 
@@ -113,7 +127,9 @@ def code_in(request: Request) -> str:
     return code
 
 
-async def test_a_webhook_gets_its_code_and_nothing_else_before_the_owner_types_it(office: Office, webhook: Webhook) -> None:
+async def test_a_webhook_gets_its_code_and_nothing_else_before_the_owner_types_it(
+    office: Office, webhook: Webhook
+) -> None:
     receiver_id = (await office.create(ReceiverKind.WEBHOOK, webhook.url)).receiver.receiver_id
     await office.save_digest(receiver_id)
     await office.send()
@@ -123,14 +139,18 @@ async def test_a_webhook_gets_its_code_and_nothing_else_before_the_owner_types_i
     await office.send()
     assert len(webhook.taken) == 1
     code = code_in(first)
-    await confirm_receiver(receiver_id, f" {code[:4].lower()}-{code[4:]} ", stores=office.stores, sealer=SEALER)
+    await confirm_receiver(
+        receiver_id, f" {code[:4].lower()}-{code[4:]} ", stores=office.stores, sealer=SEALER
+    )
     await office.save_digest(receiver_id)
     await office.send()
     assert [request.data["type"] for request in webhook.taken] == ["receiver.confirmation", "digest.ready"]
 
 
 @pytest.mark.parametrize("form", ["{code}", '{{"code": "{code}"}}', ' "{code}" \n'])
-async def test_a_receiver_that_answers_with_its_code_is_confirmed(office: Office, webhook: Webhook, form: str) -> None:
+async def test_a_receiver_that_answers_with_its_code_is_confirmed(
+    office: Office, webhook: Webhook, form: str
+) -> None:
     webhook.answer = lambda request: form.format(code=request.data["data"]["code"]).encode()
     receiver_id = (await office.create(ReceiverKind.WEBHOOK, webhook.url)).receiver.receiver_id
     await office.send()
@@ -146,7 +166,9 @@ async def test_a_server_that_sends_everything_back_confirms_nothing(office: Offi
     assert not echoes_code(b'{"code": "K7QXN2PA", "more": 1}', "K7QXN2PA")
 
 
-async def test_codes_cannot_be_guessed_for_long_and_a_new_code_ends_the_old_one(office: Office, webhook: Webhook) -> None:
+async def test_codes_cannot_be_guessed_for_long_and_a_new_code_ends_the_old_one(
+    office: Office, webhook: Webhook
+) -> None:
     receiver_id = (await office.create(ReceiverKind.WEBHOOK, webhook.url)).receiver.receiver_id
     await office.send()
     first = code_in(webhook.taken[0])
@@ -172,7 +194,9 @@ async def test_codes_cannot_be_guessed_for_long_and_a_new_code_ends_the_old_one(
         (ReceiverKind.EMAIL, "anna@desk.example", "Anna@Desk.example"),
     ],
 )
-async def test_an_address_is_used_once_in_a_tenant(office: Office, kind: ReceiverKind, first: str, second: str) -> None:
+async def test_an_address_is_used_once_in_a_tenant(
+    office: Office, kind: ReceiverKind, first: str, second: str
+) -> None:
     await office.create(kind, first)
     with pytest.raises(Conflicting):
         await office.create(kind, second)
@@ -185,7 +209,9 @@ def link_in(mails: MailServer, kind: str) -> str:
     return next(word for word in words if f"/{kind}/" in word).rpartition("/")[2]
 
 
-async def test_a_mail_address_is_asked_first_in_words_that_no_tenant_wrote_and_confirmed_by_a_link(office: Office, mails: MailServer) -> None:
+async def test_a_mail_address_is_asked_first_in_words_that_no_tenant_wrote_and_confirmed_by_a_link(
+    office: Office, mails: MailServer
+) -> None:
     receiver = (await office.create(ReceiverKind.EMAIL, "ceo@victim.example")).receiver
     await office.save_digest(receiver.receiver_id)
     await office.send()
@@ -204,7 +230,9 @@ async def test_a_mail_address_is_asked_first_in_words_that_no_tenant_wrote_and_c
     assert [mail["Subject"] for mail in mails.taken][1:] == ["The bridge is closed"]
 
 
-async def test_a_reader_unsubscribes_without_a_login_and_only_they_subscribe_again(office: Office, mails: MailServer) -> None:
+async def test_a_reader_unsubscribes_without_a_login_and_only_they_subscribe_again(
+    office: Office, mails: MailServer
+) -> None:
     receiver = (await office.create(ReceiverKind.EMAIL, "reader@victim.example")).receiver
     await office.send()
     confirm_link = subscriptions.read_confirm_link(link_in(mails, "confirm"), sealer=SEALER, now=office.now)
@@ -258,14 +286,20 @@ async def test_an_address_is_asked_three_times_a_day_at_most_whoever_asks(
     assert len(mails.taken) == MAX_CODES_PER_DAY + 2
 
 
-async def test_mails_that_the_server_refuses_are_not_counted_for_the_address(office: Office, admin: Admin) -> None:
-    office.sender = replace(office.sender, mailer=Mailer(read_group(MailSettings, {}), "https://news.example"))
+async def test_mails_that_the_server_refuses_are_not_counted_for_the_address(
+    office: Office, admin: Admin
+) -> None:
+    office.sender = replace(
+        office.sender, mailer=Mailer(read_group(MailSettings, {}), "https://news.example")
+    )
     await office.create(ReceiverKind.EMAIL, "anna@desk.example")
     await office.send()
     assert await admin.fetchval("SELECT sum(letters) + sum(codes) FROM letter_counts") == 0
 
 
-async def test_a_replaced_secret_is_valid_for_a_day_and_no_secret_lies_in_the_clear(office: Office, webhook: Webhook, admin: Admin) -> None:
+async def test_a_replaced_secret_is_valid_for_a_day_and_no_secret_lies_in_the_clear(
+    office: Office, webhook: Webhook, admin: Admin
+) -> None:
     webhook.answer = lambda request: request.data["data"].get("code", "").encode()
     created = await office.create(ReceiverKind.WEBHOOK, webhook.url)
     receiver_id = created.receiver.receiver_id
@@ -283,17 +317,23 @@ async def test_a_replaced_secret_is_valid_for_a_day_and_no_secret_lies_in_the_cl
     await office.save_digest(receiver_id)
     await office.send()
     assert len(webhook.taken[-1].headers["webhook-signature"].split()) == 1
-    stored = str(await admin.fetch("SELECT * FROM receivers r JOIN receiver_secrets s USING (tenant_id, receiver_id)"))
+    stored = str(
+        await admin.fetch("SELECT * FROM receivers r JOIN receiver_secrets s USING (tenant_id, receiver_id)")
+    )
     assert not any(secret.removeprefix("whsec_") in stored for secret in (created.secret, replaced.secret))
     assert created.secret not in repr(created)
 
 
-async def test_with_another_secret_key_a_webhook_is_paused_until_it_gets_a_new_secret(office: Office, webhook: Webhook) -> None:
+async def test_with_another_secret_key_a_webhook_is_paused_until_it_gets_a_new_secret(
+    office: Office, webhook: Webhook
+) -> None:
     webhook.answer = lambda request: request.data["data"].get("code", "").encode()
     receiver_id = (await office.create(ReceiverKind.WEBHOOK, webhook.url)).receiver.receiver_id
     await office.send()
     await office.save_digest(receiver_id)
-    await replace(office, sender=replace(office.sender, sealer=Sealer("another secret of the installation"))).send()
+    await replace(
+        office, sender=replace(office.sender, sealer=Sealer("another secret of the installation"))
+    ).send()
     (receiver,) = await office.stores.receivers.all()
     assert receiver.trouble is not None
     assert (receiver.trouble.code, receiver.paused_at is not None) == ("webhook_secret_unusable", True)
@@ -303,7 +343,9 @@ async def test_with_another_secret_key_a_webhook_is_paused_until_it_gets_a_new_s
     assert webhook.taken[-1].data["type"] == "digest.ready"
 
 
-async def test_without_a_secret_key_a_receiver_is_refused_with_what_to_set(office: Office, webhook: Webhook) -> None:
+async def test_without_a_secret_key_a_receiver_is_refused_with_what_to_set(
+    office: Office, webhook: Webhook
+) -> None:
     with pytest.raises(Rejected, match="SECRET_KEY"):
         await create_receiver(
             ReceiverKind.WEBHOOK,

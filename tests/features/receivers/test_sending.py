@@ -1,4 +1,6 @@
-"""Alerts reach their receivers in order, again after failures, once for each id; and wait through quiet hours."""
+"""Alerts reach their receivers in order, again after failures, once for each id;
+and wait through quiet hours.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -11,7 +13,13 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.receivers.delivery import PAUSED_AFTER, ReceiverKind, new_secret, sign
-from telegram_assistant.domain.watches.watch import AlertSeverity, QuietHours, WatchKind, WatchOptions, WatchTarget
+from telegram_assistant.domain.watches.watch import (
+    AlertSeverity,
+    QuietHours,
+    WatchKind,
+    WatchOptions,
+    WatchTarget,
+)
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.receivers.sending import LEASE, Sender, send_to_one
 from telegram_assistant.features.watches.watches import create_watch
@@ -33,15 +41,26 @@ PER_HOUR = 1000
 
 
 def verify(secret: str, request: Request) -> None:
-    """Whether the request is signed with this secret. The desk's clock runs ahead, so the library cannot look at it."""
+    """Whether the request is signed with this secret.
+
+    The desk's clock runs ahead, so the library cannot look at it.
+    """
     stamp = int(request.headers["webhook-timestamp"])
-    assert sign(secret, request.headers["webhook-id"], stamp, request.body) in request.headers["webhook-signature"].split()
+    assert (
+        sign(secret, request.headers["webhook-id"], stamp, request.body)
+        in request.headers["webhook-signature"].split()
+    )
 
 
 class Desk:
-    """A tenant with one watch, one receiver, and the process that sends to it. Time passes only when it is told to."""
+    """A tenant with one watch, one receiver, and the process that sends to it.
 
-    def __init__(self, system: SystemStores, pool: Pool, tenant_id: TenantId, channel_id: ChannelId, sender: Sender) -> None:
+    Time passes only when it is told to.
+    """
+
+    def __init__(
+        self, system: SystemStores, pool: Pool, tenant_id: TenantId, channel_id: ChannelId, sender: Sender
+    ) -> None:
         self.system, self.channel_id, self.sender = system, channel_id, sender
         self.stores: TenantStores = tenant_stores(pool, tenant_id)
         self.now = datetime.now(UTC) + timedelta(minutes=1)
@@ -51,8 +70,13 @@ class Desk:
     async def receive(self, kind: ReceiverKind, address: str, **options: Any) -> UUID:
         made = await make_receiver(kind, "desk", address, stores=self.stores, sealer=SEALER, language="ru")
         receiver_id, self.secret = made.receiver_id, made.secret
-        target, chosen = WatchTarget(kind=WatchKind.WORDS, query="снег"), WatchOptions(receivers=(receiver_id,), **options)
-        await create_watch("Снег", target, chosen, stores=self.stores, created_by="anna", now=self.now, zone=UTC)
+        target, chosen = (
+            WatchTarget(kind=WatchKind.WORDS, query="снег"),
+            WatchOptions(receivers=(receiver_id,), **options),
+        )
+        await create_watch(
+            "Снег", target, chosen, stores=self.stores, created_by="anna", now=self.now, zone=UTC
+        )
         return receiver_id
 
     async def raise_alert(self) -> str:
@@ -103,7 +127,9 @@ async def desk(system: SystemStores, pool: Pool, admin: Admin) -> AsyncIterator[
     await client.close()
 
 
-async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_signed(desk: Desk, webhook: Webhook) -> None:
+async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_signed(
+    desk: Desk, webhook: Webhook
+) -> None:
     await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     webhook.status, sent = 503, []
     until = desk.now + timedelta(hours=1)
@@ -125,22 +151,33 @@ async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_
     assert (state.waiting, state.failures, state.trouble) == (0, 0, None)
 
 
-async def test_a_process_that_was_killed_between_sending_and_noting_repeats_the_same_id(desk: Desk, webhook: Webhook) -> None:
+async def test_a_process_that_was_killed_between_sending_and_noting_repeats_the_same_id(
+    desk: Desk, webhook: Webhook
+) -> None:
     await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     await desk.raise_alert()
     other = replace(desk.sender, owner="killed")
     receiver = await other.deliveries.claim(owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR)
     assert receiver is not None
-    (lost,) = await other.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1)
+    (lost,) = await other.deliveries.waiting(
+        receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1
+    )
     await desk.send()
     assert webhook.taken == []
     desk.now += LEASE + timedelta(seconds=1)
     await desk.send()
     assert [one.headers["webhook-id"] for one in webhook.taken] == [str(lost.delivery_id)]
-    assert await other.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1) == ()
+    assert (
+        await other.deliveries.waiting(
+            receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1
+        )
+        == ()
+    )
 
 
-async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(desk: Desk, webhook: Webhook) -> None:
+async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(
+    desk: Desk, webhook: Webhook
+) -> None:
     receiver_id = await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     webhook.status = 500
     sent = [await desk.raise_alert(), await desk.raise_alert()]
@@ -160,15 +197,24 @@ async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(de
     assert len({one.headers["webhook-id"] for one in webhook.taken}) == 2
 
 
-async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(desk: Desk, webhook: Webhook, admin: Admin) -> None:
+async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(
+    desk: Desk, webhook: Webhook, admin: Admin
+) -> None:
     here = datetime.now(UTC)
-    around = QuietHours((here - timedelta(hours=1)).time().replace(microsecond=0), (here + timedelta(hours=1)).time().replace(microsecond=0))
+    around = QuietHours(
+        (here - timedelta(hours=1)).time().replace(microsecond=0),
+        (here + timedelta(hours=1)).time().replace(microsecond=0),
+    )
     await desk.receive(ReceiverKind.WEBHOOK, webhook.url, quiet=around)
     await desk.raise_alert()
     await desk.send()
     assert webhook.taken == []
     assert await desk.stores.alerts.unread() == 1
-    await admin.execute("UPDATE watches SET severity = $1 WHERE watch_id = $2", AlertSeverity.CRITICAL, (await desk.stores.watches.all())[0].watch_id)
+    await admin.execute(
+        "UPDATE watches SET severity = $1 WHERE watch_id = $2",
+        AlertSeverity.CRITICAL,
+        (await desk.stores.watches.all())[0].watch_id,
+    )
     await desk.raise_alert()
     await desk.send()
     assert [one.data["data"]["text"] for one in webhook.taken] == ["Снег номер 2"]
@@ -187,19 +233,35 @@ async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(desk:
         (time(13), time(14), "2026-11-15T11:30:00Z", "2026-11-15T11:30:00Z"),
     ],
 )
-async def test_quiet_hours_are_those_of_the_persons_zone(admin: Admin, begins: time, ends: time, moment: str, until: str) -> None:
+async def test_quiet_hours_are_those_of_the_persons_zone(
+    admin: Admin, begins: time, ends: time, moment: str, until: str
+) -> None:
     at = datetime.fromisoformat(moment)
-    assert await admin.fetchval("SELECT quiet_until($1, $2, $3, 'Europe/Moscow')", at, begins, ends) == datetime.fromisoformat(until)
+    assert await admin.fetchval(
+        "SELECT quiet_until($1, $2, $3, 'Europe/Moscow')", at, begins, ends
+    ) == datetime.fromisoformat(until)
 
 
 @pytest.mark.parametrize(
-    "address", ["http://127.0.0.1/x", "http://10.0.0.1/", "http://[::1]/", "http://localhost/", "ftp://example.com/", "https://example.com:22/"]
+    "address",
+    [
+        "http://127.0.0.1/x",
+        "http://10.0.0.1/",
+        "http://[::1]/",
+        "http://localhost/",
+        "ftp://example.com/",
+        "https://example.com:22/",
+    ],
 )
 async def test_a_webhook_inside_the_network_is_refused(desk: Desk, address: str) -> None:
     with pytest.raises(Rejected):
-        await make_receiver(ReceiverKind.WEBHOOK, "inside", address, stores=desk.stores, sealer=SEALER, guard=Guard())
+        await make_receiver(
+            ReceiverKind.WEBHOOK, "inside", address, stores=desk.stores, sealer=SEALER, guard=Guard()
+        )
     inside = WebhookClient(Guard())
-    assert (await inside.send(address, b"{}", active_secrets=[new_secret()], message_id=UUID(int=1), now=desk.now)).trouble is not None
+    assert (
+        await inside.send(address, b"{}", active_secrets=[new_secret()], message_id=UUID(int=1), now=desk.now)
+    ).trouble is not None
     await inside.close()
 
 
@@ -209,7 +271,9 @@ async def test_a_webhook_inside_the_network_is_refused(desk: Desk, address: str)
 @pytest.mark.turns("SMTP_USER")
 @pytest.mark.turns("SMTP_PASSWORD")
 @pytest.mark.turns("SMTP_FROM")
-async def test_alerts_that_wait_together_are_one_mail_in_the_receivers_language(desk: Desk, mails: MailServer) -> None:
+async def test_alerts_that_wait_together_are_one_mail_in_the_receivers_language(
+    desk: Desk, mails: MailServer
+) -> None:
     environ = {
         "SMTP_HOST": "127.0.0.1",
         "SMTP_PORT": str(mails.port),

@@ -1,4 +1,6 @@
-"""Digests reach their receivers as mails and signed requests, once for each id, and feed readers at a secret address."""
+"""Digests reach their receivers as mails and signed requests, once for each id,
+and feed readers at a secret address.
+"""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -22,7 +24,14 @@ from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, read_group
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
-from telegram_assistant.stores.postgres.stores import ApiStores, PersonStores, SystemStores, TenantStores, person_stores, tenant_stores
+from telegram_assistant.stores.postgres.stores import (
+    ApiStores,
+    PersonStores,
+    SystemStores,
+    TenantStores,
+    person_stores,
+    tenant_stores,
+)
 from testkit.factories import fresh_number, make_tenant
 from testkit.receiving import OPEN_GUARD, MailServer, Webhook, make_receiver, served
 from tests.conftest import Admin
@@ -35,7 +44,10 @@ POST = PostId(ChannelId(77), MessageId(5))
 def make_digest(*headlines: str) -> Digest:
     until = datetime.now(UTC)
     sentence = DigestSentence("Осмотр опор нашёл <4> трещины.", (POST,), others_say=("5 трещин",))
-    stories = [DigestStory(Novelty.NEW, one, (sentence,), ("Канал & Ко",), until, (POST,), ("мосты",)) for one in headlines]
+    stories = [
+        DigestStory(Novelty.NEW, one, (sentence,), ("Канал & Ко",), until, (POST,), ("мосты",))
+        for one in headlines
+    ]
     return Digest(until - timedelta(days=1), until, tuple(stories))
 
 
@@ -53,7 +65,9 @@ class Reader:
 
     async def receiver(self, kind: ReceiverKind, address: str) -> UUID:
         name = str(uuid4())
-        return (await make_receiver(kind, name, address, stores=self.stores, sealer=SEALER, language="ru")).receiver_id
+        return (
+            await make_receiver(kind, name, address, stores=self.stores, sealer=SEALER, language="ru")
+        ).receiver_id
 
     async def send(self, sender: Sender | None = None) -> None:
         while await send_to_one(sender or self.sender, clock=lambda: self.now):
@@ -78,7 +92,12 @@ async def reader(system: SystemStores, pool: Pool, mails: MailServer, admin: Adm
     tenant_id = await make_tenant(system)
     user_id = (await system.users.join(tenant_id, f"reader {fresh_number()}")).user_id
     client = WebhookClient(OPEN_GUARD)
-    post_office = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(mails.port), "SMTP_SECURITY": "none", "SMTP_FROM": "news@desk.example"}
+    post_office = {
+        "SMTP_HOST": "127.0.0.1",
+        "SMTP_PORT": str(mails.port),
+        "SMTP_SECURITY": "none",
+        "SMTP_FROM": "news@desk.example",
+    }
     mailer = Mailer(read_group(MailSettings, post_office), "http://here")
     sender = Sender(
         deliveries=system.deliveries,
@@ -91,12 +110,25 @@ async def reader(system: SystemStores, pool: Pool, mails: MailServer, admin: Adm
         per_hour=PER_HOUR,
     )
     own = person_stores(pool, tenant_id, user_id)
-    yield Reader(system, tenant_stores(pool, tenant_id), own, tenant_id, user_id, sender, datetime.now(UTC) + timedelta(minutes=1))
+    yield Reader(
+        system,
+        tenant_stores(pool, tenant_id),
+        own,
+        tenant_id,
+        user_id,
+        sender,
+        datetime.now(UTC) + timedelta(minutes=1),
+    )
     await client.close()
 
 
-async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives_failures_and_kills(reader: Reader, webhook: Webhook) -> None:
-    first, second = await reader.receiver(ReceiverKind.WEBHOOK, webhook.url), await reader.receiver(ReceiverKind.WEBHOOK, f"{webhook.url}/2")
+async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives_failures_and_kills(
+    reader: Reader, webhook: Webhook
+) -> None:
+    first, second = (
+        await reader.receiver(ReceiverKind.WEBHOOK, webhook.url),
+        await reader.receiver(ReceiverKind.WEBHOOK, f"{webhook.url}/2"),
+    )
     digest_id, digest = uuid4(), make_digest("Мост закрыли")
     gone = uuid4()
     assert await reader.own.digests.save(digest_id, digest, receivers=(first, second, gone))
@@ -108,9 +140,13 @@ async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives
     killed = replace(reader.sender, owner="killed")
     receiver = await killed.deliveries.claim(owner="killed", lease=LEASE, now=reader.now, per_hour=PER_HOUR)
     assert receiver is not None
-    (sent,) = await killed.deliveries.waiting(receiver, owner="killed", lease=LEASE, now=reader.now, per_hour=PER_HOUR, limit=1)
+    (sent,) = await killed.deliveries.waiting(
+        receiver, owner="killed", lease=LEASE, now=reader.now, per_hour=PER_HOUR, limit=1
+    )
     body = b"{}"  # sent by a process that was killed before it could note it
-    sent_by_killed = await killed.webhooks.send(webhook.url, body, active_secrets=[new_secret()], message_id=sent.delivery_id, now=reader.now)
+    sent_by_killed = await killed.webhooks.send(
+        webhook.url, body, active_secrets=[new_secret()], message_id=sent.delivery_id, now=reader.now
+    )
     assert sent_by_killed.trouble is None
     reader.now += LEASE + timedelta(seconds=1)
     await reader.send()
@@ -125,7 +161,9 @@ async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives
     assert [one.waiting for one in await reader.stores.receivers.all()] == [0, 0]
 
 
-async def test_a_digest_is_a_mail_in_html_and_plain_text_and_alerts_do_not_mix_with_it(reader: Reader, mails: MailServer) -> None:
+async def test_a_digest_is_a_mail_in_html_and_plain_text_and_alerts_do_not_mix_with_it(
+    reader: Reader, mails: MailServer
+) -> None:
     receiver_id = await reader.receiver(ReceiverKind.EMAIL, "reader@desk.example")
     await reader.own.digests.set_plan(DigestPlan(zone="Europe/Moscow"))
     for headlines in (("Мост закрыли", "Музей открыли"), ("Дождь",)):
@@ -146,24 +184,45 @@ async def test_a_digest_is_a_mail_in_html_and_plain_text_and_alerts_do_not_mix_w
     assert "/digest/plan" in text
 
 
-async def test_a_plan_chooses_only_receivers_of_its_own_tenant(reader: Reader, system: SystemStores, pool: Pool, webhook: Webhook) -> None:
+async def test_a_plan_chooses_only_receivers_of_its_own_tenant(
+    reader: Reader, system: SystemStores, pool: Pool, webhook: Webhook
+) -> None:
     other = tenant_stores(pool, await make_tenant(system))
     made = await make_receiver(ReceiverKind.WEBHOOK, "theirs", webhook.url, stores=other, sealer=SEALER)
     foreign = made.receiver_id
     with pytest.raises(Missing):
-        await set_plan(["08:00"], ["1"], "short", zone="UTC", stores=reader.stores, digests=reader.own.digests, receivers=[foreign])
+        await set_plan(
+            ["08:00"],
+            ["1"],
+            "short",
+            zone="UTC",
+            stores=reader.stores,
+            digests=reader.own.digests,
+            receivers=[foreign],
+        )
     await reader.own.digests.save(uuid4(), make_digest("Мост"), receivers=(foreign,))
     await reader.send()
     assert webhook.taken == []
 
 
-async def test_a_feed_lists_the_digests_of_one_person_until_they_leave(reader: Reader, api: ApiStores, admin: Admin) -> None:
-    created = await create_feed(FeedKind.DIGEST, OWN_DIGESTS, stores=reader.stores, created_by="anna", user_id=reader.user_id, language="ru")
+async def test_a_feed_lists_the_digests_of_one_person_until_they_leave(
+    reader: Reader, api: ApiStores, admin: Admin
+) -> None:
+    created = await create_feed(
+        FeedKind.DIGEST,
+        OWN_DIGESTS,
+        stores=reader.stores,
+        created_by="anna",
+        user_id=reader.user_id,
+        language="ru",
+    )
     await reader.own.digests.save(uuid4(), make_digest("Мост закрыли"))
     await reader.own.digests.save(uuid4(), make_digest())
     found = await find_feed(created.token, directory=api.feed_directory)
     assert found.user_id == reader.user_id
-    content = await read_feed(found, stores=reader.stores, own=reader.own, now=reader.now, base_url="http://here")
+    content = await read_feed(
+        found, stores=reader.stores, own=reader.own, now=reader.now, base_url="http://here"
+    )
     (entry,) = content.entries
     assert "Мост закрыли" in entry.text
     assert "<h2" in entry.html

@@ -31,7 +31,15 @@ from telegram_assistant.settings import MailSettings, Settings, read_group, read
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, person_stores, tenant_stores
 from testkit.factories import make_tenant
-from testkit.receiving import OPEN_GUARD, HostileWebhook, MailServer, Misbehaviour, Webhook, make_receiver, served
+from testkit.receiving import (
+    OPEN_GUARD,
+    HostileWebhook,
+    MailServer,
+    Misbehaviour,
+    Webhook,
+    make_receiver,
+    served,
+)
 from tests.conftest import Admin
 from tests.features.receivers.test_sending_digests import make_digest
 
@@ -53,7 +61,9 @@ class Tenant:
 
     async def receive(self, *addresses: str) -> None:
         for address in addresses:
-            made = await make_receiver(ReceiverKind.WEBHOOK, str(uuid4()), address, stores=self.stores, sealer=SEALER)
+            made = await make_receiver(
+                ReceiverKind.WEBHOOK, str(uuid4()), address, stores=self.stores, sealer=SEALER
+            )
             self.receivers.append(made.receiver_id)
 
     async def deliver(self, count: int = 1) -> None:
@@ -115,7 +125,9 @@ def test_an_attempt_ends_before_its_lease_and_a_turn_before_the_next_attempt_wou
 
 
 @pytest.mark.parametrize("misbehaviour", list(Misbehaviour))
-async def test_a_receiver_that_never_ends_its_answer_is_given_up_in_time(town: Town, misbehaviour: Misbehaviour) -> None:
+async def test_a_receiver_that_never_ends_its_answer_is_given_up_in_time(
+    town: Town, misbehaviour: Misbehaviour
+) -> None:
     async with served(HostileWebhook(misbehaviour)) as hostile:
         tenant = await town.tenant(hostile.url)
         await tenant.deliver()
@@ -132,7 +144,9 @@ async def test_eight_dripping_receivers_of_one_tenant_hold_a_quarter_of_the_send
     town: Town, webhook: Webhook, admin: Admin
 ) -> None:
     async with AsyncExitStack() as stack:
-        drips = [await stack.enter_async_context(served(HostileWebhook(Misbehaviour.DRIP))) for _ in range(SENDERS)]
+        drips = [
+            await stack.enter_async_context(served(HostileWebhook(Misbehaviour.DRIP))) for _ in range(SENDERS)
+        ]
         evil = await town.tenant(*(drip.url for drip in drips))
         good = await town.tenant(webhook.url)
         await evil.deliver()
@@ -153,7 +167,9 @@ async def test_eight_dripping_receivers_of_one_tenant_hold_a_quarter_of_the_send
             await sending
 
 
-async def test_due_receivers_of_a_suspended_tenant_hold_up_nobody(town: Town, webhook: Webhook, admin: Admin) -> None:
+async def test_due_receivers_of_a_suspended_tenant_hold_up_nobody(
+    town: Town, webhook: Webhook, admin: Admin
+) -> None:
     suspended = await town.tenant(*(f"http://127.0.0.1:9/{number}" for number in range(SENDERS + 2)))
     good = await town.tenant(webhook.url)
     await suspended.deliver()
@@ -164,13 +180,20 @@ async def test_due_receivers_of_a_suspended_tenant_hold_up_nobody(town: Town, we
     assert await town.send(1) == 0
 
 
-async def test_a_tenant_that_is_suspended_during_its_turn_gets_nothing_more(town: Town, webhook: Webhook, admin: Admin) -> None:
+async def test_a_tenant_that_is_suspended_during_its_turn_gets_nothing_more(
+    town: Town, webhook: Webhook, admin: Admin
+) -> None:
     tenant = await town.tenant(webhook.url)
     await tenant.deliver(3)
     receiver = await town.sender.deliveries.claim(owner="one", lease=LEASE, now=town.now, per_hour=10)
     assert receiver is not None
     await admin.execute("UPDATE tenants SET suspended_at = now() WHERE tenant_id = $1", tenant.tenant_id)
-    assert await town.sender.deliveries.waiting(receiver, owner="one", lease=LEASE, now=town.now, per_hour=10, limit=1) == ()
+    assert (
+        await town.sender.deliveries.waiting(
+            receiver, owner="one", lease=LEASE, now=town.now, per_hour=10, limit=1
+        )
+        == ()
+    )
 
 
 async def test_a_receiver_with_a_backlog_gives_way_after_its_turn(town: Town, webhook: Webhook) -> None:
@@ -185,7 +208,9 @@ async def test_a_receiver_with_a_backlog_gives_way_after_its_turn(town: Town, we
     assert receiver.waiting == 0
 
 
-async def test_tenants_take_turns_however_many_receivers_one_of_them_has(town: Town, webhook: Webhook) -> None:
+async def test_tenants_take_turns_however_many_receivers_one_of_them_has(
+    town: Town, webhook: Webhook
+) -> None:
     many = await town.tenant(*(f"{webhook.url}/{number}" for number in range(10)))
     few = await town.tenant(f"{webhook.url}/few")
     await many.deliver()
@@ -197,7 +222,9 @@ async def test_tenants_take_turns_however_many_receivers_one_of_them_has(town: T
     assert receiver.waiting == 0
 
 
-async def test_a_tenant_makes_so_many_attempts_an_hour_and_the_rest_goes_out_in_the_next(town: Town, webhook: Webhook) -> None:
+async def test_a_tenant_makes_so_many_attempts_an_hour_and_the_rest_goes_out_in_the_next(
+    town: Town, webhook: Webhook
+) -> None:
     tenant = await town.tenant(webhook.url)
     await tenant.deliver(3)
     town.sender = Sender(**{name: getattr(town.sender, name) for name in Sender.__slots__} | {"per_hour": 2})
@@ -211,7 +238,9 @@ async def test_a_tenant_makes_so_many_attempts_an_hour_and_the_rest_goes_out_in_
 
 
 @pytest.mark.turns("DELIVERIES_PER_HOUR")
-def test_the_operator_sets_how_much_a_tenant_delivers_in_an_hour(installation: Settings, database: dict[str, str]) -> None:
+def test_the_operator_sets_how_much_a_tenant_delivers_in_an_hour(
+    installation: Settings, database: dict[str, str]
+) -> None:
     assert installation.delivery.per_hour == 2000
     assert read_settings({**database, "DELIVERIES_PER_HOUR": "7"}).delivery.per_hour == 7
 
@@ -235,7 +264,9 @@ async def test_a_receiver_that_is_gone_is_paused_at_once(town: Town, webhook: We
         (500, "600", timedelta(seconds=5)),
     ],
 )
-async def test_retry_after_is_obeyed_within_reason(town: Town, webhook: Webhook, status: int, header: str, expected: timedelta) -> None:
+async def test_retry_after_is_obeyed_within_reason(
+    town: Town, webhook: Webhook, status: int, header: str, expected: timedelta
+) -> None:
     tenant = await town.tenant(webhook.url)
     await tenant.deliver()
     webhook.status, webhook.headers = status, {"Retry-After": header}

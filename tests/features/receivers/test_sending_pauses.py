@@ -15,7 +15,9 @@ REASON = "the person who made this receiver is no longer a member"
 
 
 @pytest.mark.parametrize("status", [200, 503])
-async def test_an_attempt_under_way_does_not_end_a_pause_nor_its_reason(desk: Desk, webhook: Webhook, admin: Admin, status: int) -> None:
+async def test_an_attempt_under_way_does_not_end_a_pause_nor_its_reason(
+    desk: Desk, webhook: Webhook, admin: Admin, status: int
+) -> None:
     receiver_id = await desk.receive(ReceiverKind.WEBHOOK, webhook.url)
     webhook.status, webhook.answers_after_seconds = status, 0.5
     await desk.raise_alert()
@@ -23,7 +25,9 @@ async def test_an_attempt_under_way_does_not_end_a_pause_nor_its_reason(desk: De
     async with asyncio.timeout(20):
         while not await admin.fetchval("SELECT attempts FROM deliveries WHERE receiver_id = $1", receiver_id):
             await asyncio.sleep(0.02)
-    await admin.execute("UPDATE receivers SET paused_at = now(), trouble = $2 WHERE receiver_id = $1", receiver_id, REASON)
+    await admin.execute(
+        "UPDATE receivers SET paused_at = now(), trouble = $2 WHERE receiver_id = $1", receiver_id, REASON
+    )
     await sending
     state = await desk.state()
     assert state.paused_at is not None

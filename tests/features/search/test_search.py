@@ -1,6 +1,7 @@
 """A search by words and meaning: what is found, in which order, and what is said when a part is away.
 
-The file is long because everything that a search does needs the same reader, with his channel, words and vectors.
+The file is long because everything that a search does needs the same reader, with his channel, words and
+vectors.
 """
 
 from collections.abc import AsyncIterator
@@ -39,8 +40,12 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-async def app(database: dict[str, str], minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    async with opened_with_vectors(database, models=minilm, folder=tmp_path_factory.mktemp("vectors")) as built:
+async def app(
+    database: dict[str, str], minilm: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[App]:
+    async with opened_with_vectors(
+        database, models=minilm, folder=tmp_path_factory.mktemp("vectors")
+    ) as built:
         await mark_complete(built.system)
         yield built
 
@@ -51,7 +56,13 @@ class Reader:
     def __init__(self, app: App, tenant_id: TenantId, channel_id: ChannelId) -> None:
         self.app, self.tenant_id, self.channel_id = app, tenant_id, channel_id
 
-    async def says(self, *texts: str, tags: dict[str, Any] | None = None, channel_id: ChannelId | None = None, **more: Any) -> list[Post]:
+    async def says(
+        self,
+        *texts: str,
+        tags: dict[str, Any] | None = None,
+        channel_id: ChannelId | None = None,
+        **more: Any,
+    ) -> list[Post]:
         """All of it is stored, understood and indexed; a minute lies between two, the last is the newest."""
         first = fresh_number() * 1000
         posts = [
@@ -70,16 +81,29 @@ class Reader:
         events = [PostParsed.about(post.id, 1, occurred_at=NOW) for post in posts]
         system = self.app.system
         await post_persistence(
-            events, posts=system.posts, media=system.media, media_rules=self.app.media_rules, albums=system.albums, versions=system.versions
+            events,
+            posts=system.posts,
+            media=system.media,
+            media_rules=self.app.media_rules,
+            albums=system.albums,
+            versions=system.versions,
         )
         if tags is not None:
-            await system.enrichments.save([Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, tags) for post in posts])
+            await system.enrichments.save(
+                [Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, tags) for post in posts]
+            )
         await index_of(self.app).write([post.id for post in posts])
         return posts
 
     async def asks(self, typed: str, *, by_meaning: bool = True, **more: Any) -> SearchPage:
         index = self.app.meaning_search if by_meaning else None
-        asked = {"now": NOW, "stores": self.app.tenant(self.tenant_id), "index": index, "tenant_id": self.tenant_id, **more}
+        asked = {
+            "now": NOW,
+            "stores": self.app.tenant(self.tenant_id),
+            "index": index,
+            "tenant_id": self.tenant_id,
+            **more,
+        }
         return await search(typed, **asked)
 
     async def finds(self, typed: str, **more: Any) -> list[str]:
@@ -98,7 +122,9 @@ async def make_reader(app: App, channel_id: ChannelId | None = None, **how: Any)
 
 
 async def test_posts_with_the_words_come_first_then_those_that_mean_the_same(reader: Reader) -> None:
-    await reader.says("A kitten sleeps on the sofa", "Central bank raises interest rates", "The cat is asleep")
+    await reader.says(
+        "A kitten sleeps on the sofa", "Central bank raises interest rates", "The cat is asleep"
+    )
     answer = await reader.asks("cat")
     assert [one.text for one in answer.found][:2] == ["The cat is asleep", "A kitten sleeps on the sofa"]
     assert [(one.by_words, one.by_meaning) for one in answer.found][:2] == [(True, True), (False, True)]
@@ -158,7 +184,12 @@ async def test_phrases_and_exclusions_hold_for_what_means_the_same_too(reader: R
 
 async def test_copies_are_folded_into_one_with_a_count(reader: Reader) -> None:
     text = "В Казани 12 ноября открыли новый мост через реку Казанку, движение по нему начнётся утром"
-    posts = await reader.says(text, f"СРОЧНО. {text}", f"{text}\n\nПодписаться: @gorod", "В Самаре 13 ноября открыли новый мост через Волгу")
+    posts = await reader.says(
+        text,
+        f"СРОЧНО. {text}",
+        f"{text}\n\nПодписаться: @gorod",
+        "В Самаре 13 ноября открыли новый мост через Волгу",
+    )
     answer = await reader.asks("новый мост")
     counts = {one.text: len(one.copies) for one in answer.found}
     assert sorted(counts.values()) == [0, 2]
@@ -175,7 +206,12 @@ async def test_long_posts_that_begin_alike_and_go_on_differently_are_no_copies(r
 
 async def test_many_copies_hide_nothing_that_comes_after_them(reader: Reader) -> None:
     text = "В Казани 12 ноября открыли новый мост через реку Казанку, движение по нему начнётся утром"
-    await reader.says(*[f"Новый мост номер {number}, в городе на реке, который всем очень понравился и стоит" for number in range(10)])
+    await reader.says(
+        *[
+            f"Новый мост номер {number}, в городе на реке, который всем очень понравился и стоит"
+            for number in range(10)
+        ]
+    )
     await reader.says(*[f"{text}\n\nПодписаться: @gorod{number}" for number in range(60)])
     shown: list[str] = []
     cursor = None
@@ -270,11 +306,21 @@ async def test_more_matches_than_are_ranked_together_are_on_later_pages(reader: 
     assert len(shown) == 330
 
 
-async def test_what_a_tenant_is_told_does_not_depend_on_others(app: App, reader: Reader, admin: Admin) -> None:
-    await reader.says("The cat is asleep", "A kitten sleeps on the sofa", tags={"tags": ["pets"], "kind": "news", "is_ad": False})
+async def test_what_a_tenant_is_told_does_not_depend_on_others(
+    app: App, reader: Reader, admin: Admin
+) -> None:
+    await reader.says(
+        "The cat is asleep",
+        "A kitten sleeps on the sofa",
+        tags={"tags": ["pets"], "kind": "news", "is_ad": False},
+    )
     before = await reader.asks("cat")
     other = await make_reader(app)
-    await other.says("The cat of somebody else", "Another cat of somebody else", tags={"tags": ["secret"], "kind": "opinion", "is_ad": False})
+    await other.says(
+        "The cat of somebody else",
+        "Another cat of somebody else",
+        tags={"tags": ["secret"], "kind": "opinion", "is_ad": False},
+    )
     assert await reader.asks("cat") == before
     assert [facet.value for facet in before.facets.channels] == [reader.channel_id]
     assert [facet.name for facet in before.facets.channels] == [f"Channel {reader.channel_id}"]
@@ -289,26 +335,48 @@ async def test_an_empty_question_is_answered_with_what_to_write(reader: Reader) 
             await reader.asks(typed)
 
 
-async def test_if_few_posts_have_all_words_those_with_most_of_them_follow_and_the_answer_says_so(reader: Reader) -> None:
-    await reader.says("Завод «Гранит» закрыли на ремонт", "Завод «Гранит» снова работает", "Завод закрыли", "Погода хорошая")
+async def test_if_few_posts_have_all_words_those_with_most_of_them_follow_and_the_answer_says_so(
+    reader: Reader,
+) -> None:
+    await reader.says(
+        "Завод «Гранит» закрыли на ремонт", "Завод «Гранит» снова работает", "Завод закрыли", "Погода хорошая"
+    )
     answer = await reader.asks("завод гранит закрыли ремонт", by_meaning=False)
-    assert [one.text for one in answer.found] == ["Завод «Гранит» закрыли на ремонт", "Завод «Гранит» снова работает", "Завод закрыли"]
+    assert [one.text for one in answer.found] == [
+        "Завод «Гранит» закрыли на ремонт",
+        "Завод «Гранит» снова работает",
+        "Завод закрыли",
+    ]
     assert answer.relaxed is Relaxed.HALF
-    assert [str(note) for note in answer.notes] == ["few posts have all the words, so posts with at least half of them follow"]
+    assert [str(note) for note in answer.notes] == [
+        "few posts have all the words, so posts with at least half of them follow"
+    ]
     assert await reader.finds('"завод закрыли" погода', by_meaning=False) == []
     assert await reader.finds("дождь погода -хорошая", by_meaning=False) == []
 
 
-async def test_posts_of_the_same_days_with_the_names_and_numbers_of_the_best_results_are_related(reader: Reader) -> None:
-    await reader.says("Пожар тушили на складе компании «Септима», площадь 2500 метров", "Septima: 2500 square metres burnt down", "Дождь")
+async def test_posts_of_the_same_days_with_the_names_and_numbers_of_the_best_results_are_related(
+    reader: Reader,
+) -> None:
+    await reader.says(
+        "Пожар тушили на складе компании «Септима», площадь 2500 метров",
+        "Septima: 2500 square metres burnt down",
+        "Дождь",
+    )
     answer = await reader.asks("пожар потушили складе ночью", by_meaning=False)
-    assert [(one.text[:7], one.by_words, one.by_names) for one in answer.found] == [("Пожар т", True, False), ("Septima", False, True)]
+    assert [(one.text[:7], one.by_words, one.by_names) for one in answer.found] == [
+        ("Пожар т", True, False),
+        ("Septima", False, True),
+    ]
 
 
 async def test_a_name_is_found_in_both_alphabets(reader: Reader) -> None:
     await reader.says("Компания «Новера» показала часы", "Novera unveils a watch", "Погода")
     for typed in ("Новере", "novera"):
-        assert sorted(await reader.finds(typed, by_meaning=False)) == ["Novera unveils a watch", "Компания «Новера» показала часы"]
+        assert sorted(await reader.finds(typed, by_meaning=False)) == [
+            "Novera unveils a watch",
+            "Компания «Новера» показала часы",
+        ]
 
 
 async def test_a_mistyped_word_is_mended_with_a_word_that_the_tenant_sees(app: App, reader: Reader) -> None:
@@ -324,32 +392,58 @@ async def test_a_mistyped_word_is_mended_with_a_word_that_the_tenant_sees(app: A
     assert (await other.asks("секретовид", by_meaning=False)).mended[0].meant == "секретовед"
 
 
-async def test_a_story_is_one_result_with_its_other_posts_and_every_post_is_listed_on_demand(reader: Reader, admin: Admin) -> None:
-    posts = await reader.says("Мост закрыли для грузовиков", "Закрыт мост у Охты", "Осмотр опор нашёл трещины", "Старый мост покрасили")
+async def test_a_story_is_one_result_with_its_other_posts_and_every_post_is_listed_on_demand(
+    reader: Reader, admin: Admin
+) -> None:
+    posts = await reader.says(
+        "Мост закрыли для грузовиков",
+        "Закрыт мост у Охты",
+        "Осмотр опор нашёл трещины",
+        "Старый мост покрасили",
+    )
     first, second, third, other = (post.id for post in posts)
-    await store_story(admin, [first, second, third], [(second, first, LinkKind.REWRITE, 3.0, False), (third, second, LinkKind.REWRITE, 3.0, False)])
+    await store_story(
+        admin,
+        [first, second, third],
+        [(second, first, LinkKind.REWRITE, 3.0, False), (third, second, LinkKind.REWRITE, 3.0, False)],
+    )
     answer = await reader.asks("мост", by_meaning=False, by_story=True)
     assert {one.post_id: one.story and [post.post_id for post in one.story.more] for one in answer.found} in (
         {second: [first, third], other: None},
         {first: [second, third], other: None},
     )
-    assert {one.story.story_id for one in answer.found if one.story} == {first}, "the story has the id of its first post"
+    assert {one.story.story_id for one in answer.found if one.story} == {first}, (
+        "the story has the id of its first post"
+    )
     assert answer.facets.posts == 3
     flat = await reader.asks("мост", by_meaning=False)
-    assert ({one.post_id for one in flat.found}, {one.story for one in flat.found}) == ({first, second, other}, {None})
+    assert ({one.post_id for one in flat.found}, {one.story for one in flat.found}) == (
+        {first, second, other},
+        {None},
+    )
 
 
-async def test_posts_joined_only_through_a_post_of_another_tenant_are_two_results(app: App, reader: Reader, admin: Admin) -> None:
-    (first, second), stranger = await reader.says("Мост закрыли для грузовиков", "Закрыт мост у Охты"), await make_reader(app)
+async def test_posts_joined_only_through_a_post_of_another_tenant_are_two_results(
+    app: App, reader: Reader, admin: Admin
+) -> None:
+    (first, second), stranger = (
+        await reader.says("Мост закрыли для грузовиков", "Закрыт мост у Охты"),
+        await make_reader(app),
+    )
     before = await reader.asks("мост", by_meaning=False, by_story=True)
     (between,) = await stranger.says("Мост закрыт")
-    links = [(between.id, first.id, LinkKind.COPY, 9.0, False), (second.id, between.id, LinkKind.COPY, 9.0, False)]
+    links = [
+        (between.id, first.id, LinkKind.COPY, 9.0, False),
+        (second.id, between.id, LinkKind.COPY, 9.0, False),
+    ]
     await store_story(admin, [first.id, second.id, between.id], links)
     assert await reader.asks("мост", by_meaning=False, by_story=True) == before
     assert len(before.found) == 2
 
 
-async def test_pages_of_stories_show_each_once_though_a_later_post_joins_two_of_them(reader: Reader, admin: Admin) -> None:
+async def test_pages_of_stories_show_each_once_though_a_later_post_joins_two_of_them(
+    reader: Reader, admin: Admin
+) -> None:
     posts = [post.id for post in await reader.says(*[f"Кот номер {number} спит" for number in range(24)])]
     for story in range(8):
         own = posts[story * 3 : story * 3 + 3]
@@ -358,14 +452,27 @@ async def test_pages_of_stories_show_each_once_though_a_later_post_joins_two_of_
     cursor = None
     while True:
         answer = await reader.asks("кот", by_meaning=False, by_story=True, limit=3, cursor=cursor)
-        shown += [{str(one.post_id), *(str(post.post_id) for post in one.story.more)} for one in answer.found if one.story]
+        shown += [
+            {str(one.post_id), *(str(post.post_id) for post in one.story.more)}
+            for one in answer.found
+            if one.story
+        ]
         if cursor is None:
             with pytest.raises(Rejected, match="another query"):
                 await reader.asks("кот", by_meaning=False, cursor=answer.cursor)
             (late,) = await reader.says("Кот проснулся", posted_at=NOW + timedelta(hours=1))
-            story_id = await admin.fetchval("SELECT story_id FROM story_posts WHERE channel_id = $1 LIMIT 1", reader.channel_id)
-            await admin.execute("UPDATE story_posts SET story_id = $2 WHERE channel_id = $1", reader.channel_id, story_id)
-            await store_story(admin, [late.id], [(late.id, one, LinkKind.COPY, 9.0, False) for one in posts], story_id=story_id)
+            story_id = await admin.fetchval(
+                "SELECT story_id FROM story_posts WHERE channel_id = $1 LIMIT 1", reader.channel_id
+            )
+            await admin.execute(
+                "UPDATE story_posts SET story_id = $2 WHERE channel_id = $1", reader.channel_id, story_id
+            )
+            await store_story(
+                admin,
+                [late.id],
+                [(late.id, one, LinkKind.COPY, 9.0, False) for one in posts],
+                story_id=story_id,
+            )
         if (cursor := answer.cursor) is None:
             break
     assert len(shown) == 8

@@ -1,4 +1,6 @@
-"""Trends of names and tags: what a tenant's channels mention far more often than in the same hours of the weeks before."""
+"""Trends of names and tags: what a tenant's channels mention far more
+often than in the same hours of the weeks before.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,7 +13,12 @@ from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.stories.keywords import HOUR, KeywordKind
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
-from telegram_assistant.features.stories.keyword_trends import ExplainedTrend, keep_day, trend_days, trends_now
+from telegram_assistant.features.stories.keyword_trends import (
+    ExplainedTrend,
+    keep_day,
+    trend_days,
+    trends_now,
+)
 from telegram_assistant.features.stories.trends import all_trends
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -39,21 +46,32 @@ _ids = count(1)
 class News:
     """Channels of one tenant that posted something ordinary at this hour of each of the last four weeks."""
 
-    def __init__(self, system: SystemStores, pool: Pool, tenant_id: TenantId, channels: Sequence[ChannelId]) -> None:
+    def __init__(
+        self, system: SystemStores, pool: Pool, tenant_id: TenantId, channels: Sequence[ChannelId]
+    ) -> None:
         self.system, self.pool, self.channels, self.tenant_id = system, pool, channels, tenant_id
         self.stores: TenantStores = tenant_stores(pool, tenant_id)
 
-    async def post(self, channel_id: ChannelId, text: str, at: datetime, *, tags: Sequence[str] = (), is_ad: bool = False) -> PostId:
+    async def post(
+        self, channel_id: ChannelId, text: str, at: datetime, *, tags: Sequence[str] = (), is_ad: bool = False
+    ) -> PostId:
         made = make_post(channel_id=channel_id, message_id=next(_ids), text=text, posted_at=at)
         await self.system.landing.land(make_page(made), Claim(channel_id, 0))
-        await self.system.posts.save_derived([derived_of(one) for one in await self.system.posts.load([made.id])])
+        await self.system.posts.save_derived(
+            [derived_of(one) for one in await self.system.posts.load([made.id])]
+        )
         if tags or is_ad:
             data: dict[str, Json] = {"tags": list(tags), "is_ad": is_ad}
             await self.system.enrichments.save([Enrichment(made.id, 1, Kind.TAGS, Tier.LOCAL, data)])
         return made.id
 
-    async def tell(self, texts: Sequence[str] = TOLD, *, ago: timedelta = timedelta(minutes=10), tags: Sequence[str] = ()) -> list[PostId]:
-        return [await self.post(channel, text, NOW - ago, tags=tags) for channel, text in zip(self.channels, texts, strict=False)]
+    async def tell(
+        self, texts: Sequence[str] = TOLD, *, ago: timedelta = timedelta(minutes=10), tags: Sequence[str] = ()
+    ) -> list[PostId]:
+        return [
+            await self.post(channel, text, NOW - ago, tags=tags)
+            for channel, text in zip(self.channels, texts, strict=False)
+        ]
 
     async def now(self, language: str | None = None) -> tuple[ExplainedTrend, ...]:
         return await trends_now(NOW, stores=self.stores, language=language)
@@ -107,17 +125,25 @@ async def test_other_hours_of_the_week_are_not_what_is_usual(news: News) -> None
     assert found.trend.usual_pace[11] == 0
 
 
-async def test_who_sees_nothing_of_the_weeks_before_is_told_nothing(news: News, system: SystemStores, pool: Pool) -> None:
+async def test_who_sees_nothing_of_the_weeks_before_is_told_nothing(
+    news: News, system: SystemStores, pool: Pool
+) -> None:
     await news.tell()
     newcomer = await make_tenant(system)
     for channel_id in news.channels:
-        await system.channels.subscribe(newcomer, make_subscription(channel_id, history_days=(datetime.now(UTC) - NOW).days + 2))
-    assert (await tenant_stores(pool, newcomer).keyword_trends.counts(NOW - HOUR, NOW))[0].counts, "it sees the posts of this hour"
+        await system.channels.subscribe(
+            newcomer, make_subscription(channel_id, history_days=(datetime.now(UTC) - NOW).days + 2)
+        )
+    assert (await tenant_stores(pool, newcomer).keyword_trends.counts(NOW - HOUR, NOW))[0].counts, (
+        "it sees the posts of this hour"
+    )
     assert await trends_now(NOW, stores=tenant_stores(pool, newcomer)) == ()
     assert await news.now()
 
 
-async def test_only_visible_channels_count_and_what_others_follow_changes_nothing(news: News, system: SystemStores, pool: Pool) -> None:
+async def test_only_visible_channels_count_and_what_others_follow_changes_nothing(
+    news: News, system: SystemStores, pool: Pool
+) -> None:
     posts = await news.tell()
     other = tenant_stores(pool, tenant_id := await make_tenant(system))
     for channel_id in news.channels[1:]:
@@ -128,7 +154,9 @@ async def test_only_visible_channels_count_and_what_others_follow_changes_nothin
     assert set(found.visible) == set(posts)
 
 
-async def test_words_that_begin_sentences_advertising_and_deleted_posts_do_not_count(news: News, admin: Admin) -> None:
+async def test_words_that_begin_sentences_advertising_and_deleted_posts_do_not_count(
+    news: News, admin: Admin
+) -> None:
     await news.tell(["Картошка подешевела."] * 6)
     for channel_id in news.channels[:5]:
         await news.post(channel_id, "Скидки в магазинах Порошино", NOW - timedelta(minutes=9), is_ad=True)

@@ -16,14 +16,26 @@ def story(*texts: str, how: LinkKind, is_ad: bool = False) -> VisibleStory:
     """Each channel tells it once; all but the first follow the first."""
     posts = [
         VisiblePost(
-            post_id=PostId(ChannelId(number), MessageId(1)), channel=f"{number}", username=None, posted_at=NOW, stored_at=NOW, text=text, is_ad=is_ad
+            post_id=PostId(ChannelId(number), MessageId(1)),
+            channel=f"{number}",
+            username=None,
+            posted_at=NOW,
+            stored_at=NOW,
+            text=text,
+            is_ad=is_ad,
         )
         for number, text in enumerate(texts, start=1)
     ]
-    return VisibleStory(tuple(posts), {one.post_id: Link(one.post_id, posts[0].post_id, how, 9.0, NOW, NOW) for one in posts[1:]})
+    return VisibleStory(
+        tuple(posts),
+        {one.post_id: Link(one.post_id, posts[0].post_id, how, 9.0, NOW, NOW) for one in posts[1:]},
+    )
 
 
-@pytest.mark.parametrize("said", ["Доброе утро, друзья! Хорошего всем дня.", "What to read on the way: stories, funny on every page."])
+@pytest.mark.parametrize(
+    "said",
+    ["Доброе утро, друзья! Хорошего всем дня.", "What to read on the way: stories, funny on every page."],
+)
 def test_words_that_channels_only_repeat_and_that_name_nothing_are_no_news(said: str) -> None:
     assert not tells_news(story(said, said, said, how=LinkKind.COPY))
 
@@ -34,8 +46,12 @@ def test_a_copied_post_with_a_name_or_a_number_is_news(said: str) -> None:
 
 
 def test_what_two_channels_say_in_their_own_words_is_news_without_any_name() -> None:
-    assert tells_news(story("Воздушная тревога отменена.", "Тревога закончилась, можно выходить.", how=LinkKind.REWRITE))
+    assert tells_news(
+        story("Воздушная тревога отменена.", "Тревога закончилась, можно выходить.", how=LinkKind.REWRITE)
+    )
 
 
 def test_advertising_is_no_news_whatever_it_names() -> None:
-    assert not tells_news(story("Скидка 20 % в Самаре.", "В Самаре скидка 20 %.", how=LinkKind.REWRITE, is_ad=True))
+    assert not tells_news(
+        story("Скидка 20 % в Самаре.", "В Самаре скидка 20 %.", how=LinkKind.REWRITE, is_ad=True)
+    )

@@ -26,7 +26,9 @@ async def make_tenant(api: ApiStores) -> TenantSummary:
 
 
 async def suspend(api: ApiStores, public_id: UUID) -> TenantSummary:
-    return await tenants.suspend_tenant(public_id, why="the bill", tenants=api.tenant_operations, drop_cached_keys=nothing)
+    return await tenants.suspend_tenant(
+        public_id, why="the bill", tenants=api.tenant_operations, drop_cached_keys=nothing
+    )
 
 
 async def resume(api: ApiStores, public_id: UUID) -> TenantSummary:
@@ -60,28 +62,41 @@ async def test_a_tenant_is_created_once_and_under_a_readable_name(api: ApiStores
             await tenants.create_tenant(wrong, tenants=api.tenant_operations)
 
 
-async def test_channels_that_only_a_suspended_tenant_follows_are_not_read_until_it_is_resumed(api: ApiStores, admin: Admin, world: World) -> None:
+async def test_channels_that_only_a_suspended_tenant_follows_are_not_read_until_it_is_resumed(
+    api: ApiStores, admin: Admin, world: World
+) -> None:
     public_id = await public_id_of(admin, world.a)
     assert await due(admin, world.channels) == set(world.channels)
     suspended = await suspend(api, public_id)
     assert (suspended.suspended_reason, suspended.channels) == ("the bill", len(world.of_a))
     assert await due(admin, world.channels) == world.of_b
     assert await world.stores_a.feed.newest(limit=10) == ()
-    assert {str(one.suspended_reason) for one in await world.stores_a.followed.channels()} == {"the tenant is suspended"}
+    assert {str(one.suspended_reason) for one in await world.stores_a.followed.channels()} == {
+        "the tenant is suspended"
+    }
     assert await world.stores_b.feed.newest(limit=10)
     assert (await resume(api, public_id)).suspended_at is None
     assert await due(admin, world.channels) == set(world.channels)
-    assert len({stored.post.channel_id for stored in await world.stores_a.feed.newest(limit=1000)}) == len(world.of_a)
+    assert len({stored.post.channel_id for stored in await world.stores_a.feed.newest(limit=1000)}) == len(
+        world.of_a
+    )
 
 
-async def test_what_was_suspended_for_another_reason_stays_so(api: ApiStores, admin: Admin, world: World) -> None:
+async def test_what_was_suspended_for_another_reason_stays_so(
+    api: ApiStores, admin: Admin, world: World
+) -> None:
     private, public_id = world.only_a[0], await public_id_of(admin, world.a)
     await admin.execute(
-        "UPDATE subscriptions SET active = false, suspended_reason = 'unread' WHERE tenant_id = $1 AND channel_id = $2", world.a, private
+        "UPDATE subscriptions SET active = false, suspended_reason = 'unread' WHERE tenant_id = $1 "
+        "AND channel_id = $2",
+        world.a,
+        private,
     )
     await suspend(api, public_id)
     await resume(api, public_id)
-    assert [str(one.suspended_reason) for one in await world.stores_a.followed.channels() if not one.active] == ["unread"]
+    assert [
+        str(one.suspended_reason) for one in await world.stores_a.followed.channels() if not one.active
+    ] == ["unread"]
 
 
 async def test_what_is_followed_for_a_suspended_tenant_waits_until_it_is_resumed(
@@ -96,10 +111,16 @@ async def test_what_is_followed_for_a_suspended_tenant_waits_until_it_is_resumed
     assert [one.active for one in await tenant_stores(pool, made.tenant_id).followed.channels()] == [True]
 
 
-async def test_accounts_of_a_suspended_tenant_rest_and_those_that_rested_before_go_on_resting(api: ApiStores, admin: Admin) -> None:
+async def test_accounts_of_a_suspended_tenant_rest_and_those_that_rested_before_go_on_resting(
+    api: ApiStores, admin: Admin
+) -> None:
     made = await make_tenant(api)
     for state in ("active", "paused"):
-        await admin.execute("INSERT INTO telegram_accounts (tenant_id, state, state_reason) VALUES ($1, $2, $2)", made.tenant_id, state)
+        await admin.execute(
+            "INSERT INTO telegram_accounts (tenant_id, state, state_reason) VALUES ($1, $2, $2)",
+            made.tenant_id,
+            state,
+        )
     states = "SELECT array_agg(state ORDER BY account_id) FROM telegram_accounts WHERE tenant_id = $1"
     await suspend(api, made.public_id)
     assert await admin.fetchval(states, made.tenant_id) == ["paused", "paused"]
@@ -117,7 +138,9 @@ async def test_the_operators_own_tenant_cannot_be_suspended(api: ApiStores, admi
 async def test_quotas_and_budgets_are_set_and_shown(api: ApiStores) -> None:
     made, operations = await make_tenant(api), api.tenant_operations
     assert (made.media_bytes_limit, made.budget) == (None, None)
-    assert (await tenants.set_media_quota(made.public_id, 5_000, tenants=operations)).media_bytes_limit == 5_000
+    assert (
+        await tenants.set_media_quota(made.public_id, 5_000, tenants=operations)
+    ).media_bytes_limit == 5_000
     assert (await tenants.set_media_quota(made.public_id, None, tenants=operations)).media_bytes_limit is None
     budget = (await tenants.set_budget(made.public_id, micro=5, tokens=7, tenants=operations)).budget
     assert budget is not None
@@ -138,14 +161,23 @@ async def test_who_is_no_tenant_is_missing_whatever_is_asked(api: ApiStores) -> 
         await tenants.set_budget(nobody, micro=1, tokens=None, tenants=operations)
 
 
-async def test_accounts_of_all_tenants_are_listed_with_the_greatest_risk_first(api: ApiStores, admin: Admin, pool: Pool) -> None:
+async def test_accounts_of_all_tenants_are_listed_with_the_greatest_risk_first(
+    api: ApiStores, admin: Admin, pool: Pool
+) -> None:
     calm, banned = await make_tenant(api), await make_tenant(api)
-    await admin.execute("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'paused')", calm.tenant_id)
-    await admin.execute("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'banned')", banned.tenant_id)
+    await admin.execute(
+        "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'paused')", calm.tenant_id
+    )
+    await admin.execute(
+        "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'banned')", banned.tenant_id
+    )
 
     async def listed(min_risk: Risk) -> list[str]:
         found = await tenants.all_accounts(
-            tenants=api.tenant_operations, stores_of=lambda tenant_id: tenant_stores(pool, tenant_id), now=datetime.now(UTC), min_risk=min_risk
+            tenants=api.tenant_operations,
+            stores_of=lambda tenant_id: tenant_stores(pool, tenant_id),
+            now=datetime.now(UTC),
+            min_risk=min_risk,
         )
         return [one.tenant.name for one in found if one.tenant.name in {calm.name, banned.name}]
 

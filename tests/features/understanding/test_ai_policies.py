@@ -13,7 +13,10 @@ from tests.conftest import Admin
 
 
 async def in_force(world: World) -> dict[int, AiPolicy]:
-    return {one.channel.channel_id: one.in_force for one in (await ai_policies.policies(stores=world.stores_a)).policies}
+    return {
+        one.channel.channel_id: one.in_force
+        for one in (await ai_policies.policies(stores=world.stores_a)).policies
+    }
 
 
 async def test_a_provider_needs_an_owners_consent_and_goes_with_it(world: World, admin: Admin) -> None:
@@ -28,7 +31,11 @@ async def test_a_provider_needs_an_owners_consent_and_goes_with_it(world: World,
     await ai_policies.choose_policy([first, second], AiPolicy.PROVIDER, stores=world.stores_a)
     await admin.execute("UPDATE channels SET ai_blocked = true WHERE channel_id = $1", second)
     policies = await in_force(world)
-    assert (policies[first], policies[second], policies[world.shared[0]]) == (AiPolicy.PROVIDER, AiPolicy.OFF, AiPolicy.LOCAL)
+    assert (policies[first], policies[second], policies[world.shared[0]]) == (
+        AiPolicy.PROVIDER,
+        AiPolicy.OFF,
+        AiPolicy.LOCAL,
+    )
     assert await ai_policies.withdraw_consent(stores=world.stores_a)
     assert not await ai_policies.withdraw_consent(stores=world.stores_a)
     assert (await in_force(world))[first] is AiPolicy.LOCAL
@@ -36,11 +43,15 @@ async def test_a_provider_needs_an_owners_consent_and_goes_with_it(world: World,
 
 async def test_one_foreign_channel_changes_nothing_for_the_others(world: World) -> None:
     with pytest.raises(Missing):
-        await ai_policies.choose_policy([world.only_a[0], world.only_b[0]], AiPolicy.OFF, stores=world.stores_a)
+        await ai_policies.choose_policy(
+            [world.only_a[0], world.only_b[0]], AiPolicy.OFF, stores=world.stores_a
+        )
     assert set((await in_force(world)).values()) == {AiPolicy.LOCAL}
 
 
-async def test_channels_to_come_are_understood_as_the_tenant_has_chosen(system: SystemStores, world: World) -> None:
+async def test_channels_to_come_are_understood_as_the_tenant_has_chosen(
+    system: SystemStores, world: World
+) -> None:
     assert (await ai_policies.stance(stores=world.stores_a)).default is AiPolicy.LOCAL
     assert (await ai_policies.choose_default(AiPolicy.OFF, stores=world.stores_a)).default is AiPolicy.OFF
     unsaid, said = await make_channel(system), await make_channel(system)
@@ -49,9 +60,13 @@ async def test_channels_to_come_are_understood_as_the_tenant_has_chosen(system: 
     await system.channels.subscribe(world.b, make_subscription(unsaid))
     policies = await in_force(world)
     assert (policies[unsaid], policies[said]) == (AiPolicy.OFF, AiPolicy.LOCAL)
-    await system.channels.subscribe(world.a, make_subscription(said))  # asked for again without a word: it stays
+    await system.channels.subscribe(
+        world.a, make_subscription(said)
+    )  # asked for again without a word: it stays
     assert (await in_force(world))[said] is AiPolicy.LOCAL
-    assert [one.chosen for one in await world.stores_b.ai.policies() if one.channel_id == unsaid] == [AiPolicy.LOCAL]
+    assert [one.chosen for one in await world.stores_b.ai.policies() if one.channel_id == unsaid] == [
+        AiPolicy.LOCAL
+    ]
 
 
 async def test_pages_of_policies_hold_every_channel_once(world: World) -> None:

@@ -30,21 +30,36 @@ async def seeded(system: SystemStores) -> None:
     await system.vocabularies.seed(packaged_vocabulary())
 
 
-async def tag(system: SystemStores, channel_id: ChannelId, message_id: int, *tags: str, tier: Tier = Tier.LOCAL, revision: int = 1) -> PostId:
+async def tag(
+    system: SystemStores,
+    channel_id: ChannelId,
+    message_id: int,
+    *tags: str,
+    tier: Tier = Tier.LOCAL,
+    revision: int = 1,
+) -> PostId:
     post_id = PostId(channel_id, MessageId(message_id))
     await system.enrichments.save([Enrichment(post_id, revision, Kind.TAGS, tier, {"tags": list(tags)})])
     return post_id
 
 
 async def used(world: World, now: datetime) -> list[tuple[str, int, int]]:
-    return [(one.tag, one.posts, one.channels) for one in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)]
+    return [
+        (one.tag, one.posts, one.channels)
+        for one in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)
+    ]
 
 
 async def found(world: World, name: str, now: datetime) -> list[PostId]:
-    return [one.stored.post.id for one in (await posts_by_tag(name, since=now - 10 * DAY, stores=world.stores_a)).posts]
+    return [
+        one.stored.post.id
+        for one in (await posts_by_tag(name, since=now - 10 * DAY, stores=world.stores_a)).posts
+    ]
 
 
-async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_them(system: SystemStores, world: World, now: datetime) -> None:
+async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_them(
+    system: SystemStores, world: World, now: datetime
+) -> None:
     for channel_id in (world.only_a[0], world.shared[0], world.only_b[0]):
         await tag(system, channel_id, 1, "спорт", "погода")
     await tag(system, world.only_a[0], 2, "спорт")
@@ -62,7 +77,9 @@ async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_t
     assert len(await found(world, "спорт", now)) == 3
 
 
-async def test_a_post_counts_by_the_best_result_that_the_tenant_may_see(system: SystemStores, world: World, now: datetime) -> None:
+async def test_a_post_counts_by_the_best_result_that_the_tenant_may_see(
+    system: SystemStores, world: World, now: datetime
+) -> None:
     paid, local, off = world.only_a[0], world.only_a[1], world.shared[0]
     await system.ai_policies.consent(world.a, given_by="owner")
     await world.stores_a.ai.choose([paid], AiPolicy.PROVIDER)
@@ -78,8 +95,14 @@ async def test_a_post_counts_by_the_best_result_that_the_tenant_may_see(system: 
     assert await found(world, "погода", now) == []
 
 
-async def test_posts_by_tag_come_newest_first_page_by_page(system: SystemStores, world: World, now: datetime) -> None:
-    tagged = {await tag(system, channel_id, message_id, "спорт") for channel_id in world.of_a for message_id in range(1, 6)}
+async def test_posts_by_tag_come_newest_first_page_by_page(
+    system: SystemStores, world: World, now: datetime
+) -> None:
+    tagged = {
+        await tag(system, channel_id, message_id, "спорт")
+        for channel_id in world.of_a
+        for message_id in range(1, 6)
+    }
     seen, place = [], None
     while True:
         page = await posts_by_tag("спорт", since=now - 10 * DAY, stores=world.stores_a, limit=3, before=place)
@@ -92,9 +115,19 @@ async def test_posts_by_tag_come_newest_first_page_by_page(system: SystemStores,
     assert {one.post.id for one in seen} == tagged
 
 
-async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share_a_second(system: SystemStores, world: World, now: datetime) -> None:
+async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share_a_second(
+    system: SystemStores, world: World, now: datetime
+) -> None:
     for channel_id in world.of_a:
-        posts = [make_post(channel_id=channel_id, message_id=100 + one, text="матч", posted_at=now - DAY - (one // 3) * MINUTE) for one in range(40)]
+        posts = [
+            make_post(
+                channel_id=channel_id,
+                message_id=100 + one,
+                text="матч",
+                posted_at=now - DAY - (one // 3) * MINUTE,
+            )
+            for one in range(40)
+        ]
         await system.landing.land(make_page(*posts), Claim(channel_id, 0))
         await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
         for post in posts:
@@ -110,7 +143,9 @@ async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share
     assert [one.post.id for one in seen] == [PostId(one.channel_id, one.message_id) for one in whole]
 
 
-async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world: World, now: datetime) -> None:
+async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(
+    world: World, now: datetime
+) -> None:
     with pytest.raises(Rejected, match="is not a valid name"):
         await choose_tag("спорт", stores=world.stores_a, shown_as="https://x")
     for since, until in ((now, now - DAY), (now - 40 * DAY, now)):
@@ -118,11 +153,15 @@ async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world
             await most_used(since, until, stores=world.stores_a)
 
 
-async def test_recent_tags_are_counted_once_a_minute_for_each_tenant(system: SystemStores, world: World, now: datetime) -> None:
+async def test_recent_tags_are_counted_once_a_minute_for_each_tenant(
+    system: SystemStores, world: World, now: datetime
+) -> None:
     recent = Recent[tuple[TagCount, ...]]()
 
     async def seen(tenant_id: TenantId, stores: TenantStores, at: datetime) -> list[str]:
-        return [one.tag for one in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)]
+        return [
+            one.tag for one in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)
+        ]
 
     await tag(system, world.only_a[0], 1, "спорт")
     assert await seen(world.a, world.stores_a, now) == ["спорт"]

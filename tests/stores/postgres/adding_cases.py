@@ -22,7 +22,10 @@ async def _channels_in(stores: TenantStores, state: RequestState) -> set[Channel
 
 
 async def _counts(stores: TenantStores, _world: World) -> set[ChannelId]:
-    waiting, failed = await _channels_in(stores, RequestState.OPEN), await _channels_in(stores, RequestState.FAILED)
+    waiting, failed = (
+        await _channels_in(stores, RequestState.OPEN),
+        await _channels_in(stores, RequestState.FAILED),
+    )
     counts = await stores.request_fates.counts()
     assert (counts[RequestFate.WAITING], counts[RequestFate.FAILED]) == (len(waiting), len(failed))
     return waiting
@@ -32,9 +35,18 @@ async def _keep(stores: TenantStores, world: World) -> set[ChannelId]:
     """What is kept is kept for this tenant alone."""
     own = [one.channel_id for one in await stores.followed.channels()]
     if own:
-        await stores.request_fates.keep([AnsweredLine(RequestKind.UNREADABLE, str(one), quote("no channel"), OPTIONS) for one in own])
-    assert all(one.kind is not RequestKind.UNREADABLE for one in await world.stores_nobody.requests.page(None, limit=1000))
-    return {ChannelId(int(one.reference)) for one in await stores.requests.page(None, limit=1000) if one.kind is RequestKind.UNREADABLE}
+        await stores.request_fates.keep(
+            [AnsweredLine(RequestKind.UNREADABLE, str(one), quote("no channel"), OPTIONS) for one in own]
+        )
+    assert all(
+        one.kind is not RequestKind.UNREADABLE
+        for one in await world.stores_nobody.requests.page(None, limit=1000)
+    )
+    return {
+        ChannelId(int(one.reference))
+        for one in await stores.requests.page(None, limit=1000)
+        if one.kind is RequestKind.UNREADABLE
+    }
 
 
 async def _change_followed(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -54,7 +66,11 @@ async def _try_again(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _open_like(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for other in (world.stores_a, world.stores_b) for one in await other.requests.page(RequestState.OPEN, limit=1000)]
+    everybodys = [
+        one
+        for other in (world.stores_a, world.stores_b)
+        for one in await other.requests.page(RequestState.OPEN, limit=1000)
+    ]
     found = {await stores.requests.open_like(one) for one in everybodys}
     return {ChannelId(int(one.reference)) for one in everybodys if one.request_id in found}
 
@@ -83,13 +99,15 @@ ADDING_METHODS: dict[str, Case] = {
 async def join_channels(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
     """Failed requests for, and lists of, the tenant's channels. Its accounts are named after them."""
     await admin.execute(
-        "INSERT INTO channel_requests (tenant_id, kind, reference, state) SELECT $1, 'list', c::text, 'failed' FROM unnest($2::bigint[]) c",
+        "INSERT INTO channel_requests (tenant_id, kind, reference, state) SELECT $1, 'list', c::text, "
+        "'failed' FROM unnest($2::bigint[]) c",
         tenant_id,
         list(own),
     )
     await admin.execute(
         """
-        INSERT INTO joined_channels (tenant_id, channel_id, account_id, title, is_private, protected, access_hash, request_id, listed_at)
+        INSERT INTO joined_channels (tenant_id, channel_id, account_id, title, is_private, protected,
+            access_hash, request_id, listed_at)
         SELECT $1, a.phone_masked::bigint, a.account_id, 'joined', false, false, 1, gen_random_uuid(), now()
         FROM telegram_accounts a WHERE a.tenant_id = $1 AND a.phone_masked = ANY($2)
         """,

@@ -7,7 +7,14 @@ from datetime import UTC, date, datetime
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.tenants.access import KeyScope, new_key
 from telegram_assistant.stores.postgres.channels.channels import ChannelFilter
-from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
+from telegram_assistant.stores.postgres.search.search import (
+    BEGINS,
+    ENDS,
+    FAR_FUTURE,
+    SearchFilters,
+    SearchPosition,
+    SearchTerm,
+)
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
 from telegram_assistant.stores.postgres.tenants.keys import NewKey
@@ -43,9 +50,14 @@ async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
-    matches = await stores.words.find([SearchTerm(f"изоляция{world.a}")], SearchFilters(), before=SearchPosition(FAR_FUTURE))
+    matches = await stores.words.find(
+        [SearchTerm(f"изоляция{world.a}")], SearchFilters(), before=SearchPosition(FAR_FUTURE)
+    )
     among = SearchFilters(channels=world.channels)
-    assert await stores.words.find([SearchTerm(f"изоляция{world.a}")], among, before=SearchPosition(FAR_FUTURE)) == matches
+    assert (
+        await stores.words.find([SearchTerm(f"изоляция{world.a}")], among, before=SearchPosition(FAR_FUTURE))
+        == matches
+    )
     assert await stores.words.find([], among, before=SearchPosition(FAR_FUTURE)) == await stores.words.find(
         [], SearchFilters(), before=SearchPosition(FAR_FUTURE)
     )
@@ -64,7 +76,9 @@ async def _words_scope(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 async def _words_load(stores: TenantStores, world: World) -> set[ChannelId]:
     posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    loaded = await stores.words.load(posts, channel_ids=world.channels, stories_until=datetime(2100, 1, 1, tzinfo=UTC))
+    loaded = await stores.words.load(
+        posts, channel_ids=world.channels, stories_until=datetime(2100, 1, 1, tzinfo=UTC)
+    )
     assert {post_id.channel_id for post_id in loaded.posts} == set(loaded.channels)
     assert loaded.stories is None or channels_of(loaded.stories) == set(loaded.channels)
     return set(loaded.channels)
@@ -77,15 +91,25 @@ async def _words_marked(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {change.channel_id for change in await stores.changes.since(datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
+    return {
+        change.channel_id
+        for change in await stores.changes.since(datetime(2026, 1, 1, tzinfo=UTC), limit=1000)
+    }
 
 
 async def _media_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {file.post_id.channel_id for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+    return {
+        file.post_id.channel_id
+        for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])
+    }
 
 
 async def _media_showable(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id in world.channels if await stores.media.showable(PostId(channel_id, MessageId(1)), 0)}
+    return {
+        channel_id
+        for channel_id in world.channels
+        if await stores.media.showable(PostId(channel_id, MessageId(1)), 0)
+    }
 
 
 async def _enrichments_of(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -128,7 +152,12 @@ async def _keys_make(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _keys_revoke(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [key.key_id for one in (world.stores_a, world.stores_b) for key in await one.keys.newest() if key.revoked_at is None]
+    everybodys = [
+        key.key_id
+        for one in (world.stores_a, world.stores_b)
+        for key in await one.keys.newest()
+        if key.revoked_at is None
+    ]
     for key_id in everybodys:
         await stores.keys.revoke(key_id)
     return {ChannelId(int(key.name)) for key in await stores.keys.newest() if key.revoked_at}
@@ -146,7 +175,11 @@ async def _audit_note(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _idempotency_take(stores: TenantStores, world: World) -> set[ChannelId]:
     """An answer is heard only by who was answered."""
-    return {channel_id for channel_id in world.channels if await stores.idempotency.take(str(channel_id), b"request", seconds=60)}
+    return {
+        channel_id
+        for channel_id in world.channels
+        if await stores.idempotency.take(str(channel_id), b"request", seconds=60)
+    }
 
 
 async def _idempotency_keep(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -169,11 +202,16 @@ async def _forwards_visible(stores: TenantStores, _world: World) -> set[ChannelI
 
 
 async def _forwards_forwardings(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {one.channel_id for one in await stores.forwards.forwardings(since=date(2026, 1, 1), of=None, limit=1000)}
+    return {
+        one.channel_id
+        for one in await stores.forwards.forwardings(since=date(2026, 1, 1), of=None, limit=1000)
+    }
 
 
 async def _forwards_forwards_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await stores.forwards.forwards_of(PostId(ChannelId(world.a), MessageId(1)), since=date(2026, 1, 1), limit=1000)
+    found = await stores.forwards.forwards_of(
+        PostId(ChannelId(world.a), MessageId(1)), since=date(2026, 1, 1), limit=1000
+    )
     return {one.post_id.channel_id for one in found}
 
 
@@ -224,25 +262,42 @@ METHODS: dict[str, Case] = {
 
 
 async def prepare(admin: Admin, world: World) -> None:
-    """Something to see in every channel, and something of each tenant's own that is named after its channels."""
+    """Something to see in every channel,
+    and something of each tenant's own that is named after its channels.
+    """
     await admin.execute(
         "INSERT INTO post_search SELECT c, 1, now(), to_tsvector('russian', $2) FROM unnest($1::bigint[]) c",
         list(world.channels),
         f"изоляция{world.a}",
     )
-    await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = ANY($1) AND message_id = 2", list(world.channels))
     await admin.execute(
-        "INSERT INTO post_media (channel_id, message_id, media_id, kind) SELECT c, 1, c, 'photo' FROM unnest($1::bigint[]) c", list(world.channels)
+        "UPDATE posts SET deleted_at = now() WHERE channel_id = ANY($1) AND message_id = 2",
+        list(world.channels),
+    )
+    await admin.execute(
+        "INSERT INTO post_media (channel_id, message_id, media_id, kind) SELECT c, 1, c, 'photo' "
+        "FROM unnest($1::bigint[]) c",
+        list(world.channels),
     )
     await admin.execute(
         """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        SELECT c, 1, 'tags', 'local', '', '', '', 1, jsonb_build_object('tags', jsonb_build_array(c::text)) FROM unnest($1::bigint[]) c
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+            revision, data)
+        SELECT c, 1, 'tags', 'local', '', '', '', 1, jsonb_build_object('tags', jsonb_build_array(c::text))
+        FROM unnest($1::bigint[]) c
         """,
         list(world.channels),
     )
-    await admin.execute("UPDATE posts SET fwd_channel_id = $2 WHERE channel_id = ANY($1) AND message_id = 1", list(world.channels), world.a)
-    await admin.execute("INSERT INTO forwards SELECT c, 1, $2, 1, now() FROM unnest($1::bigint[]) c", list(world.channels), world.a)
+    await admin.execute(
+        "UPDATE posts SET fwd_channel_id = $2 WHERE channel_id = ANY($1) AND message_id = 1",
+        list(world.channels),
+        world.a,
+    )
+    await admin.execute(
+        "INSERT INTO forwards SELECT c, 1, $2, 1, now() FROM unnest($1::bigint[]) c",
+        list(world.channels),
+        world.a,
+    )
     await tell_story(admin, world)
     for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
         await settle_in(admin, tenant_id, own)
@@ -250,17 +305,23 @@ async def prepare(admin: Admin, world: World) -> None:
         await invite_people(admin, tenant_id, own)
         await open_logins(admin, tenant_id, own)
         await watch_channels(admin, tenant_id, own)
-        await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
+        await admin.execute(
+            "INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c",
+            tenant_id,
+            list(own),
+        )
         await admin.execute(
             """
             INSERT INTO api_keys (hash, tenant_id, name, prefix, scopes, created_by)
-            SELECT sha256(concat($1::bigint, ' ', c)::bytea), $1, c::text, 'tga_', '{read}', 'test' FROM unnest($2::bigint[]) c
+            SELECT sha256(concat($1::bigint, ' ', c)::bytea), $1, c::text, 'tga_', '{read}', 'test'
+            FROM unnest($2::bigint[]) c
             """,
             tenant_id,
             list(own),
         )
         await admin.execute(
-            "INSERT INTO audit_log (tenant_id, actor, action, subject) SELECT $1, 'test', 'test', c::text FROM unnest($2::bigint[]) c",
+            "INSERT INTO audit_log (tenant_id, actor, action, subject) SELECT $1, 'test', 'test', c::text "
+            "FROM unnest($2::bigint[]) c",
             tenant_id,
             list(own),
         )

@@ -1,4 +1,6 @@
-"""Reads from the database's own catalogue what every table is and who may see it: no list to forget an entry in."""
+"""Reads from the database's own catalogue what every table is and who may see it:
+no list to forget an entry in.
+"""
 
 import re
 from dataclasses import dataclass
@@ -96,11 +98,17 @@ DEFINER_FUNCTIONS = {
     "follow_post_search_from_now": "system",
     "switch_post_search": "system",
 }
-"""The only functions that run with their owner's rights, and who may call them. Each is a door in the wall: add one on purpose."""
+"""The only functions that run with their owner's rights, and who may call them.
+
+Each is a door in the wall: add one on purpose.
+"""
 SEALED = {"telegram_accounts": "session", "login_attempts": "answer", "telegram_secrets": "sealed"}
 """Columns that only ingest reads."""
 
-AS_ITS_POST = re.compile(r"EXISTS \( SELECT 1\s+FROM posts p\s+WHERE \(+p\.channel_id = \w+\.channel_id\) AND \(p\.message_id = \w+\.message_id\)+")
+AS_ITS_POST = re.compile(
+    r"EXISTS \( SELECT 1\s+FROM posts p\s+WHERE \(+p\.channel_id = \w+\.channel_id\) "
+    r"AND \(p\.message_id = \w+\.message_id\)+"
+)
 """A row is seen where its post is, and posts ask for the tenant."""
 
 
@@ -118,11 +126,15 @@ class Table:
 async def tables(admin: Admin) -> list[Table]:
     rows = await admin.fetch(
         """
-        SELECT c.relname, obj_description(c.oid, 'pg_class') AS about, c.relrowsecurity, c.relforcerowsecurity,
-               ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
+        SELECT c.relname, obj_description(c.oid, 'pg_class') AS about, c.relrowsecurity,
+            c.relforcerowsecurity,
+               ARRAY(SELECT a.attname::text FROM pg_attribute a
+                   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
                ARRAY(SELECT pg_get_expr(p.polqual, p.polrelid) FROM pg_policy p
-                     WHERE p.polrelid = c.oid AND p.polroles && ARRAY['tga_tenant'::regrole::oid, 0::oid]) AS policies,
-               ARRAY(SELECT right_ FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) right_
+                     WHERE p.polrelid = c.oid AND p.polroles && ARRAY['tga_tenant'::regrole::oid,
+                         0::oid]) AS policies,
+               ARRAY(SELECT right_ FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE',
+                   'REFERENCES', 'TRIGGER']) right_
                      WHERE has_table_privilege('tga_tenant', c.oid, right_)
                         OR (right_ IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES')
                             AND has_any_column_privilege('tga_tenant', c.oid, right_))) AS tenant_may
@@ -157,13 +169,18 @@ async def complaints(admin: Admin) -> list[str]:
         f"partition {row[0]} can be reached by tga_tenant around its parent's policy"
         for row in await admin.fetch(
             """
-            SELECT c.relname FROM pg_class c WHERE c.relispartition AND c.relnamespace = 'public'::regnamespace
+            SELECT c.relname FROM pg_class c WHERE c.relispartition
+                AND c.relnamespace = 'public'::regnamespace
             AND (has_table_privilege('tga_tenant', c.oid, 'SELECT, INSERT, UPDATE, DELETE')
                  OR has_any_column_privilege('tga_tenant', c.oid, 'SELECT'))
             """
         )
     ]
-    found += [complaint for row in await admin.fetch(FUNCTIONS) for complaint in about_function(row["proname"], frozenset(row["callers"]))]
+    found += [
+        complaint
+        for row in await admin.fetch(FUNCTIONS)
+        for complaint in about_function(row["proname"], frozenset(row["callers"]))
+    ]
     found += [f"tga_api can reach the table {row[0]}" for row in await admin.fetch(OPEN_TO_API)]
     for table, column in SEALED.items():
         if await admin.fetchval("SELECT has_column_privilege('tga_system', $1, $2, 'SELECT')", table, column):
@@ -173,7 +190,8 @@ async def complaints(admin: Admin) -> list[str]:
 
 FUNCTIONS = """
 SELECT p.proname,
-       ARRAY(SELECT c FROM unnest(ARRAY['tenant', 'api', 'system']) c WHERE has_function_privilege('tga_' || c, p.oid, 'EXECUTE')) AS callers
+       ARRAY(SELECT c FROM unnest(ARRAY['tenant', 'api', 'system']) c
+           WHERE has_function_privilege('tga_' || c, p.oid, 'EXECUTE')) AS callers
 FROM pg_proc p WHERE p.prosecdef AND p.pronamespace = 'public'::regnamespace ORDER BY p.proname
 """
 OPEN_TO_API = """
@@ -187,7 +205,10 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', '
 def about_function(name: str, callers: frozenset[str]) -> list[str]:
     if name not in DEFINER_FUNCTIONS:
         return [f"function {name} runs with its owner's rights and is not on the list"]
-    return [f"function {name} may be called by tga_{one}" for one in sorted(callers - set(DEFINER_FUNCTIONS[name].split()))]
+    return [
+        f"function {name} may be called by tga_{one}"
+        for one in sorted(callers - set(DEFINER_FUNCTIONS[name].split()))
+    ]
 
 
 def about_table(table: Table) -> list[str]:
@@ -200,18 +221,27 @@ def about_table(table: Table) -> list[str]:
         if table.tenant_may or table.tenant_policies:
             found.append(f"system table {table.name} is open to tga_tenant")
         return found
-    keys = {"tenant": {"tenant_id"}, "person": {"tenant_id", "user_id"}, "subscribed": {"channel_id"}}[table.table_class]
+    keys = {"tenant": {"tenant_id"}, "person": {"tenant_id", "user_id"}, "subscribed": {"channel_id"}}[
+        table.table_class
+    ]
     found += [f"{table.table_class} table {table.name} has no {key}" for key in sorted(keys - table.columns)]
-    if table.table_class == "person" and any("current_person()" not in policy for policy in table.tenant_policies):
+    if table.table_class == "person" and any(
+        "current_person()" not in policy for policy in table.tenant_policies
+    ):
         found.append(f"person table {table.name} has a policy that does not ask for the person")
     if not table.tenant_policies:
         found.append(f"{table.table_class} table {table.name} has no policy for tga_tenant")
-    if any("current_tenant()" not in policy and not AS_ITS_POST.search(policy) for policy in table.tenant_policies):
+    if any(
+        "current_tenant()" not in policy and not AS_ITS_POST.search(policy)
+        for policy in table.tenant_policies
+    ):
         found.append(f"{table.table_class} table {table.name} has a policy that does not ask for the tenant")
     if (
         "message_id" in table.columns
         and table.table_class != "person"
-        and not any("visible_from" in policy or AS_ITS_POST.search(policy) for policy in table.tenant_policies)
+        and not any(
+            "visible_from" in policy or AS_ITS_POST.search(policy) for policy in table.tenant_policies
+        )
     ):
         found.append(f"{table.table_class} table {table.name} tells of posts from before a tenant's window")
     return found
@@ -221,7 +251,9 @@ _numbers = count(7_000_000_000)
 
 
 async def insert_row(admin: Admin, table: str, **known: Any) -> None:
-    """A row with whatever the table needs: known values first, then something of the right type for every column that must be given."""
+    """A row with whatever the table needs: known values first,
+    then something of the right type for every column that must be given.
+    """
     columns = await admin.fetch(
         """
         SELECT a.attname, format_type(a.atttypid, NULL) AS type FROM pg_attribute a

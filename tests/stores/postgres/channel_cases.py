@@ -1,4 +1,6 @@
-"""Activity of channels, and changes of several at once, method by method: the rest of the cases in cases.py."""
+"""Activity of channels, and changes of several at once, method by method:
+the rest of the cases in cases.py.
+"""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -22,19 +24,32 @@ async def _activity_of(stores: TenantStores, world: World) -> set[ChannelId]:
     found = {
         one: activity
         for one in world.channels
-        if (activity := await stores.activity.of(one, zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=now))
+        if (
+            activity := await stores.activity.of(
+                one, zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=now
+            )
+        )
     }
     assert all(one.posts and one.deleted and sum(map(sum, one.hours)) == one.posts for one in found.values())
     return set(found)
 
 
 async def _activity_recent(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {one for one, posts in (await stores.activity.recent(world.channels, since=datetime(2026, 1, 1, tzinfo=UTC))).items() if posts}
+    return {
+        one
+        for one, posts in (
+            await stores.activity.recent(world.channels, since=datetime(2026, 1, 1, tzinfo=UTC))
+        ).items()
+        if posts
+    }
 
 
 async def _activity_accounts(stores: TenantStores, world: World) -> set[ChannelId]:
     """Accounts are named after the channel, and each knows every channel there is."""
-    found = {one: {account.phone_masked for account in await stores.activity.accounts(one)} for one in world.channels}
+    found = {
+        one: {account.phone_masked for account in await stores.activity.accounts(one)}
+        for one in world.channels
+    }
     own = await _channels(stores)
     assert all(names == {str(channel) for channel in own} for one, names in found.items() if one in own)
     return {one for one, names in found.items() if names}
@@ -42,7 +57,9 @@ async def _activity_accounts(stores: TenantStores, world: World) -> set[ChannelI
 
 async def _followed_change_all(stores: TenantStores, world: World) -> set[ChannelId]:
     own = await _channels(stores)
-    assert await stores.followed.change_all(world.channels, Subscription(channel_id=NOT_KNOWN_YET, folder="test")) == len(own)
+    assert await stores.followed.change_all(
+        world.channels, Subscription(channel_id=NOT_KNOWN_YET, folder="test")
+    ) == len(own)
     return {one.channel_id for one in await stores.followed.channels() if one.folder == "test"}
 
 
@@ -67,7 +84,8 @@ async def open_channels(admin: Admin, world: World) -> None:
     await admin.execute(
         """
         INSERT INTO account_channels (account_id, channel_id, access_hash)
-        SELECT a.account_id, c, 1 FROM telegram_accounts a CROSS JOIN unnest($1::bigint[]) c WHERE a.tenant_id = ANY($2)
+        SELECT a.account_id, c, 1 FROM telegram_accounts a CROSS JOIN unnest($1::bigint[]) c
+        WHERE a.tenant_id = ANY($2)
         """,
         list(world.channels),
         [world.a, world.b],

@@ -1,4 +1,6 @@
-"""Logins of a tenant's accounts, and what connects the installation to Telegram, method by method: the rest of the cases in cases.py."""
+"""Logins of a tenant's accounts, and what connects the installation to Telegram, method by method:
+the rest of the cases in cases.py.
+"""
 
 from collections.abc import Awaitable, Callable
 from uuid import UUID, uuid4
@@ -19,14 +21,19 @@ def _login_of(tenant_id: TenantId, channel_id: ChannelId) -> UUID:
 
 
 def _everybodys(world: World) -> list[tuple[ChannelId, UUID]]:
-    return [(channel_id, _login_of(tenant_id, channel_id)) for tenant_id in (world.a, world.b) for channel_id in world.channels]
+    return [
+        (channel_id, _login_of(tenant_id, channel_id))
+        for tenant_id in (world.a, world.b)
+        for channel_id in world.channels
+    ]
 
 
 async def open_logins(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
     """A login for each channel of the tenant, with an open question."""
     for channel_id in own:
         await admin.execute(
-            "INSERT INTO login_attempts (attempt_id, tenant_id, expires_at, question) VALUES ($1, $2, now() + interval '1 hour', 1)",
+            "INSERT INTO login_attempts (attempt_id, tenant_id, expires_at, question) "
+            "VALUES ($1, $2, now() + interval '1 hour', 1)",
             _login_of(tenant_id, channel_id),
             tenant_id,
         )
@@ -39,11 +46,19 @@ async def _logins_get(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _logins_answer(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id, login in _everybodys(world) if await stores.logins.answer(login, 1, b"sealed")}
+    return {
+        channel_id
+        for channel_id, login in _everybodys(world)
+        if await stores.logins.answer(login, 1, b"sealed")
+    }
 
 
 async def _logins_give_up(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id, login in _everybodys(world) if await stores.logins.give_up(login, why=quote("given up"))}
+    return {
+        channel_id
+        for channel_id, login in _everybodys(world)
+        if await stores.logins.give_up(login, why=quote("given up"))
+    }
 
 
 async def _logins_begin(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -63,7 +78,9 @@ async def _setup_get(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _setup_enter(stores: TenantStores, world: World) -> set[ChannelId]:
-    assert not await stores.telegram_setup.enter(TelegramSecret.PROXY, shown="evil", key_id="k", sealed=b"sealed", entered_by="thief")
+    assert not await stores.telegram_setup.enter(
+        TelegramSecret.PROXY, shown="evil", key_id="k", sealed=b"sealed", entered_by="thief"
+    )
     return await _setup_get(stores, world)
 
 

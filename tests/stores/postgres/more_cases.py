@@ -30,11 +30,19 @@ async def _post_details_of(stores: TenantStores, world: World) -> set[ChannelId]
 
 
 async def _post_details_versions(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id in world.channels if await stores.post_details.versions(PostId(channel_id, MessageId(1)))}
+    return {
+        channel_id
+        for channel_id in world.channels
+        if await stores.post_details.versions(PostId(channel_id, MessageId(1)))
+    }
 
 
 async def _enrichments_all_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id in world.channels if await stores.enrichments.all_of(PostId(channel_id, MessageId(1)))}
+    return {
+        channel_id
+        for channel_id in world.channels
+        if await stores.enrichments.all_of(PostId(channel_id, MessageId(1)))
+    }
 
 
 async def _coverage_overview_channels(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -50,15 +58,25 @@ async def _followed_named(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _followed_poll(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id in world.channels if await stores.followed.poll(channel_id, mode=None, first=True)}
+    return {
+        channel_id
+        for channel_id in world.channels
+        if await stores.followed.poll(channel_id, mode=None, first=True)
+    }
 
 
 async def _requests_page(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {ChannelId(int(one.reference)) for one in await stores.requests.page(RequestState.OPEN, limit=1000)}
+    return {
+        ChannelId(int(one.reference)) for one in await stores.requests.page(RequestState.OPEN, limit=1000)
+    }
 
 
 async def _requests_some(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one.request_id for other in (world.stores_a, world.stores_b) for one in await other.requests.page(None, limit=1000)]
+    everybodys = [
+        one.request_id
+        for other in (world.stores_a, world.stores_b)
+        for one in await other.requests.page(None, limit=1000)
+    ]
     return {ChannelId(int(one.reference)) for one in await stores.requests.some(everybodys)}
 
 
@@ -95,7 +113,11 @@ async def _parked_release(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _followed_change(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {one for one in world.channels if await stores.followed.change(Subscription(channel_id=one, folder="test"))}
+    return {
+        one
+        for one in world.channels
+        if await stores.followed.change(Subscription(channel_id=one, folder="test"))
+    }
 
 
 async def _followed_leave(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -111,14 +133,19 @@ async def _tag_use_vocabulary(stores: TenantStores, world: World) -> set[Channel
 
 
 async def _tag_use_most_used(stores: TenantStores, _world: World) -> set[ChannelId]:
-    used = await stores.tag_use.most_used(datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC), limit=1000)
+    used = await stores.tag_use.most_used(
+        datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC), limit=1000
+    )
     assert all((one.posts, one.channels) == (1, 1) for one in used)
     return {ChannelId(int(one.tag)) for one in used}
 
 
 async def _tag_use_places(stores: TenantStores, world: World) -> set[ChannelId]:
     tags = [str(channel_id) for channel_id in world.channels]
-    return {one.channel_id for one in await stores.tag_use.places(tags, since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
+    return {
+        one.channel_id
+        for one in await stores.tag_use.places(tags, since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000)
+    }
 
 
 async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -129,28 +156,41 @@ async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _accounts_pause(stores: TenantStores, world: World) -> set[ChannelId]:
-    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.pause(one, why=quote("test"))])
+    return await _channels_of(
+        stores,
+        [one for one in await _all_accounts(world) if await stores.accounts.pause(one, why=quote("test"))],
+    )
 
 
 async def _accounts_resume(stores: TenantStores, world: World) -> set[ChannelId]:
-    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.resume(one)])
+    return await _channels_of(
+        stores, [one for one in await _all_accounts(world) if await stores.accounts.resume(one)]
+    )
 
 
 async def _accounts_log_out(stores: TenantStores, world: World) -> set[ChannelId]:
-    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.log_out(one, why=quote("test"))])
+    return await _channels_of(
+        stores,
+        [one for one in await _all_accounts(world) if await stores.accounts.log_out(one, why=quote("test"))],
+    )
 
 
 async def _accounts_reset(stores: TenantStores, world: World) -> set[ChannelId]:
     for one in await stores.accounts.all():
         await stores.accounts.pause(one.public_id, why=quote("test"))
-    changed = await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.reset(one)])
+    changed = await _channels_of(
+        stores, [one for one in await _all_accounts(world) if await stores.accounts.reset(one)]
+    )
     assert {one.state for one in await stores.accounts.all()} <= {AccountState.NEW}
     return changed
 
 
 async def _history_outdated(stores: TenantStores, _world: World) -> set[ChannelId]:
     version = ResultVersion("another model", "another prompt", "tagging")
-    return {one.channel_id for one in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))}
+    return {
+        one.channel_id
+        for one in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))
+    }
 
 
 async def _history_want(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -170,11 +210,17 @@ async def _history_answered(stores: TenantStores, world: World) -> set[ChannelId
 
 
 async def _all_accounts(world: World) -> list[UUID]:
-    return [one.public_id for stores in (world.stores_a, world.stores_b) for one in await stores.accounts.all()]
+    return [
+        one.public_id for stores in (world.stores_a, world.stores_b) for one in await stores.accounts.all()
+    ]
 
 
 async def _channels_of(stores: TenantStores, accounts: list[UUID]) -> set[ChannelId]:
-    return {ChannelId(int(one.phone_masked or 0)) for one in await stores.accounts.all() if one.public_id in accounts}
+    return {
+        ChannelId(int(one.phone_masked or 0))
+        for one in await stores.accounts.all()
+        if one.public_id in accounts
+    }
 
 
 async def _ai_stance(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -196,7 +242,12 @@ async def _ai_sendable(stores: TenantStores, world: World) -> set[ChannelId]:
     consented = await _ai_stance(stores, world)
     if consented:
         await stores.ai.choose(world.channels, AiPolicy.PROVIDER)
-    return {one.channel_id for one in await stores.ai.sendable([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+    return {
+        one.channel_id
+        for one in await stores.ai.sendable(
+            [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+        )
+    }
 
 
 async def _ai_choose_default(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -224,11 +275,17 @@ async def _ai_withdraw(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _spending_budget(stores: TenantStores, world: World) -> set[ChannelId]:
     """Each tenant's budget is its own number."""
     budget = await stores.spending.budget()
-    return await _followed_channels(stores, world) if budget is not None and budget.micro == budget.tenant_id else set()
+    return (
+        await _followed_channels(stores, world)
+        if budget is not None and budget.micro == budget.tenant_id
+        else set()
+    )
 
 
 async def _spending_usage(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {ChannelId(int(line.model)) for line in await stores.spending.usage(datetime(2026, 1, 1, tzinfo=UTC))}
+    return {
+        ChannelId(int(line.model)) for line in await stores.spending.usage(datetime(2026, 1, 1, tzinfo=UTC))
+    }
 
 
 MORE_METHODS: dict[str, Case] = {
@@ -272,7 +329,10 @@ MORE_METHODS: dict[str, Case] = {
 
 async def park(admin: Admin, world: World) -> None:
     """Whoever comes first releases shared channels too, so it is done for each."""
-    await admin.execute("UPDATE channels SET parked_until = now(), parked_reason = 'it fails' WHERE channel_id = ANY($1)", list(world.channels))
+    await admin.execute(
+        "UPDATE channels SET parked_until = now(), parked_reason = 'it fails' WHERE channel_id = ANY($1)",
+        list(world.channels),
+    )
 
 
 async def settle_in(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
@@ -288,10 +348,17 @@ async def settle_in(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> N
         list(own),
     )
     await admin.execute(
-        "INSERT INTO channel_requests (tenant_id, kind, reference) SELECT $1, 'invite', c::text FROM unnest($2::bigint[]) c", tenant_id, list(own)
+        "INSERT INTO channel_requests (tenant_id, kind, reference) SELECT $1, 'invite', c::text "
+        "FROM unnest($2::bigint[]) c",
+        tenant_id,
+        list(own),
     )
-    await admin.execute("UPDATE channels SET username = 'Name_' || channel_id WHERE channel_id = ANY($1)", list(own))
+    await admin.execute(
+        "UPDATE channels SET username = 'Name_' || channel_id WHERE channel_id = ANY($1)", list(own)
+    )
     await admin.execute("INSERT INTO ai_consents VALUES ($1, $2)", tenant_id, " ".join(map(str, own)))
-    await admin.execute("INSERT INTO budgets (tenant_id, money_micro, month) VALUES ($1, $1, now())", tenant_id)
+    await admin.execute(
+        "INSERT INTO budgets (tenant_id, money_micro, month) VALUES ($1, $1, now())", tenant_id
+    )
     for channel_id in own:
         await insert_row(admin, "usage", tenant_id=tenant_id, model=str(channel_id))

@@ -48,14 +48,22 @@ async def _members_remove(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _members_things(stores: TenantStores, world: World) -> set[ChannelId]:
     """Keys that are named after the tenant's channels."""
     people = [member for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
-    return {_named(thing.name) for member in people for thing in await stores.members.things(member.public_id)}
+    return {
+        _named(thing.name) for member in people for thing in await stores.members.things(member.public_id)
+    }
 
 
 async def _members_invite(stores: TenantStores, world: World) -> set[ChannelId]:
     """Every owner of both tenants tries; the invitation belongs to the tenant of its author."""
-    names = [member.name for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()]
+    names = [
+        member.name for tenant in (world.stores_a, world.stores_b) for member in await tenant.members.all()
+    ]
     lasts = timedelta(hours=1)
-    return {_named(name) for name in names if await stores.members.invite(new_token(), MemberRole.VIEWER, session=name, lasts=lasts)}
+    return {
+        _named(name)
+        for name in names
+        if await stores.members.invite(new_token(), MemberRole.VIEWER, session=name, lasts=lasts)
+    }
 
 
 async def _members_invitations(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -63,7 +71,9 @@ async def _members_invitations(stores: TenantStores, _world: World) -> set[Chann
 
 
 async def _members_withdraw(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.members.invitations()]
+    everybodys = [
+        one for tenant in (world.stores_a, world.stores_b) for one in await tenant.members.invitations()
+    ]
     return {_named(one.created_by) for one in everybodys if await stores.members.withdraw(one.public_id)}
 
 
@@ -79,7 +89,9 @@ async def _saved_searches_save(stores: TenantStores, world: World) -> set[Channe
 
 
 async def _saved_searches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.saved_searches.all()]
+    everybodys = [
+        one for tenant in (world.stores_a, world.stores_b) for one in await tenant.saved_searches.all()
+    ]
     return {_named(one.name) for one in everybodys if await stores.saved_searches.delete(one.search_id)}
 
 
@@ -106,12 +118,17 @@ PEOPLE_METHODS: dict[str, Case] = {
 
 
 async def invite_people(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
-    """Members, invitations and saved searches that are named after the tenant's channels. The name of a member is the token of their session."""
+    """Members, invitations and saved searches that are named after the tenant's channels.
+
+    The name of a member is the token of their session.
+    """
     await admin.execute(
         """
-        WITH made AS (INSERT INTO users (name) SELECT c || ' ' || $1::bigint FROM unnest($2::bigint[]) c RETURNING user_id, name),
+        WITH made AS (INSERT INTO users (name) SELECT c || ' ' || $1::bigint FROM unnest($2::bigint[]) c
+            RETURNING user_id, name),
         logged_in AS (
-            INSERT INTO sessions (hash, user_id, expires_at) SELECT sha256(name::bytea), user_id, now() + interval '1 day' FROM made
+            INSERT INTO sessions (hash, user_id, expires_at) SELECT sha256(name::bytea), user_id, now()
+                + interval '1 day' FROM made
         )
         INSERT INTO memberships (tenant_id, user_id, role) SELECT $1::bigint, user_id, 'owner' FROM made
         """,
@@ -121,7 +138,8 @@ async def invite_people(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) 
     await admin.execute(
         """
         INSERT INTO api_keys (tenant_id, hash, user_id, name, prefix, scopes, created_by)
-        SELECT $1, sha256(concat('key ', name)::bytea), user_id, split_part(name, ' ', 1), 'tga_', '{read}', name
+        SELECT $1, sha256(concat('key ', name)::bytea), user_id, split_part(name, ' ', 1), 'tga_', '{read}',
+            name
         FROM users JOIN memberships m USING (user_id) WHERE m.tenant_id = $1
         """,
         tenant_id,
@@ -129,14 +147,16 @@ async def invite_people(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) 
     await admin.execute(
         """
         INSERT INTO one_time_links (hash, kind, tenant_id, role, created_by, expires_at)
-        SELECT sha256(concat($1::bigint, ' link ', c)::bytea), 'invitation', $1, 'viewer', c::text, now() + interval '1 day'
+        SELECT sha256(concat($1::bigint, ' link ', c)::bytea), 'invitation', $1, 'viewer', c::text, now()
+            + interval '1 day'
         FROM unnest($2::bigint[]) c
         """,
         tenant_id,
         list(own),
     )
     await admin.execute(
-        "INSERT INTO saved_searches (tenant_id, name, query, created_by) SELECT $1, c::text, 'snow', 'test' FROM unnest($2::bigint[]) c",
+        "INSERT INTO saved_searches (tenant_id, name, query, created_by) SELECT $1, c::text, 'snow', 'test' "
+        "FROM unnest($2::bigint[]) c",
         tenant_id,
         list(own),
     )

@@ -5,7 +5,13 @@ from datetime import UTC, date, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.similarity import Look
-from telegram_assistant.domain.stories.keywords import Keyword, KeywordKind, KeywordTrend, TrendDay, WrittenKeyword
+from telegram_assistant.domain.stories.keywords import (
+    Keyword,
+    KeywordKind,
+    KeywordTrend,
+    TrendDay,
+    WrittenKeyword,
+)
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -37,7 +43,9 @@ async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _stories_read_pictures(stores: TenantStores, world: World) -> set[ChannelId]:
     """Every channel shows a picture of its own, with the channel's id written in it."""
-    read = await stores.stories.read_pictures([PostId(channel_id, MessageId(1)) for channel_id in world.channels])
+    read = await stores.stories.read_pictures(
+        [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    )
     return {ChannelId(int(one.words)) for one in read.values()}
 
 
@@ -47,7 +55,9 @@ async def _stories_has_any(stores: TenantStores, world: World) -> set[ChannelId]
 
 async def _stories_choose_grouping(stores: TenantStores, _world: World) -> set[ChannelId]:
     followed = {one.channel_id for one in await stores.followed.channels()}
-    assert (await stores.stories.recent(datetime.now(UTC))).grouping is Grouping.NORMAL, "nobody else has chosen for this tenant"
+    assert (await stores.stories.recent(datetime.now(UTC))).grouping is Grouping.NORMAL, (
+        "nobody else has chosen for this tenant"
+    )
     await stores.stories.choose_grouping(Grouping.STRICT)
     assert (await stores.stories.recent(datetime.now(UTC))).grouping is Grouping.STRICT
     return followed
@@ -65,14 +75,21 @@ async def _keyword_trends_mentions(stores: TenantStores, world: World) -> set[Ch
     """All channels mention the name, and each has its own id for a tag."""
     now, snow = datetime.now(UTC), Keyword(KeywordKind.NAME, "sneg")
     tags = [Keyword(KeywordKind.TAG, str(channel_id)) for channel_id in world.channels]
-    found = await stores.keyword_trends.mentions([snow, *tags], now - timedelta(days=3), now + timedelta(hours=1))
-    told = {keyword: {post.channel_id for posts in found[keyword].posts.values() for post in posts} for keyword in found}
+    found = await stores.keyword_trends.mentions(
+        [snow, *tags], now - timedelta(days=3), now + timedelta(hours=1)
+    )
+    told = {
+        keyword: {post.channel_id for posts in found[keyword].posts.values() for post in posts}
+        for keyword in found
+    }
     assert {ChannelId(int(tag.key)) for tag in tags if told[tag]} == told[snow]
     return told[snow]
 
 
 async def _keyword_trends_posts(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await stores.keyword_trends.posts([PostId(channel_id, MessageId(1)) for channel_id in world.channels])
+    found = await stores.keyword_trends.posts(
+        [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    )
     return {post.channel_id for post in found}
 
 
@@ -98,7 +115,9 @@ async def _written_summaries(stores: TenantStores, world: World) -> set[ChannelI
     """Every tenant keeps a text under the same key, and finds its own."""
     followed = {one.channel_id for one in await stores.followed.channels()}
     cited = tuple(PostId(channel_id, MessageId(1)) for channel_id in sorted(followed))
-    text = WrittenSummary(sentences=(CitedSentence("…", cited),), provider="p", model="m", unit="RUB", cost_micro=1)
+    text = WrittenSummary(
+        sentences=(CitedSentence("…", cited),), provider="p", model="m", unit="RUB", cost_micro=1
+    )
     assert not await stores.written_summaries.find([MATERIAL])
     await stores.written_summaries.keep(MATERIAL, text)
     await stores.written_summaries.keep(MATERIAL, replace(text, model="later"))
@@ -127,13 +146,20 @@ STORY_METHODS: dict[str, Case] = {
 async def tell_story(admin: Admin, world: World) -> None:
     """Every channel tells one story at the same moment, each linked to all before it."""
     posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    links = [(one, other, LinkKind.REWRITE, 3.0, False) for number, one in enumerate(posts) for other in posts[:number]]
+    links = [
+        (one, other, LinkKind.REWRITE, 3.0, False)
+        for number, one in enumerate(posts)
+        for other in posts[:number]
+    ]
     story_id = await store_story(admin, posts, links)
-    await admin.execute("UPDATE story_posts SET posted_at = now(), is_bursting = true WHERE story_id = $1", story_id)
+    await admin.execute(
+        "UPDATE story_posts SET posted_at = now(), is_bursting = true WHERE story_id = $1", story_id
+    )
     await admin.execute(
         """
         INSERT INTO post_search (channel_id, message_id, posted_at, words)
-        SELECT channel_id, message_id, posted_at, array_to_tsvector('{~sneg}') FROM posts WHERE channel_id = ANY($1) AND message_id = 7
+        SELECT channel_id, message_id, posted_at, array_to_tsvector('{~sneg}') FROM posts
+        WHERE channel_id = ANY($1) AND message_id = 7
         """,
         list(world.channels),
     )

@@ -20,7 +20,9 @@ async def test_a_block_that_raises_leaves_nothing_behind(system_pool: Pool, admi
     assert await admin.fetchval("SELECT count(*) FROM tenants WHERE name = $1", name) == 0
 
 
-async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usable(system_pool: Pool, admin: Admin) -> None:
+async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usable(
+    system_pool: Pool, admin: Admin
+) -> None:
     name = f"tenant {fresh_number()}"
 
     async def write_and_wait() -> None:
@@ -38,7 +40,9 @@ async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usa
         assert await connection.fetchval("SELECT current_user") == "tga_system"
 
 
-async def test_a_block_that_is_cancelled_while_it_rolls_back_leaves_nothing_to_the_next_one(installation: Settings, admin: Admin) -> None:
+async def test_a_block_that_is_cancelled_while_it_rolls_back_leaves_nothing_to_the_next_one(
+    installation: Settings, admin: Admin
+) -> None:
     name, one = f"tenant {fresh_number()}", installation.database.model_copy(update={"pool_size": 1})
     async with open_pool(one, DatabaseLogin.SYSTEM) as own:
 
@@ -79,7 +83,9 @@ async def test_a_lost_server_is_busy_not_broken(installation: Settings, admin: A
     async with open_pool(installation.database, DatabaseLogin.SYSTEM) as own:
         with pytest.raises(Busy, match="PostgreSQL"):
             async with SystemTransactions(own).begin() as connection:
-                await admin.execute("SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()"))
+                await admin.execute(
+                    "SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()")
+                )
                 await connection.fetchval("SELECT 1")
         async with SystemTransactions(own).begin() as connection:
             assert await connection.fetchval("SELECT 1") == 1
@@ -102,15 +108,21 @@ async def test_a_pool_of_two_lets_two_in_and_the_third_wait(database: dict[str, 
 
 
 @pytest.mark.turns("DATABASE_URL")
-async def test_the_pool_speaks_to_the_database_it_is_told(environ: dict[str, str], database: dict[str, str]) -> None:
+async def test_the_pool_speaks_to_the_database_it_is_told(
+    environ: dict[str, str], database: dict[str, str]
+) -> None:
     for one in (environ, database):
         async with open_pool(read_settings(one).database) as own:
             assert await own.fetchval("SELECT current_database()") == one["DATABASE_URL"].rpartition("/")[2]
 
 
-async def test_a_transaction_that_is_cut_off_at_any_moment_is_rolled_back_without_a_complaint(system_pool: Pool) -> None:
+async def test_a_transaction_that_is_cut_off_at_any_moment_is_rolled_back_without_a_complaint(
+    system_pool: Pool,
+) -> None:
     complaints: list[str] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context["message"]))
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _loop, context: complaints.append(context["message"])
+    )
 
     async def work() -> None:
         async with SystemTransactions(system_pool).begin() as connection:

@@ -34,13 +34,17 @@ async def refused(connection: Admin, *statements: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["tga_system", "tga_ingest", "tga_owner", "tga_worker", "postgres"])
-async def test_the_login_of_requests_cannot_become_anybody_who_sees_all_tenants(installation: Settings, role: str) -> None:
+async def test_the_login_of_requests_cannot_become_anybody_who_sees_all_tenants(
+    installation: Settings, role: str
+) -> None:
     async with connected(installation, DatabaseLogin.API) as connection:
         await refused(connection, f"SET LOCAL ROLE {role}")
 
 
 @pytest.mark.parametrize("role", ["tga_api", "tga_tenant"])
-async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(installation: Settings, role: str) -> None:
+async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(
+    installation: Settings, role: str
+) -> None:
     async with connected(installation, DatabaseLogin.API) as connection:
         for forbidden in (
             "SELECT session FROM telegram_accounts",
@@ -58,7 +62,9 @@ async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(install
         await refused(connection, "SET LOCAL ROLE tga_api", "SELECT * FROM tenants")
 
 
-async def test_the_worker_reads_no_session_and_no_answer_and_cannot_become_ingest(installation: Settings) -> None:
+async def test_the_worker_reads_no_session_and_no_answer_and_cannot_become_ingest(
+    installation: Settings,
+) -> None:
     async with connected(installation, DatabaseLogin.SYSTEM) as connection:
         await refused(connection, "SET LOCAL ROLE tga_ingest")
         for forbidden in (
@@ -73,7 +79,9 @@ async def test_the_worker_reads_no_session_and_no_answer_and_cannot_become_inges
             await refused(connection, "SET LOCAL ROLE tga_system", forbidden)
 
 
-async def test_ingest_reads_sessions_and_does_the_work_of_the_system(installation: Settings, system: SystemStores, ingest: IngestStores) -> None:
+async def test_ingest_reads_sessions_and_does_the_work_of_the_system(
+    installation: Settings, system: SystemStores, ingest: IngestStores
+) -> None:
     account_id = await ingest.accounts.add(await make_tenant(system))
     await ingest.accounts.save_session(account_id, key_id="k", session=b"sealed")
     await ingest.accounts.set_state(account_id, AccountState.ACTIVE)
@@ -85,7 +93,13 @@ async def test_ingest_reads_sessions_and_does_the_work_of_the_system(installatio
 
 def with_logins(environ: dict[str, str], **names: str) -> dict[str, str]:
     """The same addresses with other users."""
-    return {**environ, **{variable: environ["DATABASE_URL"].replace("tga:tga@", f"{name}:x@") if name else "" for variable, name in names.items()}}
+    return {
+        **environ,
+        **{
+            variable: environ["DATABASE_URL"].replace("tga:tga@", f"{name}:x@") if name else ""
+            for variable, name in names.items()
+        },
+    }
 
 
 @pytest.fixture
@@ -104,12 +118,18 @@ async def names(empty_database: dict[str, str], worker: str) -> AsyncIterator[tu
 
 
 @pytest.mark.turns("DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL")
-async def test_migrate_takes_from_one_login_what_others_get(empty_database: dict[str, str], names: tuple[str, str, str]) -> None:
+async def test_migrate_takes_from_one_login_what_others_get(
+    empty_database: dict[str, str], names: tuple[str, str, str]
+) -> None:
     requests, system, ingest = names
-    alone = read_settings(with_logins(empty_database, DATABASE_URL=requests, DATABASE_SYSTEM_URL="", DATABASE_INGEST_URL="")).database
+    alone = read_settings(
+        with_logins(empty_database, DATABASE_URL=requests, DATABASE_SYSTEM_URL="", DATABASE_INGEST_URL="")
+    ).database
     await migrate(alone, tell=silent)
     assert await requests_may_act_as_system(alone)
-    apart = with_logins(empty_database, DATABASE_URL=requests, DATABASE_SYSTEM_URL=system, DATABASE_INGEST_URL=ingest)
+    apart = with_logins(
+        empty_database, DATABASE_URL=requests, DATABASE_SYSTEM_URL=system, DATABASE_INGEST_URL=ingest
+    )
     said: list[str] = []
     await migrate(read_settings(apart).database, tell=said.append)
     assert f"the login {requests} can no longer become tga_system" in said
@@ -118,9 +138,13 @@ async def test_migrate_takes_from_one_login_what_others_get(empty_database: dict
         await refused(connection, "SET LOCAL ROLE tga_system")
 
 
-async def test_who_forgets_the_other_logins_does_not_widen_that_of_requests(empty_database: dict[str, str], names: tuple[str, str, str]) -> None:
+async def test_who_forgets_the_other_logins_does_not_widen_that_of_requests(
+    empty_database: dict[str, str], names: tuple[str, str, str]
+) -> None:
     requests, system, ingest = names
-    apart = with_logins(empty_database, DATABASE_URL=requests, DATABASE_SYSTEM_URL=system, DATABASE_INGEST_URL=ingest)
+    apart = with_logins(
+        empty_database, DATABASE_URL=requests, DATABASE_SYSTEM_URL=system, DATABASE_INGEST_URL=ingest
+    )
     await migrate(read_settings(apart).database, tell=silent)
     forgotten = with_logins(apart, DATABASE_SYSTEM_URL="", DATABASE_INGEST_URL="")
     with pytest.raises(CannotStart, match="serves requests only"):

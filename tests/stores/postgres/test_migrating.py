@@ -49,11 +49,23 @@ async def test_a_schema_of_a_newer_release_is_named_and_left_as_it_is(empty_data
     assert said == []
     found = {finding.subject: finding for finding in await examine(installation)}
     assert found["postgres schema"].verdict is Severity.WARNING
-    assert str(found["postgres schema"].what) == f"the schema is at 9999, newer than this program ({revisions()[-1]})"
-    assert [finding.verdict for subject, finding in found.items() if subject != "postgres schema"] == [Severity.OK] * (len(found) - 1)
+    assert (
+        str(found["postgres schema"].what)
+        == f"the schema is at 9999, newer than this program ({revisions()[-1]})"
+    )
+    assert [finding.verdict for subject, finding in found.items() if subject != "postgres schema"] == [
+        Severity.OK
+    ] * (len(found) - 1)
     assert {"postgres", "postgres api", "postgres system", "postgres ingest"} <= found.keys()
-    one_login = installation.model_copy(update={"url": installation.url, "system_url": None, "ingest_url": None})
-    assert [finding.subject for finding in await examine(one_login)] == ["postgres", "postgres size", "postgres schema", "postgres login"]
+    one_login = installation.model_copy(
+        update={"url": installation.url, "system_url": None, "ingest_url": None}
+    )
+    assert [finding.subject for finding in await examine(one_login)] == [
+        "postgres",
+        "postgres size",
+        "postgres schema",
+        "postgres login",
+    ]
 
 
 async def test_tga_migrate_says_that_the_schema_is_newer(empty_database: dict[str, str]) -> None:
@@ -61,7 +73,9 @@ async def test_tga_migrate_says_that_the_schema_is_newer(empty_database: dict[st
     await execute(empty_database, "UPDATE alembic_version SET version_num = '9999'")
     done = await asyncio.to_thread(CliRunner().invoke, app, ["migrate"], env=empty_database)
     assert done.exit_code == 0
-    assert f"the schema is at 9999, newer than this program ({revisions()[-1]})" in " ".join(done.stdout.split())
+    assert f"the schema is at 9999, newer than this program ({revisions()[-1]})" in " ".join(
+        done.stdout.split()
+    )
     quiet = await asyncio.to_thread(CliRunner().invoke, app, ["migrate", "--quiet"], env=empty_database)
     assert (quiet.exit_code, quiet.stdout) == (0, "")
 
@@ -85,13 +99,17 @@ async def test_the_default_tenant_is_the_operator(empty_database: dict[str, str]
     await migrate(read_settings(empty_database).database, tell=silent)
     connection = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
     try:
-        assert [tuple(row) for row in await connection.fetch("SELECT name, is_operator FROM tenants")] == [("default", True)]
+        assert [tuple(row) for row in await connection.fetch("SELECT name, is_operator FROM tenants")] == [
+            ("default", True)
+        ]
     finally:
         await connection.close()
 
 
 @pytest.mark.turns("DATABASE_ADMIN_URL")
-async def test_migrate_uses_the_admin_login_and_makes_the_plain_one(empty_database: dict[str, str], worker: str) -> None:
+async def test_migrate_uses_the_admin_login_and_makes_the_plain_one(
+    empty_database: dict[str, str], worker: str
+) -> None:
     login = f"reader_{worker}"
     plain = {
         "DATABASE_URL": empty_database["DATABASE_URL"].replace("tga:tga@", f"{login}:p%40ss'word@"),
@@ -99,14 +117,18 @@ async def test_migrate_uses_the_admin_login_and_makes_the_plain_one(empty_databa
         "DATABASE_INGEST_URL": "",
     }
     with pytest.raises(CannotStart, match="cannot be used"):
-        await migrate(read_settings({**empty_database, **plain, "DATABASE_ADMIN_URL": ""}).database, tell=silent)
+        await migrate(
+            read_settings({**empty_database, **plain, "DATABASE_ADMIN_URL": ""}).database, tell=silent
+        )
     admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
     try:
         await admin.execute(f"DROP ROLE IF EXISTS {login}")
         await migrate(read_settings({**empty_database, **plain}).database, tell=silent)
         async with open_pool(read_settings({**empty_database, **plain}).database) as pool:
             await require_schema(pool, role="tga_system")
-        role = await admin.fetchrow("SELECT rolinherit, rolsuper, rolbypassrls, rolcreaterole FROM pg_roles WHERE rolname = $1", login)
+        role = await admin.fetchrow(
+            "SELECT rolinherit, rolsuper, rolbypassrls, rolcreaterole FROM pg_roles WHERE rolname = $1", login
+        )
         assert role is not None
         assert not any(role)
     finally:
@@ -123,11 +145,15 @@ async def test_a_login_that_may_not_migrate_is_told_what_to_do(empty_database: d
 
 async def test_two_migrations_at_once_end_well(empty_database: dict[str, str]) -> None:
     installation = read_settings(empty_database).database
-    first, second = await asyncio.gather(migrate(installation, tell=silent), migrate(installation, tell=silent))
+    first, second = await asyncio.gather(
+        migrate(installation, tell=silent), migrate(installation, tell=silent)
+    )
     assert first == second
 
 
-async def test_the_program_refuses_an_older_schema_and_accepts_a_newer_one(empty_database: dict[str, str]) -> None:
+async def test_the_program_refuses_an_older_schema_and_accepts_a_newer_one(
+    empty_database: dict[str, str],
+) -> None:
     installation = read_settings(empty_database).database
     await migrate(installation, tell=silent)
     admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
@@ -143,14 +169,20 @@ async def test_the_program_refuses_an_older_schema_and_accepts_a_newer_one(empty
 
 
 def test_migrations_go_forward_only() -> None:
-    for file in Path(str(resources.files("telegram_assistant.stores.postgres") / "migrations/versions")).glob("[0-9]*.py"):
+    for file in Path(str(resources.files("telegram_assistant.stores.postgres") / "migrations/versions")).glob(
+        "[0-9]*.py"
+    ):
         assert "def downgrade" not in file.read_text(encoding="utf-8"), file.name
 
 
-async def test_an_index_is_added_while_writers_write_and_after_an_interruption(empty_database: dict[str, str]) -> None:
+async def test_an_index_is_added_while_writers_write_and_after_an_interruption(
+    empty_database: dict[str, str],
+) -> None:
     await migrate(read_settings(empty_database).database, tell=silent)
     admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
-    engine = create_async_engine(empty_database["DATABASE_ADMIN_URL"].replace("postgresql://", "postgresql+asyncpg://"))
+    engine = create_async_engine(
+        empty_database["DATABASE_ADMIN_URL"].replace("postgresql://", "postgresql+asyncpg://")
+    )
 
     def build(connection: Connection) -> None:
         context = MigrationContext.configure(connection, opts={"transaction_per_migration": True})
@@ -165,7 +197,8 @@ async def test_an_index_is_added_while_writers_write_and_after_an_interruption(e
             written += 1
             await admin.execute(
                 """
-                INSERT INTO posts (channel_id, message_id, posted_at, stored_at, content_hash, kind, text, author)
+                INSERT INTO posts (channel_id, message_id, posted_at, stored_at, content_hash, kind, text,
+                    author)
                 VALUES ($1, 1, now(), now(), '', 'text', '', 'a')
                 """,
                 written,
@@ -179,8 +212,12 @@ async def test_an_index_is_added_while_writers_write_and_after_an_interruption(e
                 await connection.run_sync(build)
         writing.set()
         assert await writer > 0
-        valid = await admin.fetchval("SELECT indisvalid FROM pg_index WHERE indexrelid = 'posts_author'::regclass")
-        parts = await admin.fetchval("SELECT count(*) FROM pg_inherits WHERE inhparent = 'posts_author'::regclass")
+        valid = await admin.fetchval(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = 'posts_author'::regclass"
+        )
+        parts = await admin.fetchval(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'posts_author'::regclass"
+        )
         assert (valid, parts) == (True, 16)
     finally:
         writing.set()

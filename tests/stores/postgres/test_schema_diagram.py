@@ -12,4 +12,6 @@ async def test_the_schema_page_shows_a_freshly_migrated_database(migrated_databa
         text = draw_page(*await read_schema(connection))
     finally:
         await connection.close()
-    assert PAGE.read_text(encoding="utf-8") == text, "run `python -m testkit.schema_diagram` with DATABASE_ADMIN_URL of a migrated database"
+    assert PAGE.read_text(encoding="utf-8") == text, (
+        "run `python -m testkit.schema_diagram` with DATABASE_ADMIN_URL of a migrated database"
+    )

@@ -1,4 +1,6 @@
-"""Watches, alerts, receivers and feed addresses of a tenant, method by method: the rest of the cases in cases.py."""
+"""Watches, alerts, receivers and feed addresses of a tenant, method by method:
+the rest of the cases in cases.py.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -9,7 +11,13 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.people.person import new_token
 from telegram_assistant.domain.receivers.delivery import AlertReceiver, ReceiverKind
 from telegram_assistant.domain.search.query import Query, Term
-from telegram_assistant.domain.watches.watch import AlertKind, WatchConditions, WatchKind, WatchOptions, WatchTarget
+from telegram_assistant.domain.watches.watch import (
+    AlertKind,
+    WatchConditions,
+    WatchKind,
+    WatchOptions,
+    WatchTarget,
+)
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedKind
 from telegram_assistant.stores.postgres.receivers.receivers import NewReceiver
@@ -41,18 +49,26 @@ async def _watches_one(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _watches_create(stores: TenantStores, world: World) -> set[ChannelId]:
     for one in await stores.watches.all():
-        assert await stores.watches.create(f"{one.name} again", TARGET, WatchOptions(), SNOW, created_by="test")
+        assert await stores.watches.create(
+            f"{one.name} again", TARGET, WatchOptions(), SNOW, created_by="test"
+        )
     return await _watches_all(stores, world)
 
 
 async def _watches_change(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
-    return {_named(one.name) for one in everybodys if await stores.watches.change(one.watch_id, f"{one.name} x", TARGET, WatchOptions(), SNOW)}
+    return {
+        _named(one.name)
+        for one in everybodys
+        if await stores.watches.change(one.watch_id, f"{one.name} x", TARGET, WatchOptions(), SNOW)
+    }
 
 
 async def _watches_pause(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
-    return {_named(one.name) for one in everybodys if await stores.watches.pause(one.watch_id, is_paused=True)}
+    return {
+        _named(one.name) for one in everybodys if await stores.watches.pause(one.watch_id, is_paused=True)
+    }
 
 
 async def _watches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -61,27 +77,41 @@ async def _watches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 def _sought(world: World) -> WatchConditions:
-    return WatchConditions(query=Query(alternatives=((Term(f"изоляция{world.a}"),),)), channel_ids=world.channels)
+    return WatchConditions(
+        query=Query(alternatives=((Term(f"изоляция{world.a}"),),)), channel_ids=world.channels
+    )
 
 
 async def _previews_posts(stores: TenantStores, world: World) -> set[ChannelId]:
-    asked = [replace(_sought(world), channel_ids=(channel_id,)) for channel_id in world.channels]  # together they are one story
+    asked = [
+        replace(_sought(world), channel_ids=(channel_id,)) for channel_id in world.channels
+    ]  # together they are one story
     found = [await stores.watch_previews.posts(sought, since=SINCE) for sought in asked]
     return {one.channel_id for previewed in found for one in previewed.alerts}
 
 
 async def _previews_mentions(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {one.channel_id for one in (await stores.watch_previews.mentions(_sought(world), since=SINCE)).alerts}
+    return {
+        one.channel_id for one in (await stores.watch_previews.mentions(_sought(world), since=SINCE)).alerts
+    }
 
 
 async def _previews_changes(stores: TenantStores, world: World) -> set[ChannelId]:
     """The second post of every channel was deleted."""
-    return {one.channel_id for one in (await stores.watch_previews.changes(WatchConditions(channel_ids=world.channels), since=SINCE)).alerts}
+    return {
+        one.channel_id
+        for one in (
+            await stores.watch_previews.changes(WatchConditions(channel_ids=world.channels), since=SINCE)
+        ).alerts
+    }
 
 
 async def _previews_silences(stores: TenantStores, world: World) -> set[ChannelId]:
     sought, later = WatchConditions(channel_ids=world.channels), datetime.now(UTC) + timedelta(days=9)
-    return {one.channel_id for one in (await stores.watch_previews.silences(sought, hours=96, since=SINCE, now=later)).alerts}
+    return {
+        one.channel_id
+        for one in (await stores.watch_previews.silences(sought, hours=96, since=SINCE, now=later)).alerts
+    }
 
 
 async def _previews_stories(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -96,25 +126,41 @@ async def _previews_of_posts(stores: TenantStores, world: World) -> set[ChannelI
 
 
 async def _previews_texts(stores: TenantStores, world: World) -> set[ChannelId]:
-    asked = tuple(PreviewedAlert(AlertKind.POSTED, channel_id, MessageId(1), SINCE) for channel_id in world.channels)
+    asked = tuple(
+        PreviewedAlert(AlertKind.POSTED, channel_id, MessageId(1), SINCE) for channel_id in world.channels
+    )
     found = await stores.watch_previews.texts(asked)
     return {one.channel_id for one, text in zip(asked, found, strict=True) if text.text and text.channel}
 
 
 async def _alerts_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
     """Each shows the text of its post, because the tenant follows the channel."""
-    return {one.channel_id for one in await stores.alerts.newest(limit=1000) if one.text and _named(one.watch) == one.channel_id}
+    return {
+        one.channel_id
+        for one in await stores.alerts.newest(limit=1000)
+        if one.text and _named(one.watch) == one.channel_id
+    }
 
 
 async def _alerts_some(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one.alert_id for tenant in (world.stores_a, world.stores_b) for one in await tenant.alerts.newest(limit=1000)]
+    everybodys = [
+        one.alert_id
+        for tenant in (world.stores_a, world.stores_b)
+        for one in await tenant.alerts.newest(limit=1000)
+    ]
     return {one.channel_id for one in (await stores.alerts.some(everybodys)).values()}
 
 
 async def _alerts_mark_seen(stores: TenantStores, world: World) -> set[ChannelId]:
     found = await _alerts_newest(stores, world)
-    everybodys = [one.alert_id for tenant in (world.stores_a, world.stores_b) for one in await tenant.alerts.newest(limit=1000)]
-    assert await stores.alerts.mark_seen(everybodys, by="anna", until=datetime.now(UTC) + timedelta(days=1)) == len(found)
+    everybodys = [
+        one.alert_id
+        for tenant in (world.stores_a, world.stores_b)
+        for one in await tenant.alerts.newest(limit=1000)
+    ]
+    assert await stores.alerts.mark_seen(
+        everybodys, by="anna", until=datetime.now(UTC) + timedelta(days=1)
+    ) == len(found)
     return found
 
 
@@ -143,7 +189,9 @@ async def _receivers_create(stores: TenantStores, world: World) -> set[ChannelId
 
 
 async def _everybodys_receivers(world: World) -> list[AlertReceiver]:
-    return [receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()]
+    return [
+        receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
+    ]
 
 
 async def _receivers_replace_secret(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -171,14 +219,20 @@ async def _receivers_confirm(stores: TenantStores, world: World) -> set[ChannelI
 
 
 async def _receivers_send_code(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {_named(receiver.name) for receiver in await _everybodys_receivers(world) if await stores.receivers.send_code(receiver.receiver_id)}
+    return {
+        _named(receiver.name)
+        for receiver in await _everybodys_receivers(world)
+        if await stores.receivers.send_code(receiver.receiver_id)
+    }
 
 
 async def _receivers_of_mail(world: World) -> list[AlertReceiver]:
     """An e-mail address of each receiver, named after it."""
     for tenant in (world.stores_a, world.stores_b):
         await _receivers_create(tenant, world)
-    return [receiver for receiver in await _everybodys_receivers(world) if receiver.kind is ReceiverKind.EMAIL]
+    return [
+        receiver for receiver in await _everybodys_receivers(world) if receiver.kind is ReceiverKind.EMAIL
+    ]
 
 
 async def _receivers_unsubscribe(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -190,7 +244,11 @@ async def _receivers_unsubscribe(stores: TenantStores, world: World) -> set[Chan
 
 
 async def _receivers_subscribe_again(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {_named(receiver.name) for receiver in await _receivers_of_mail(world) if await stores.receivers.subscribe_again(receiver.receiver_id)}
+    return {
+        _named(receiver.name)
+        for receiver in await _receivers_of_mail(world)
+        if await stores.receivers.subscribe_again(receiver.receiver_id)
+    }
 
 
 async def _receivers_is_unsubscribed(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -198,7 +256,11 @@ async def _receivers_is_unsubscribed(stores: TenantStores, world: World) -> set[
     for tenant in (world.stores_a, world.stores_b):
         for receiver in receivers:
             await tenant.receivers.unsubscribe(receiver.receiver_id, quote("enough"))
-    return {_named(receiver.name) for receiver in receivers if await stores.receivers.is_unsubscribed(receiver.address)}
+    return {
+        _named(receiver.name)
+        for receiver in receivers
+        if await stores.receivers.is_unsubscribed(receiver.address)
+    }
 
 
 async def _receivers_attempts_in(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -219,7 +281,11 @@ async def _receivers_pause(stores: TenantStores, world: World) -> set[ChannelId]
 async def _receivers_replay(stores: TenantStores, world: World) -> set[ChannelId]:
     """What was delivered to each of its own receivers, once."""
     everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
-    return {_named(one.name) for one in everybodys if await stores.receivers.replay(one.receiver_id, since=SINCE) == 1}
+    return {
+        _named(one.name)
+        for one in everybodys
+        if await stores.receivers.replay(one.receiver_id, since=SINCE) == 1
+    }
 
 
 async def _receivers_delete(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -233,24 +299,37 @@ async def _feed_addresses_all(stores: TenantStores, _world: World) -> set[Channe
 
 async def _feed_addresses_create(stores: TenantStores, world: World) -> set[ChannelId]:
     for one in await stores.feed_addresses.all():
-        assert await stores.feed_addresses.create(new_token(), FeedKind.FOLDER, "City", f"{one.name} x", created_by="test")
+        assert await stores.feed_addresses.create(
+            new_token(), FeedKind.FOLDER, "City", f"{one.name} x", created_by="test"
+        )
     return await _feed_addresses_all(stores, world)
 
 
 async def _feed_addresses_revoke(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.feed_addresses.all()]
+    everybodys = [
+        one for tenant in (world.stores_a, world.stores_b) for one in await tenant.feed_addresses.all()
+    ]
     return {_named(one.name) for one in everybodys if await stores.feed_addresses.revoke(one.address_id)}
 
 
 async def _feed_posts_load(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {post_id.channel_id for post_id in await stores.feed_posts.load([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+    return {
+        post_id.channel_id
+        for post_id in await stores.feed_posts.load(
+            [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+        )
+    }
 
 
 async def _feed_posts_is_covered(stores: TenantStores, world: World) -> set[ChannelId]:
     """Posts of which one of everybody's watches has told."""
     watches = [watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()]
     wanted = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    posts = [post for tenant in (world.stores_a, world.stores_b) for post in (await tenant.feed_posts.load(wanted)).values()]
+    posts = [
+        post
+        for tenant in (world.stores_a, world.stores_b)
+        for post in (await tenant.feed_posts.load(wanted)).values()
+    ]
     return {
         post.post_id.channel_id
         for post in posts
@@ -300,23 +379,28 @@ WATCH_METHODS: dict[str, Case] = {
 
 
 async def watch_channels(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
-    """A watch with an alert, a receiver that has got it, and a feed address for each of the tenant's channels, named after it."""
+    """A watch with an alert, a receiver that has got it,
+    and a feed address for each of the tenant's channels, named after it.
+    """
     await admin.execute(
         """
         WITH channels AS (SELECT c FROM unnest($2::bigint[]) c),
         watched AS (
-            INSERT INTO watches (tenant_id, name, query, created_by) SELECT $1, c::text, 'snow', 'test' FROM channels RETURNING watch_id, name),
+            INSERT INTO watches (tenant_id, name, query, created_by) SELECT $1, c::text, 'snow', 'test'
+            FROM channels RETURNING watch_id, name),
         raised AS (
             INSERT INTO alerts (tenant_id, watch_id, subject, channel_id, message, happened_at)
             SELECT $1, watch_id, 'post', name::bigint, 1, now() FROM watched RETURNING alert_id, channel_id),
         receiving AS (
-            INSERT INTO receivers (tenant_id, name, address, created_by) SELECT $1, c::text, 'https://example.com/' || c, 'test' FROM channels
+            INSERT INTO receivers (tenant_id, name, address, created_by) SELECT $1, c::text,
+                'https://example.com/' || c, 'test' FROM channels
             RETURNING receiver_id, name),
         shared AS (
             INSERT INTO delivery_shares (tenant_id, served_at, hour, attempts) VALUES ($1, now(), $3, 1)),
         delivered AS (
             INSERT INTO deliveries (tenant_id, receiver_id, alert_id, due_at, delivered_at)
-            SELECT $1, r.receiver_id, a.alert_id, now(), now() FROM raised a JOIN receiving r ON r.name = a.channel_id::text)
+            SELECT $1, r.receiver_id, a.alert_id, now(), now() FROM raised a
+            JOIN receiving r ON r.name = a.channel_id::text)
         INSERT INTO feed_addresses (tenant_id, hash, subject, name, created_by)
         SELECT $1, sha256(concat($1::bigint, ' feed ', c)::bytea), 'City', c::text, 'test' FROM channels
         """,

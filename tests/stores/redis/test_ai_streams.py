@@ -1,4 +1,6 @@
-"""Streams of a provider are shared by all processes: counted, queued by urgency, and given back by the dead."""
+"""Streams of a provider are shared by all processes: counted, queued by urgency,
+and given back by the dead.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -71,7 +73,10 @@ async def test_the_stream_of_a_dead_process_comes_back_by_itself(redis: Redis) -
     await redis.zadd("ai:{p}:held", {"dead": 0})
     await redis.zadd("ai:{p}:waiting", {"dead too": 0})
     await redis.zadd("ai:{p}:seen", {"dead too": 0})
-    async with asyncio.timeout(30), AiStreams(redis).taken("p", urgency=Urgency.BACKFILL, streams=1, per_minute=0):
+    async with (
+        asyncio.timeout(30),
+        AiStreams(redis).taken("p", urgency=Urgency.BACKFILL, streams=1, per_minute=0),
+    ):
         assert (await AiStreams(redis).use("p")).speaking == 1
 
 
@@ -79,7 +84,10 @@ async def test_who_leaves_the_queue_is_not_waited_for(redis: Redis) -> None:
     streams = AiStreams(redis)
     async with streams.taken("p", urgency=Urgency.LIVE, streams=1, per_minute=0):
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.1), streams.taken("p", urgency=Urgency.QUESTION, streams=1, per_minute=0):
+            async with (
+                asyncio.timeout(0.1),
+                streams.taken("p", urgency=Urgency.QUESTION, streams=1, per_minute=0),
+            ):
                 pass
     assert (await streams.use("p")).waiting == 0
     async with asyncio.timeout(30), streams.taken("p", urgency=Urgency.BACKFILL, streams=1, per_minute=0):
@@ -91,10 +99,16 @@ async def test_calls_a_minute_are_counted_for_everybody(redis: Redis) -> None:
         async with AiStreams(redis).taken("p", urgency=Urgency.LIVE, streams=10, per_minute=3):
             pass
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.2), AiStreams(redis).taken("p", urgency=Urgency.LIVE, streams=10, per_minute=3):
+        async with (
+            asyncio.timeout(0.2),
+            AiStreams(redis).taken("p", urgency=Urgency.LIVE, streams=10, per_minute=3),
+        ):
             pass
     await redis.delete("ai:{p}:sent")  # a minute later it is empty again
-    async with asyncio.timeout(30), AiStreams(redis).taken("p", urgency=Urgency.LIVE, streams=10, per_minute=3):
+    async with (
+        asyncio.timeout(30),
+        AiStreams(redis).taken("p", urgency=Urgency.LIVE, streams=10, per_minute=3),
+    ):
         pass
 
 
@@ -102,7 +116,10 @@ async def test_a_pause_holds_everybody_and_ends(redis: Redis) -> None:
     await AiStreams(redis).pause("p", 0.2, why="it asks to wait")
     assert 0 < (await AiStreams(redis).use("p")).paused_seconds <= 0.2
     begun = asyncio.get_running_loop().time()
-    async with asyncio.timeout(30), AiStreams(redis).taken("p", urgency=Urgency.QUESTION, streams=1, per_minute=0):
+    async with (
+        asyncio.timeout(30),
+        AiStreams(redis).taken("p", urgency=Urgency.QUESTION, streams=1, per_minute=0),
+    ):
         assert asyncio.get_running_loop().time() - begun > 0.1
 
 

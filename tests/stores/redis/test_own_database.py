@@ -28,7 +28,9 @@ async def test_an_empty_database_is_claimed_and_found_again_and_others_are_left_
     given = RedisSettings(url=SecretStr(engine.url))
     await put(engine, 15)
     one, two = await claim_database(given, "one"), await claim_database(given, "two")
-    assert [claimed.url.get_secret_value() for claimed in (one, two)] == [engine.url.removesuffix("/0") + f"/{number}" for number in (14, 13)]
+    assert [claimed.url.get_secret_value() for claimed in (one, two)] == [
+        engine.url.removesuffix("/0") + f"/{number}" for number in (14, 13)
+    ]
     assert await claim_database(given, "one") == one
     await clear_database(given, "one")
     await clear_database(given, "nobody")

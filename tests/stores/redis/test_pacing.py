@@ -25,7 +25,9 @@ async def test_turns_at_a_site_are_apart_whoever_takes_them(redis: Redis) -> Non
 
 async def test_sites_do_not_wait_for_each_other(redis: Redis) -> None:
     pacing = Pacing(redis)
-    assert [await pacing.turn(f"{fresh_number()}.example", every_seconds=10, max_seconds=1) for _ in range(3)] == [0, 0, 0]
+    assert [
+        await pacing.turn(f"{fresh_number()}.example", every_seconds=10, max_seconds=1) for _ in range(3)
+    ] == [0, 0, 0]
 
 
 async def test_who_would_wait_too_long_takes_no_turn(redis: Redis) -> None:

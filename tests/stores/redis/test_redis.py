@@ -17,7 +17,9 @@ from testkit.engines import Engine, running_engine
 @pytest.mark.turns("REDIS_URL")
 async def test_the_client_speaks_to_the_database_of_its_url(environ: dict[str, str]) -> None:
     for number in (3, 7):
-        settings = read_settings({**environ, "REDIS_URL": urlunsplit(urlsplit(environ["REDIS_URL"])._replace(path=f"/{number}"))}).redis
+        settings = read_settings(
+            {**environ, "REDIS_URL": urlunsplit(urlsplit(environ["REDIS_URL"])._replace(path=f"/{number}"))}
+        ).redis
         async with open_redis(settings) as redis:
             assert int((await redis.client_info())["db"]) == number
 
@@ -38,9 +40,15 @@ def own_redis(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.mark.parametrize(
     ("name", "value", "subject"),
-    [("appendonly", "no", "redis persistence"), ("maxmemory", "0", "redis memory"), ("maxmemory-policy", "allkeys-lru", "redis eviction")],
+    [
+        ("appendonly", "no", "redis persistence"),
+        ("maxmemory", "0", "redis memory"),
+        ("maxmemory-policy", "allkeys-lru", "redis eviction"),
+    ],
 )
-async def test_a_server_that_would_lose_events_is_found(environ: dict[str, str], own_redis: Engine, name: str, value: str, subject: str) -> None:
+async def test_a_server_that_would_lose_events_is_found(
+    environ: dict[str, str], own_redis: Engine, name: str, value: str, subject: str
+) -> None:
     settings = read_settings({**environ, "REDIS_URL": own_redis.url}).redis
     assert [finding.verdict for finding in await examine(settings, {})] == [Severity.OK, Severity.OK]
     async with Redis.from_url(own_redis.url) as redis:
@@ -51,8 +59,13 @@ async def test_a_server_that_would_lose_events_is_found(environ: dict[str, str],
     assert name in str(wrong[0].remedy)
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.5, Severity.OK), (0.72, Severity.WARNING), (0.92, Severity.BAD), (2.0, Severity.BAD)])
-async def test_memory_is_yellow_at_70_and_red_at_90_percent(environ: dict[str, str], own_redis: Engine, share: float, verdict: Severity) -> None:
+@pytest.mark.parametrize(
+    ("share", "verdict"),
+    [(0.5, Severity.OK), (0.72, Severity.WARNING), (0.92, Severity.BAD), (2.0, Severity.BAD)],
+)
+async def test_memory_is_yellow_at_70_and_red_at_90_percent(
+    environ: dict[str, str], own_redis: Engine, share: float, verdict: Severity
+) -> None:
     settings = read_settings({**environ, "REDIS_URL": own_redis.url}).redis
     async with Redis.from_url(own_redis.url) as redis:
         await redis.setrange("ballast", 8 * 1024 * 1024, "x")
@@ -62,7 +75,9 @@ async def test_memory_is_yellow_at_70_and_red_at_90_percent(environ: dict[str, s
     assert (finding.remedy is None) == (verdict is Severity.OK)
 
 
-async def test_memory_without_a_limit_is_compared_with_the_machine(environ: dict[str, str], own_redis: Engine) -> None:
+async def test_memory_without_a_limit_is_compared_with_the_machine(
+    environ: dict[str, str], own_redis: Engine
+) -> None:
     async with Redis.from_url(own_redis.url) as redis:
         await redis.config_set("maxmemory", 0)
     found = await examine(read_settings({**environ, "REDIS_URL": own_redis.url}).redis, {})

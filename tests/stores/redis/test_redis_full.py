@@ -37,7 +37,13 @@ async def full_redis(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
 async def test_the_scheduler_plans_although_redis_is_full(full_redis: Redis) -> None:
     lock, now = SchedulerLock(full_redis, "here#0001"), datetime.now(UTC)
     facts = TickFacts(
-        planned_ts=now, last_tick_ts=now, last_success_ts=None, channels_active=1, channels_failing=0, channels_parked=0, channels_suspended=0
+        planned_ts=now,
+        last_tick_ts=now,
+        last_success_ts=None,
+        channels_active=1,
+        channels_failing=0,
+        channels_parked=0,
+        channels_suspended=0,
     )
     assert await lock.acquire()
     await lock.tell(facts)
@@ -46,7 +52,9 @@ async def test_the_scheduler_plans_although_redis_is_full(full_redis: Redis) -> 
     assert await lock.owner() is None
 
 
-async def test_requests_are_counted_and_revoked_keys_are_forgotten_although_redis_is_full(full_redis: Redis) -> None:
+async def test_requests_are_counted_and_revoked_keys_are_forgotten_although_redis_is_full(
+    full_redis: Redis,
+) -> None:
     limits, bucket = RateLimits(full_redis), Bucket(BucketOwner.KEY, "anna", per_minute=1, burst=2)
     assert [(await limits.take([bucket])).allowed for _ in range(3)] == [True, True, False]
     await limits.drop_cached_keys()
@@ -64,11 +72,18 @@ async def test_what_has_to_wait_says_that_redis_is_full(full_redis: Redis) -> No
         await answered(full_redis.set("key", "value"))
     with pytest.raises(Busy, match="its memory is full"):
         await AlbumStates(full_redis).note(ChannelId(1), 2, items=[3])
-    await Marks(full_redis).raise_high_water(ChannelId(1), datetime.now(UTC), now=datetime.now(UTC))  # reading goes on without marks
+    await Marks(full_redis).raise_high_water(
+        ChannelId(1), datetime.now(UTC), now=datetime.now(UTC)
+    )  # reading goes on without marks
 
 
-async def test_a_redis_whose_disk_is_full_says_so_and_goes_on_when_there_is_room(environ: dict[str, str], tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", megabytes=8) as disk, running_engine("redis", disk.path / "redis") as engine:
+async def test_a_redis_whose_disk_is_full_says_so_and_goes_on_when_there_is_room(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    with (
+        small_disk(tmp_path / "disk", megabytes=8) as disk,
+        running_engine("redis", disk.path / "redis") as engine,
+    ):
         settings = read_settings({**environ, "REDIS_URL": engine.url}).redis
         async with Redis.from_url(engine.url) as redis:
             disk.fill()

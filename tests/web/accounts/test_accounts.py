@@ -11,10 +11,14 @@ from testkit.web_clients import Browser, member_browser
 from tests.web.test_pages_languages import english_in
 
 
-async def make_account(app: App, ingest: IngestStores, tenant_id: TenantId, state: AccountState = AccountState.ACTIVE) -> AccountId:
+async def make_account(
+    app: App, ingest: IngestStores, tenant_id: TenantId, state: AccountState = AccountState.ACTIVE
+) -> AccountId:
     account_id = await app.system.accounts.add(tenant_id)
     await ingest.accounts.save_session(account_id, key_id="the key", session=b"a sealed session")
-    await app.system.accounts.set_state(account_id, state, None if state is AccountState.ACTIVE else quote("сеанс не открывается"))
+    await app.system.accounts.set_state(
+        account_id, state, None if state is AccountState.ACTIVE else quote("сеанс не открывается")
+    )
     return account_id
 
 
@@ -38,7 +42,9 @@ async def test_what_is_left_who_uses_it_and_what_telegram_blocks_is_said_in_plai
     account_id = await make_account(app, ingest, tenant_id)
     await ingest.accounts.take("reader-7#ab")
     await app.system.limits.keep(account_id, "contacts.resolveUsername", SavedMeter(tokens=(1.0, 15.0, 90.0)))
-    await app.system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=3600, pace=0.49))
+    await app.system.limits.keep(
+        account_id, "messages.getHistory", SavedMeter(blocked_seconds=3600, pace=0.49)
+    )
     page = (await owner.open("./accounts")).text
     assert "Telegram has blocked reading posts (messages.getHistory) for 60 min" in page
     assert "reading posts <code>messages.getHistory</code>: until <time" in page
@@ -50,9 +56,15 @@ async def test_what_is_left_who_uses_it_and_what_telegram_blocks_is_said_in_plai
     await ingest.accounts.release("reader-7#ab", account_id)
 
 
-async def test_an_owner_pauses_resumes_and_logs_out(app: App, ingest: IngestStores, tenant_id: TenantId, owner: Browser) -> None:
+async def test_an_owner_pauses_resumes_and_logs_out(
+    app: App, ingest: IngestStores, tenant_id: TenantId, owner: Browser
+) -> None:
     await make_account(app, ingest, tenant_id)
-    for action, words in (("pause", "Paused."), ("resume", "Resumed."), ("logout", "The session is being ended at Telegram.")):
+    for action, words in (
+        ("pause", "Paused."),
+        ("resume", "Resumed."),
+        ("logout", "The session is being ended at Telegram."),
+    ):
         answer = await owner.submit(await action_of(owner, action))
         assert words in (await owner.open(answer.headers["location"])).text
     changes = [one.change.action for one in await app.tenant(tenant_id).audit.newest(limit=3)]
@@ -71,7 +83,9 @@ async def test_the_login_of_a_quarantined_account_is_deleted_and_a_new_one_offer
     assert "With a QR code or a phone number" in page
 
 
-async def test_a_viewer_sees_the_account_and_may_change_nothing(app: App, ingest: IngestStores, tenant_id: TenantId, owner: Browser) -> None:
+async def test_a_viewer_sees_the_account_and_may_change_nothing(
+    app: App, ingest: IngestStores, tenant_id: TenantId, owner: Browser
+) -> None:
     await make_account(app, ingest, tenant_id)
     pause = await action_of(owner, "pause")
     async with member_browser(app, tenant_id, role=MemberRole.VIEWER) as viewer:
@@ -79,7 +93,9 @@ async def test_a_viewer_sees_the_account_and_may_change_nothing(app: App, ingest
         assert (await viewer.submit(pause.replace("./", f"{viewer.base}/"))).status_code == 403
 
 
-async def test_in_russian_every_state_is_said_in_russian(app: App, ingest: IngestStores, tenant_id: TenantId) -> None:
+async def test_in_russian_every_state_is_said_in_russian(
+    app: App, ingest: IngestStores, tenant_id: TenantId
+) -> None:
     for state in AccountState:
         account_id = await make_account(app, ingest, tenant_id, state)
         await app.system.limits.keep(account_id, "upload.getFile", SavedMeter(blocked_seconds=30))

@@ -1,4 +1,6 @@
-"""Getting started: from an empty installation to an account that is used, on pages alone, against a simulator."""
+"""Getting started: from an empty installation to an account that is used, on pages alone,
+against a simulator.
+"""
 
 import html
 import re
@@ -92,7 +94,9 @@ async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_
         for wrong in ("any", "not a hash"):
             refused = await operator.submit("./setup/application", api_id="12345", api_hash=wrong)
             assert "Api_hash has 32 characters" in refused.text
-        assert (await operator.submit("./setup/application", api_id="12345", api_hash=API_HASH)).status_code == 303
+        assert (
+            await operator.submit("./setup/application", api_id="12345", api_hash=API_HASH)
+        ).status_code == 303
         await shows(operator, "Application 12345", "Log in with a QR code")
         assert states(operator.page) == ["done", "now", "later", "later"]
         await operator.submit("./setup/login", way="qr")
@@ -105,27 +109,47 @@ async def test_an_owner_enters_the_application_and_logs_in_with_a_qr_code_and_a_
         await answer(operator, PASSWORD)
         await shows(operator, "The account +7999*****01 is logged in")
     assert states(operator.page) == ["done", "done", "now", "later"]
-    rows = str([list(row) for table in ("telegram_secrets", "login_attempts") for row in await admin.fetch(f"SELECT t::text FROM {table} t")])
-    assert not [secret for secret in (API_HASH, PASSWORD, link.partition("=")[2]) if secret in rows or secret.encode().hex() in rows]
+    rows = str(
+        [
+            list(row)
+            for table in ("telegram_secrets", "login_attempts")
+            for row in await admin.fetch(f"SELECT t::text FROM {table} t")
+        ]
+    )
+    assert not [
+        secret
+        for secret in (API_HASH, PASSWORD, link.partition("=")[2])
+        if secret in rows or secret.encode().hex() in rows
+    ]
 
 
 @pytest.mark.turns("TELEGRAM_DC_ADDR")
 async def test_the_page_takes_what_the_documentation_of_the_simulator_enters(
     installation: Settings, database: dict[str, str], sim: Simulator
 ) -> None:
-    """docs/simulator.md: any api_id and hash. Where Telegram is asked, the page refuses the same with a reason, and not the browser without one."""
+    """docs/simulator.md: any api_id and hash.
+
+    Where Telegram is asked, the page refuses the same with a reason, and not the browser without one.
+    """
     telegram = installation.telegram.model_copy(update={"dc_addr": "127.0.0.1", "dc_port": 8443})
-    async with running_ingest(database, sim), assemble(installation.model_copy(update={"telegram": telegram})) as app:
+    async with (
+        running_ingest(database, sim),
+        assemble(installation.model_copy(update={"telegram": telegram})) as app,
+    ):
         tenant = await app.system.tenants.ensure("default", is_operator=True)
         async with member_browser(app, tenant.tenant_id) as browser:
             await shows(browser, "which takes any number and any api_hash")
             assert "minlength" not in browser.page
-            assert (await browser.submit("./setup/application", api_id="1", api_hash="any")).status_code == 303
+            assert (
+                await browser.submit("./setup/application", api_id="1", api_hash="any")
+            ).status_code == 303
             await shows(browser, "Application 1")
 
 
 @pytest.mark.usefixtures("ingest_beside")
-async def test_phone_and_code_log_in_and_wrong_answers_are_asked_for_again(owner: Browser, control: Control) -> None:
+async def test_phone_and_code_log_in_and_wrong_answers_are_asked_for_again(
+    owner: Browser, control: Control
+) -> None:
     control.account(DIGITS)
     await shows(owner, "by phone number and code")
     await owner.submit("./setup/login", way="phone")
@@ -161,12 +185,17 @@ async def test_a_login_that_ingest_did_not_survive_is_offered_again(
         await shows(owner, "Phone number of the account")
         await answer(owner, f"+{DIGITS}")
         await shows(owner, "The code from Telegram")
-        await admin.execute("UPDATE login_attempts SET taken_by = 'killed#1', served_until = now() - interval '1 second' WHERE state = 'code_sent'")
+        await admin.execute(
+            "UPDATE login_attempts SET taken_by = 'killed#1', served_until = now() - interval '1 second' "
+            "WHERE state = 'code_sent'"
+        )
         await shows(owner, "Your login was interrupted")
 
 
 @pytest.mark.usefixtures("ingest_beside")
-async def test_the_code_is_watched_given_up_and_nobody_else_sees_it(app: App, owner: Browser, system: SystemStores) -> None:
+async def test_the_code_is_watched_given_up_and_nobody_else_sees_it(
+    app: App, owner: Browser, system: SystemStores
+) -> None:
     await shows(owner, "Log in with a QR code")
     await owner.submit("./setup/login", way="qr")
     await shows(owner, "Point the camera at this code")
@@ -178,7 +207,9 @@ async def test_the_code_is_watched_given_up_and_nobody_else_sees_it(app: App, ow
         page = (await stranger.open("./setup")).text
         assert login not in page
         assert "Point the camera" not in page
-        assert (await stranger.submit(f"./setup/login/{login}/answer", question="1", answer="12345")).status_code == 404
+        assert (
+            await stranger.submit(f"./setup/login/{login}/answer", question="1", answer="12345")
+        ).status_code == 404
         await stranger.submit(f"./setup/login/{login}/give-up")
     await owner.open("./setup")
     assert "Point the camera at this code" in owner.page
@@ -189,11 +220,20 @@ async def test_the_code_is_watched_given_up_and_nobody_else_sees_it(app: App, ow
 
 
 @pytest.mark.usefixtures("ingest_beside")
-async def test_only_the_operator_connects_the_installation(app: App, operator: Browser, tenant_id: TenantId) -> None:
+async def test_only_the_operator_connects_the_installation(
+    app: App, operator: Browser, tenant_id: TenantId
+) -> None:
     await shows(operator, "Is Telegram blocked where this server runs?")
     wrong = await operator.submit("./setup/proxy", kind="socks5", address="proxy.example", port="70000")
     assert "A port is a number from 1 to 65535" in wrong.text
-    await operator.submit("./setup/proxy", kind="socks5", address="proxy.example", port="1080", username="eva", password=PASSWORD)
+    await operator.submit(
+        "./setup/proxy",
+        kind="socks5",
+        address="proxy.example",
+        port="1080",
+        username="eva",
+        password=PASSWORD,
+    )
     await shows(operator, "Proxy: socks5 proxy.example:1080")
     async with member_browser(app, tenant_id) as owner:
         page = (await owner.open("./setup")).text

@@ -17,7 +17,15 @@ from testkit.web_clients import begin_session, public_id_of, served_web
 from tests.telegram.conftest import control, fresh_config, rsa_key, sim, telethons_config
 from tests.web.accounts.test_setup import DIGITS, PASSWORD, ingest_beside, nothing_entered
 
-__all__ = ["control", "fresh_config", "ingest_beside", "nothing_entered", "rsa_key", "sim", "telethons_config"]
+__all__ = [
+    "control",
+    "fresh_config",
+    "ingest_beside",
+    "nothing_entered",
+    "rsa_key",
+    "sim",
+    "telethons_config",
+]
 
 
 @pytest.mark.usefixtures("ingest_beside")

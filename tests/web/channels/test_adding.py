@@ -42,14 +42,21 @@ async def fail(system: SystemStores, stores: TenantStores, reference: str) -> UU
     return request_id
 
 
-async def test_every_line_of_a_list_keeps_its_fate(owner: Browser, system: SystemStores, stores: TenantStores, tenant_id: TenantId) -> None:
+async def test_every_line_of_a_list_keeps_its_fate(
+    owner: Browser, system: SystemStores, stores: TenantStores, tenant_id: TenantId
+) -> None:
     known = await make_channel(system, username=f"known_{tenant_id}", title="Known already")
     await system.channels.subscribe(tenant_id, Subscription(channel_id=known))
     await owner.open("./channels/add")
-    answer = await owner.submit("./channels/add", text=f"@known_{tenant_id}\n@new_one\nhttps://example.com/x\n@new_one", folder="City")
+    answer = await owner.submit(
+        "./channels/add", text=f"@known_{tenant_id}\n@new_one\nhttps://example.com/x\n@new_one", folder="City"
+    )
     assert (answer.status_code, answer.headers["location"]) == (303, f"{owner.base}/channels/requests")
     page = (await owner.open("./channels/requests")).text
-    assert all(words in page for words in ("waiting 1", "followed 0", "already followed 1", "failed 1", "all 3", "Known already"))
+    assert all(
+        words in page
+        for words in ("waiting 1", "followed 0", "already followed 1", "failed 1", "all 3", "Known already")
+    )
     assert "example.com/x&#39; names no channel" in page
     assert "Correct the line and add it again." in page
     assert "/retry" in page  # all failed ones; the line itself cannot be tried again
@@ -59,12 +66,21 @@ async def test_every_line_of_a_list_keeps_its_fate(owner: Browser, system: Syste
     assert (await owner.open("./channels/requests?fate=lost")).status_code == 404
     await owner.open("./channels/add")
     await owner.submit("./channels/add", text=f"@Known_{tenant_id}\nhttps://example.com/x")
-    assert "all 3" in (await owner.open("./channels/requests")).text  # the same lines again are the same lines
+    assert (
+        "all 3" in (await owner.open("./channels/requests")).text
+    )  # the same lines again are the same lines
 
 
-async def test_a_waiting_request_is_expected_in_the_future(owner: Browser, stores: TenantStores, tenant_id: TenantId, admin: Admin) -> None:
-    """An account of the tenant works, so the first name is looked up at once, and the thousandth days later."""
-    running = "INSERT INTO telegram_accounts (tenant_id, state, lease_owner, lease_until) VALUES ($1, 'active', 'x#1', now() + interval '1 minute')"
+async def test_a_waiting_request_is_expected_in_the_future(
+    owner: Browser, stores: TenantStores, tenant_id: TenantId, admin: Admin
+) -> None:
+    """An account of the tenant works, so the first name is looked up at once,
+    and the thousandth days later.
+    """
+    running = (
+        "INSERT INTO telegram_accounts (tenant_id, state, lease_owner, lease_until) "
+        "VALUES ($1, 'active', 'x#1', now() + interval '1 minute')"
+    )
     await admin.execute(running, tenant_id)
     await stores.requests.add([NewRequest(RequestKind.USERNAME, "first_name", WANTED)])
     page = html.unescape((await owner.open("./channels/requests")).text)
@@ -72,31 +88,45 @@ async def test_a_waiting_request_is_expected_in_the_future(owner: Browser, store
     line = page.partition('<li id="r-')[2]
     assert "expected at any moment" in line
     assert "ago" not in line.partition("</span></span>")[0]
-    await stores.requests.add([NewRequest(RequestKind.USERNAME, f"name_{number}", WANTED) for number in range(999)])
+    await stores.requests.add(
+        [NewRequest(RequestKind.USERNAME, f"name_{number}", WANTED) for number in range(999)]
+    )
     page = html.unescape((await owner.open("./channels/requests")).text)
     last = re.search(r"The last is expected <time[^>]*>([^<]*)</time>", page)
     assert last is not None
     assert re.fullmatch(r"\d+ \w+( \d+)?, \d\d:\d\d", last[1])
 
 
-async def test_two_thousand_names_show_all_their_fates_page_by_page(owner: Browser, system: SystemStores, tenant_id: TenantId, admin: Admin) -> None:
+async def test_two_thousand_names_show_all_their_fates_page_by_page(
+    owner: Browser, system: SystemStores, tenant_id: TenantId, admin: Admin
+) -> None:
     for number in range(5):
         channel_id = await make_channel(system, username=f"followed_{tenant_id}_{number}")
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
-    lines = [*(f"@name_{tenant_id}_{number}" for number in range(1985)), *(f"@followed_{tenant_id}_{number}" for number in range(5))]
+    lines = [
+        *(f"@name_{tenant_id}_{number}" for number in range(1985)),
+        *(f"@followed_{tenant_id}_{number}" for number in range(5)),
+    ]
     lines += [f"not a channel {number}" for number in range(10)]
     await owner.open("./channels/add")
     answer = await owner.submit("./channels/add", text="\n".join(lines), priority="low")
     assert answer.status_code == 303
     page = await owner.open("./channels/requests")
-    assert all(words in page.text for words in ("all 2,000", "waiting 1,985", "already followed 5", "failed 10"))
+    assert all(
+        words in page.text for words in ("all 2,000", "waiting 1,985", "already followed 5", "failed 10")
+    )
     assert 'hx-trigger="every 5s"' in page.text
     seen, pages = len(LINE.findall(page.text)), 1
     while (more := re.search(r'rel="next" href="([^"]+)"', page.text)) is not None:
         page = await owner.open(more[1].replace("&amp;", "&"))
         seen, pages = seen + len(LINE.findall(page.text)), pages + 1
     assert (seen, pages) == (2000, 20)
-    assert await admin.fetchval("SELECT count(*) FROM subscriptions WHERE tenant_id = $1 AND priority = 'low'", tenant_id) == 5
+    assert (
+        await admin.fetchval(
+            "SELECT count(*) FROM subscriptions WHERE tenant_id = $1 AND priority = 'low'", tenant_id
+        )
+        == 5
+    )
 
 
 async def test_a_large_import_and_its_page_cost_a_bounded_number_of_transactions(
@@ -104,13 +134,18 @@ async def test_a_large_import_and_its_page_cost_a_bounded_number_of_transactions
 ) -> None:
     channel_id = await make_channel(system, username=f"followed_{tenant_id}")
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
-    lines = [f"@name_{tenant_id}_{number}" for number in range(1998)] + [f"@followed_{tenant_id}", "no channel"]
+    lines = [f"@name_{tenant_id}_{number}" for number in range(1998)] + [
+        f"@followed_{tenant_id}",
+        "no channel",
+    ]
     statements: list[str] = []
 
     async def count(connection: asyncpg.Connection) -> None:
         connection.add_query_logger(lambda one: statements.append(one.query))
 
-    async with asyncpg.create_pool(installation.database.url.get_secret_value(), min_size=1, max_size=1, init=count) as pool:
+    async with asyncpg.create_pool(
+        installation.database.url.get_secret_value(), min_size=1, max_size=1, init=count
+    ) as pool:
         stores = tenant_stores(pool, tenant_id)
         await import_channels([ListedChannel(one) for one in lines], WANTED, stores=stores)
         assert sum(one.startswith("BEGIN") for one in statements) <= 8, statements
@@ -120,7 +155,9 @@ async def test_a_large_import_and_its_page_cost_a_bounded_number_of_transactions
     assert sum(one.startswith("BEGIN") for one in statements) == 3, statements
 
 
-async def test_one_failed_request_or_all_of_them_are_tried_again(owner: Browser, system: SystemStores, stores: TenantStores) -> None:
+async def test_one_failed_request_or_all_of_them_are_tried_again(
+    owner: Browser, system: SystemStores, stores: TenantStores
+) -> None:
     first, second = await fail(system, stores, "first_one"), await fail(system, stores, "second_one")
     await fail(system, stores, "second_one")
     page = (await owner.open("./channels/requests")).text
@@ -135,10 +172,14 @@ async def test_one_failed_request_or_all_of_them_are_tried_again(owner: Browser,
         assert (await owner.submit(f"./channels/requests/{request_id}/retry")).status_code == status
 
 
-async def test_a_failed_request_whose_name_is_open_again_joins_the_open_one(system: SystemStores, stores: TenantStores) -> None:
+async def test_a_failed_request_whose_name_is_open_again_joins_the_open_one(
+    system: SystemStores, stores: TenantStores
+) -> None:
     failed = await fail(system, stores, "twice")
     (opened,) = await stores.requests.add([NewRequest(RequestKind.USERNAME, "Twice", WANTED)])
-    status = await try_again(failed, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC))
+    status = await try_again(
+        failed, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC)
+    )
     assert status.request.request_id == opened
     assert await stores.requests.some([failed]) == ()
 
@@ -147,7 +188,9 @@ async def test_a_line_without_a_channel_cannot_be_tried_again(stores: TenantStor
     await import_channels([ListedChannel("no channel at all")], WANTED, stores=stores)
     (line,) = await stores.requests.page(RequestState.FAILED, limit=10)
     with pytest.raises(Conflicting, match="correct it"):
-        await try_again(line.request_id, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC))
+        await try_again(
+            line.request_id, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC)
+        )
     assert await stores.request_fates.try_again() == 0
 
 
@@ -169,7 +212,14 @@ async def test_a_viewer_sees_the_fates_and_may_neither_add_nor_try_again(
         assert "/channels/add" not in page
         assert (await viewer.open("./channels/add")).status_code == 403
         await viewer.open("./mutes")
-        for path in ("add", "add/folder", "joined", "joined/follow", "requests/retry", f"requests/{request_id}/retry"):
+        for path in (
+            "add",
+            "add/folder",
+            "joined",
+            "joined/follow",
+            "requests/retry",
+            f"requests/{request_id}/retry",
+        ):
             assert (await viewer.submit(f"./channels/{path}", text="@one")).status_code == 403, path
     async with member_browser(app, tenant_id, role=MemberRole.EDITOR) as editor:
         assert (await editor.open("./channels/add")).status_code == 200

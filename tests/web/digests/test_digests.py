@@ -25,13 +25,16 @@ MORE = "Литейный мост в Северограде откроют че�
 
 OTHERS_HAVE_THEIR_DAYS = """
 INSERT INTO trend_days (tenant_id, day, trends)
-SELECT t.tenant_id, $2::date - d.ago, '[]' FROM tenants t CROSS JOIN generate_series(1, 7) AS d(ago) WHERE t.tenant_id <> $1
+SELECT t.tenant_id, $2::date - d.ago, '[]' FROM tenants t CROSS JOIN generate_series(1, 7) AS d(ago)
+WHERE t.tenant_id <> $1
 ON CONFLICT DO NOTHING
 """
 """The database is shared: the job would find the trends of every test's tenant."""
 
 
-async def channels_of(tenant_id: TenantId, count: int, *, system: SystemStores, admin: Admin) -> list[ChannelId]:
+async def channels_of(
+    tenant_id: TenantId, count: int, *, system: SystemStores, admin: Admin
+) -> list[ChannelId]:
     made = [await make_channel(system, title=f"Канал {number}") for number in range(count)]
     for channel_id in made:
         await follow_long_ago(system, admin, tenant_id, channel_id)
@@ -39,18 +42,36 @@ async def channels_of(tenant_id: TenantId, count: int, *, system: SystemStores, 
 
 
 async def tell(
-    texts: dict[ChannelId, str], message_id: int, *, system: SystemStores, admin: Admin, minutes_ago: float, like: PostId | None = None
+    texts: dict[ChannelId, str],
+    message_id: int,
+    *,
+    system: SystemStores,
+    admin: Admin,
+    minutes_ago: float,
+    like: PostId | None = None,
 ) -> PostId:
     """Every channel posts its text, and all of them are one story. Returns its first post."""
     first, posts = like, []
     for place, (channel_id, text) in enumerate(texts.items()):
         at = datetime.now(UTC) - timedelta(minutes=minutes_ago - place / 10)
-        await system.landing.land(make_page(make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)), Claim(channel_id, 0))
+        await system.landing.land(
+            make_page(make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)),
+            Claim(channel_id, 0),
+        )
         posts.append(PostId(channel_id, MessageId(message_id)))
         first = first or posts[0]
     assert first is not None
-    story = await admin.fetchval("SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2", first.channel_id, first.message_id)
-    await store_story(admin, posts, [(one, first, LinkKind.REWRITE, 9.0, False) for one in posts if one != first], story_id=story)
+    story = await admin.fetchval(
+        "SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2",
+        first.channel_id,
+        first.message_id,
+    )
+    await store_story(
+        admin,
+        posts,
+        [(one, first, LinkKind.REWRITE, 9.0, False) for one in posts if one != first],
+        story_id=story,
+    )
     return first
 
 
@@ -70,12 +91,24 @@ async def test_a_small_story_of_interest_is_told_although_there_are_many_large_o
 ) -> None:
     channels = await channels_of(tenant_id, 3, system=system, admin=admin)
     for number in range(1, 42):
-        await tell(dict.fromkeys(channels, f"На складе {number} сгорели {number} машин."), number, system=system, admin=admin, minutes_ago=30)
+        await tell(
+            dict.fromkeys(channels, f"На складе {number} сгорели {number} машин."),
+            number,
+            system=system,
+            admin=admin,
+            minutes_ago=30,
+        )
     await tell({channels[0]: BRIDGE, channels[1]: BRIDGE_TOO}, 50, system=system, admin=admin, minutes_ago=30)
 
     now = datetime.now(UTC)
     interests = [Interest("мост", MAX_WEIGHT, InterestSource.OWN, "", now)]
-    digest = await compose(now - timedelta(hours=1), stores=app.tenant(tenant_id), now=now, length=DigestLength.SHORT, interests=interests)
+    digest = await compose(
+        now - timedelta(hours=1),
+        stores=app.tenant(tenant_id),
+        now=now,
+        length=DigestLength.SHORT,
+        interests=interests,
+    )
     assert "мост" in digest.stories[0].headline
 
 
@@ -114,16 +147,26 @@ async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     assert "трещины" not in owner.page
 
 
-async def test_a_digest_comes_at_the_chosen_time_once_and_a_wrong_time_is_refused(app: App, owner: Browser, admin: Admin) -> None:
+async def test_a_digest_comes_at_the_chosen_time_once_and_a_wrong_time_is_refused(
+    app: App, owner: Browser, admin: Admin
+) -> None:
     now = datetime.now(UTC)
     await owner.open("./digest/plan")
     assert (await owner.submit("./digest/plan", time="soon", length="short")).status_code == 422
     await owner.open("./digest/plan")
     assert (
-        await owner.submit("./digest/plan", time=now.strftime("%H:%M"), weekday=[str(day) for day in range(1, 8)], length="short")
+        await owner.submit(
+            "./digest/plan",
+            time=now.strftime("%H:%M"),
+            weekday=[str(day) for day in range(1, 8)],
+            length="short",
+        )
     ).status_code == 303
     assert now.strftime("%H:%M") in (await owner.open("./digest")).text
-    await admin.execute("UPDATE digest_plans SET changed_at = now() - interval '1 day', zone = 'UTC' WHERE user_id = $1", owner.user_id)
+    await admin.execute(
+        "UPDATE digest_plans SET changed_at = now() - interval '1 day', zone = 'UTC' WHERE user_id = $1",
+        owner.user_id,
+    )
     for _ in range(2):
         await make_digests(app, now)
     assert await admin.fetchval("SELECT count(*) FROM digests WHERE user_id = $1", owner.user_id) == 1
@@ -134,7 +177,13 @@ async def test_what_interests_comes_first_with_its_reason_and_muted_words_are_le
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
     one, other, third = await channels_of(tenant_id, 3, system=system, admin=admin)
-    await tell(dict.fromkeys((one, other, third), "В Красноярске открыли новый музей. В нём 30 залов."), 1, system=system, admin=admin, minutes_ago=9)
+    await tell(
+        dict.fromkeys((one, other, third), "В Красноярске открыли новый музей. В нём 30 залов."),
+        1,
+        system=system,
+        admin=admin,
+        minutes_ago=9,
+    )
     await tell({one: BRIDGE, other: BRIDGE_TOO}, 2, system=system, admin=admin, minutes_ago=30)
     await owner.open("./interests")
     assert (await owner.submit("./interests", topic="!!", weight="1.0")).status_code == 422
@@ -156,7 +205,13 @@ async def test_interests_are_learnt_from_feedback_and_saved_posts_and_can_be_for
     app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
     one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
-    fire = await tell({one: "Пожар в Самаре потушен.", other: "В Самаре потушили пожар."}, 2, system=system, admin=admin, minutes_ago=30)
+    fire = await tell(
+        {one: "Пожар в Самаре потушен.", other: "В Самаре потушили пожар."},
+        2,
+        system=system,
+        admin=admin,
+        minutes_ago=30,
+    )
     text = "Мэр Москвы приехал в Казань"
     await system.landing.land(make_page(make_post(channel_id=one, message_id=1, text=text)), Claim(one, 0))
     await owner.open("./interests")
@@ -191,7 +246,9 @@ async def test_a_story_that_five_channels_tell_within_half_an_hour_is_a_trend(
         assert f"/story/{first}" in reader.page
 
 
-async def mention(channels: list[ChannelId], text: str, at: datetime, message_id: int, *, system: SystemStores) -> None:
+async def mention(
+    channels: list[ChannelId], text: str, at: datetime, message_id: int, *, system: SystemStores
+) -> None:
     for channel_id in channels:
         post = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)
         await system.landing.land(make_page(post), Claim(channel_id, 0))
@@ -204,9 +261,23 @@ async def test_a_name_that_is_mentioned_more_than_usual_is_a_trend_and_its_day_i
     channels, now = await channels_of(tenant_id, 5, system=system, admin=admin), datetime.now(UTC)
     yesterday = now.replace(hour=12, minute=0) - timedelta(days=1)
     for week in range(5):
-        await mention(channels, "Сегодня солнечно.", now - timedelta(weeks=week, minutes=5), 10 * week + 101, system=system)
-        await mention(channels, "Вчера было солнечно.", yesterday - timedelta(weeks=week), 10 * week + 102, system=system)
-    await mention(channels, "Сейчас в Порошино горит <склад>.", now - timedelta(minutes=3), 201, system=system)
+        await mention(
+            channels,
+            "Сегодня солнечно.",
+            now - timedelta(weeks=week, minutes=5),
+            10 * week + 101,
+            system=system,
+        )
+        await mention(
+            channels,
+            "Вчера было солнечно.",
+            yesterday - timedelta(weeks=week),
+            10 * week + 102,
+            system=system,
+        )
+    await mention(
+        channels, "Сейчас в Порошино горит <склад>.", now - timedelta(minutes=3), 201, system=system
+    )
     await mention(channels, "Вчера в Краснолесье выпал снег.", yesterday, 202, system=system)
     await admin.execute(OTHERS_HAVE_THEIR_DAYS, tenant_id, now.date())
     await find_trends(app, now)

@@ -51,7 +51,9 @@ async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_some
     last = (await owner.open("./today")).text.partition("In brief</h2>")[2]
     menu = re.search(r'<details class="menu"><summary aria-label="Actions".*?</details>', last, re.DOTALL)
     assert menu is not None
-    assert last.count("data-act=") == menu[0].count("data-act=") + 1, "outside of the menu there is only the headline to open"
+    assert last.count("data-act=") == menu[0].count("data-act=") + 1, (
+        "outside of the menu there is only the headline to open"
+    )
     assert menu[0].count('aria-pressed="false"') == 3
     story = re.search(r'name="story" value="([^"]+)"', menu[0])
     assert story is not None
@@ -96,7 +98,9 @@ async def test_a_muted_story_leaves_today_digests_and_trends_of_that_person_alon
         assert len(headlines((await colleague.open("./today")).text)) == 2
         assert len(headlines((await colleague.open("./trends")).text)) == 1
 
-    await tell({channels[2]: "Музей в Казани открыл мэр."}, 3, system=system, admin=admin, minutes_ago=1, like=story)
+    await tell(
+        {channels[2]: "Музей в Казани открыл мэр."}, 3, system=system, admin=admin, minutes_ago=1, like=story
+    )
     assert len(headlines((await owner.open("./today")).text)) == 1
     assert "Muted stories" in (await owner.open("./interests")).text
     await owner.submit("./interests/say", story=f"{channels[0]}/1", feedback="muted", do="undo")
@@ -104,7 +108,9 @@ async def test_a_muted_story_leaves_today_digests_and_trends_of_that_person_alon
     assert "Muted stories" not in (await owner.open("./interests")).text
 
 
-async def test_forgetting_everything_brings_muted_stories_back(owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin) -> None:
+async def test_forgetting_everything_brings_muted_stories_back(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
     one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
     story = await tell({one: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     for feedback in ("muted", "less"):
@@ -116,7 +122,9 @@ async def test_forgetting_everything_brings_muted_stories_back(owner: Browser, t
     assert len(headlines((await owner.open("./today")).text)) == 1
 
 
-async def test_what_has_faded_is_not_taken_back_twice(app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin) -> None:
+async def test_what_has_faded_is_not_taken_back_twice(
+    app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
     one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
     story = await tell({one: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     await owner.open("./today")
@@ -125,7 +133,9 @@ async def test_what_has_faded_is_not_taken_back_twice(app: App, owner: Browser, 
     await sync_interests(app, datetime.now(UTC))
     assert await said(owner) == {"Казань": "+0.7"}
     long_ago = datetime.now(UTC) - timedelta(days=60)
-    await admin.execute("UPDATE feedback SET said_at = $1 WHERE feedback = 'more' AND user_id = $2", long_ago, owner.user_id)
+    await admin.execute(
+        "UPDATE feedback SET said_at = $1 WHERE feedback = 'more' AND user_id = $2", long_ago, owner.user_id
+    )
     await admin.execute("UPDATE interests SET weight = 0.5 WHERE user_id = $1", owner.user_id)
     await owner.open("./interests")
     await owner.submit("./interests/say", story=str(story), feedback="more", do="undo")

@@ -12,13 +12,20 @@ from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
 
 
-async def followed(system: SystemStores, admin: Admin, tenant_id: TenantId, *texts: str, **subscription: str) -> ChannelId:
+async def followed(
+    system: SystemStores, admin: Admin, tenant_id: TenantId, *texts: str, **subscription: str
+) -> ChannelId:
     """A channel with a post for each text, one minute apart, the last one a minute ago."""
     channel_id = await make_channel(system)
     await follow_long_ago(system, admin, tenant_id, channel_id, **subscription)
     now = datetime.now(UTC).replace(microsecond=0)
     posts = [
-        make_post(channel_id=channel_id, message_id=number, text=text, posted_at=now - timedelta(minutes=len(texts) - number + 1))
+        make_post(
+            channel_id=channel_id,
+            message_id=number,
+            text=text,
+            posted_at=now - timedelta(minutes=len(texts) - number + 1),
+        )
         for number, text in enumerate(texts, start=1)
     ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
@@ -29,7 +36,9 @@ def shown(page: str) -> list[str]:
     return re.findall(r'<article class="card post[^"]*" id="p-(\d+-\d+)"', page)
 
 
-async def test_the_feed_shows_the_newest_posts_first(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_the_feed_shows_the_newest_posts_first(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id, "the first", "the second")
     answer = await owner.open("./feed")
     assert answer.status_code == 200
@@ -51,11 +60,18 @@ async def test_what_is_marked_stays_in_its_place_greyed_and_can_be_undone(
     assert read(owner.page) == []
 
 
-async def test_marking_all_leaves_what_arrived_after_the_page_unread(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_marking_all_leaves_what_arrived_after_the_page_unread(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id, "the first", "the second")
     await owner.open("./feed")
     snapshot = snapshot_in(owner.page)
-    late = make_post(channel_id=channel_id, message_id=3, text="came later", posted_at=datetime.now(UTC).replace(microsecond=0))
+    late = make_post(
+        channel_id=channel_id,
+        message_id=3,
+        text="came later",
+        posted_at=datetime.now(UTC).replace(microsecond=0),
+    )
     await system.landing.land(make_page(late), Claim(channel_id, 0))
     await owner.submit("./read/all", snapshot=snapshot, folder="")
     await owner.open("./feed")
@@ -65,7 +81,9 @@ async def test_marking_all_leaves_what_arrived_after_the_page_unread(owner: Brow
     assert read(owner.page) == []
 
 
-async def test_several_steps_can_be_undone_one_by_one(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_several_steps_can_be_undone_one_by_one(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id, "the first", "the second", "the third")
     await owner.open("./feed")
     await owner.submit("./read", post=f"{channel_id}/1")
@@ -81,7 +99,9 @@ async def test_several_steps_can_be_undone_one_by_one(owner: Browser, system: Sy
     assert steps == [[f"{channel_id}-2"], [f"{channel_id}-2", f"{channel_id}-1"], [f"{channel_id}-1"], []]
 
 
-async def test_the_oldest_first_goes_on_where_one_stopped(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_the_oldest_first_goes_on_where_one_stopped(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id, "the first", "the second", "the third")
     await owner.open("./feed?order=oldest")
     assert shown(owner.page) == [f"{channel_id}-1", f"{channel_id}-2", f"{channel_id}-3"]
@@ -90,15 +110,28 @@ async def test_the_oldest_first_goes_on_where_one_stopped(owner: Browser, system
     assert shown(owner.page) == [f"{channel_id}-2", f"{channel_id}-3"]
 
 
-async def test_an_album_is_one_card_and_is_never_cut_by_a_page(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_an_album_is_one_card_and_is_never_cut_by_a_page(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id)
     now = datetime.now(UTC).replace(microsecond=0)
     single = [
-        make_post(channel_id=channel_id, message_id=number, text=f"post {number}", posted_at=now - timedelta(minutes=number))
+        make_post(
+            channel_id=channel_id,
+            message_id=number,
+            text=f"post {number}",
+            posted_at=now - timedelta(minutes=number),
+        )
         for number in range(100, 117)
     ]
     album = [
-        make_post(channel_id=channel_id, message_id=number, text="an album" if number == 1 else "", grouped_id=7, posted_at=now - timedelta(hours=5))
+        make_post(
+            channel_id=channel_id,
+            message_id=number,
+            text="an album" if number == 1 else "",
+            grouped_id=7,
+            posted_at=now - timedelta(hours=5),
+        )
         for number in range(1, 9)
     ]
     await system.landing.land(make_page(*single, *album), Claim(channel_id, 0))
@@ -108,7 +141,9 @@ async def test_an_album_is_one_card_and_is_never_cut_by_a_page(owner: Browser, s
     assert 'rel="next"' not in owner.page
 
 
-async def test_the_same_words_in_several_channels_are_one_card(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_the_same_words_in_several_channels_are_one_card(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     text = "The bridge over the river is closed to lorries until the first of April, the city says"
     for _ in range(3):
         await followed(system, admin, tenant_id, text)
@@ -117,7 +152,9 @@ async def test_the_same_words_in_several_channels_are_one_card(owner: Browser, s
     assert "the same in 2 more channels" in owner.page
 
 
-async def test_saved_posts_have_a_page_of_their_own(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_saved_posts_have_a_page_of_their_own(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id, "the first", "the second")
     await owner.open("./feed")
     await owner.submit("./save", post=f"{channel_id}/1")
@@ -128,7 +165,9 @@ async def test_saved_posts_have_a_page_of_their_own(owner: Browser, system: Syst
     assert shown(owner.page) == []
 
 
-async def test_muted_channels_are_left_out_and_muted_words_set_aside(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_muted_channels_are_left_out_and_muted_words_set_aside(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     loud = await followed(system, admin, tenant_id, "again and again")
     calm = await followed(system, admin, tenant_id, "Футбол сегодня", "Мост открыт")
     await owner.open("./feed")
@@ -156,7 +195,9 @@ async def test_what_one_person_reads_is_unread_for_the_other(
         assert read(other.page) == []
 
 
-async def test_a_folder_shows_only_its_channels(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_a_folder_shows_only_its_channels(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     news = await followed(system, admin, tenant_id, "news", folder="News")
     await followed(system, admin, tenant_id, "sport", folder="Sport")
     await owner.open("./feed?folder=News")

@@ -22,7 +22,13 @@ from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
 from tests.web.test_pages_languages import english_in
 
-PAGES = ("/operations", "/operations/numbers", "/operations/checks", "/operations/dead-letters", "/operations/tenants")
+PAGES = (
+    "/operations",
+    "/operations/numbers",
+    "/operations/checks",
+    "/operations/dead-letters",
+    "/operations/tenants",
+)
 STAGE = PIPELINE[0].name
 
 
@@ -71,9 +77,20 @@ async def report(
     await app.api.processes.report(made)
 
 
-async def bury(admin: Admin, *, stage: str = "tagging", reason: str = "the event does not parse", payload: bytes = b"<b>{}</b>") -> int:
-    query = "INSERT INTO dead_letters (stage, stream, entry_id, payload, reason, attempts) VALUES ($1, $2, $3, $4, $5, 3) RETURNING dead_letter_id"
-    return int(await admin.fetchval(query, stage, "stream:posts:parsed", f"{fresh_number()}-1", payload, reason))
+async def bury(
+    admin: Admin,
+    *,
+    stage: str = "tagging",
+    reason: str = "the event does not parse",
+    payload: bytes = b"<b>{}</b>",
+) -> int:
+    query = (
+        "INSERT INTO dead_letters (stage, stream, entry_id, payload, reason, attempts) "
+        "VALUES ($1, $2, $3, $4, $5, 3) RETURNING dead_letter_id"
+    )
+    return int(
+        await admin.fetchval(query, stage, "stream:posts:parsed", f"{fresh_number()}-1", payload, reason)
+    )
 
 
 def figures(page: str, stage: str) -> dict[str, int]:
@@ -83,8 +100,12 @@ def figures(page: str, stage: str) -> dict[str, int]:
 
 
 def test_every_page_of_operations_is_for_the_operator() -> None:
-    assert {one.path for one in OF_TENANT if isinstance(one, Page) and one.path.startswith("/operations")} == set(PAGES)
-    assert {one.needs.value for one in OF_TENANT if one.needs and one.path.startswith("/operations")} == {"operate"}
+    assert {
+        one.path for one in OF_TENANT if isinstance(one, Page) and one.path.startswith("/operations")
+    } == set(PAGES)
+    assert {one.needs.value for one in OF_TENANT if one.needs and one.path.startswith("/operations")} == {
+        "operate"
+    }
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -114,11 +135,17 @@ async def test_without_ingest_or_worker_the_page_says_so(app: App, operator: Bro
     assert "No process runs the role worker." not in page
 
 
-async def test_processes_that_run_come_first_and_the_others_are_folded(app: App, operator: Browser, admin: Admin) -> None:
+async def test_processes_that_run_come_first_and_the_others_are_folded(
+    app: App, operator: Browser, admin: Admin
+) -> None:
     for instance, age in (("dead#1", 1200), ("first#1", 0), ("dead#2", 60), ("second#1", 0)):
         await report(app, instance, "worker")
-        await admin.execute("UPDATE processes SET at = now() - make_interval(secs => $2) WHERE instance = $1", instance, age)
-    ended = ProcessReport(instance="ended#1", roles=("worker",), version="0.1.0", parts={}, metrics=Metrics(()), servers_away={})
+        await admin.execute(
+            "UPDATE processes SET at = now() - make_interval(secs => $2) WHERE instance = $1", instance, age
+        )
+    ended = ProcessReport(
+        instance="ended#1", roles=("worker",), version="0.1.0", parts={}, metrics=Metrics(()), servers_away={}
+    )
     await app.api.processes.report(ended, is_last=True)
     page = (await operator.open("./operations")).text
     card = page.partition('id="processes"')[2].partition("</section>")[0]
@@ -129,7 +156,9 @@ async def test_processes_that_run_come_first_and_the_others_are_folded(app: App,
     assert ("away 2" in folded, "stopped 1" in folded) == (True, True)
     assert not folded.partition(">")[0].endswith("open")
     await admin.execute("UPDATE processes SET at = now() - interval '1 minute'")
-    card = (await operator.open("./operations")).text.partition('id="processes"')[2].partition("</section>")[0]
+    card = (
+        (await operator.open("./operations")).text.partition('id="processes"')[2].partition("</section>")[0]
+    )
     assert card.partition("<details")[2].partition(">")[0].endswith("open")
 
 
@@ -143,7 +172,15 @@ async def test_counts_are_added_up_over_workers_and_what_waits_is_not(app: App, 
 
 
 async def test_failing_parts_and_servers_away_are_named(app: App, operator: Browser) -> None:
-    parts: Parts = {"ingest": {"account 7": {"status": "failing", "since": "2026-11-16T08:00:00Z", "detail": "<b>no</b> connection"}}}
+    parts: Parts = {
+        "ingest": {
+            "account 7": {
+                "status": "failing",
+                "since": "2026-11-16T08:00:00Z",
+                "detail": "<b>no</b> connection",
+            }
+        }
+    }
     await report(app, parts=parts, servers_away={"redis": "no answer within 1 s"})
     page = (await operator.open("./operations")).text
     assert "redis does not answer these processes: moscow-1#ab12" in page
@@ -151,16 +188,27 @@ async def test_failing_parts_and_servers_away_are_named(app: App, operator: Brow
     assert "&lt;b&gt;no&lt;/b&gt; connection" in page
 
 
-async def test_a_process_whose_channels_are_not_read_is_not_shown_as_running_well(app: App, operator: Browser) -> None:
-    stale = {"status": "stale", "since": "2026-11-16T08:00:00Z", "detail": "ticks run, and no channel has been read since 03:00"}
-    await report(app, parts={"ingest": {"scheduler": stale, "accounts": {"status": "ok", "since": "2026-11-16T08:00:00Z"}}})
+async def test_a_process_whose_channels_are_not_read_is_not_shown_as_running_well(
+    app: App, operator: Browser
+) -> None:
+    stale = {
+        "status": "stale",
+        "since": "2026-11-16T08:00:00Z",
+        "detail": "ticks run, and no channel has been read since 03:00",
+    }
+    await report(
+        app,
+        parts={"ingest": {"scheduler": stale, "accounts": {"status": "ok", "since": "2026-11-16T08:00:00Z"}}},
+    )
     page = (await operator.open("./operations")).text
     assert ">running with failures</span>" in page
     assert ">running</span>" not in page
     assert "no channel has been read since 03:00" in page
 
 
-async def test_the_chart_of_a_stage_shows_its_minutes(app: App, operator: Browser, system: SystemStores) -> None:
+async def test_the_chart_of_a_stage_shows_its_minutes(
+    app: App, operator: Browser, system: SystemStores
+) -> None:
     minute = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
     await report(app)
     await system.stage_minutes.save([StageMinute(minute, STAGE, 40, 0, 7)], instance="a#1")
@@ -195,7 +243,9 @@ async def test_a_dead_letter_is_shown_escaped_replayed_and_discarded(operator: B
     await operator.open("./operations/dead-letters")
     assert (await operator.submit(f"./operations/dead-letters/{first}/replay")).status_code == 303
     assert "No dead letters" in (await operator.open("./operations/dead-letters")).text
-    audited = await admin.fetch("SELECT action, subject FROM audit_log WHERE subject LIKE '/operations/dead-letters/%' ORDER BY at")
+    audited = await admin.fetch(
+        "SELECT action, subject FROM audit_log WHERE subject LIKE '/operations/dead-letters/%' ORDER BY at"
+    )
     assert [tuple(one) for one in audited][-2:] == [
         ("discard_dead_letter", f"/operations/dead-letters/{second}/discard"),
         ("replay_dead_letter", f"/operations/dead-letters/{first}/replay"),
@@ -216,11 +266,17 @@ async def test_a_tenant_is_created_limited_suspended_and_resumed(app: App, opera
         ("suspend", {"why": "the bill was not paid"}),
     ):
         await operator.open("./operations/tenants")
-        assert (await operator.submit(f"./operations/tenants/{made.public_id}/{path}", fields)).status_code == 303, path
+        assert (
+            await operator.submit(f"./operations/tenants/{made.public_id}/{path}", fields)
+        ).status_code == 303, path
     changed = await app.api.tenant_operations.one(made.public_id)
     assert changed is not None
     assert changed.budget is not None
-    assert (changed.media_bytes_limit, changed.budget.micro, changed.budget.tokens) == (3 * 2**29, 500_000_000, 90_000)
+    assert (changed.media_bytes_limit, changed.budget.micro, changed.budget.tokens) == (
+        3 * 2**29,
+        500_000_000,
+        90_000,
+    )
     assert changed.suspended_reason == "the bill was not paid"
     await operator.open(f"./operations/tenants?after={name[:-1]}")
     assert 'value="1.5"' in operator.page
@@ -257,12 +313,16 @@ async def test_what_cannot_be_done_is_refused_in_russian(
 
 
 @pytest.mark.parametrize("path", PAGES)
-async def test_operations_in_russian_hold_no_english_sentence(app: App, operator_tenant: TenantId, admin: Admin, path: str) -> None:
+async def test_operations_in_russian_hold_no_english_sentence(
+    app: App, operator_tenant: TenantId, admin: Admin, path: str
+) -> None:
     await bury(admin)
     await report(app, "moscow-1#ab12", "worker", servers_away={"redis": "no answer within 1 s"})
     async with member_browser(app, operator_tenant, language="ru") as browser:
         assert (await browser.open(f".{path}")).status_code == 200
-        assert english_in(browser.page.replace("Telegram says so", "")) == []  # quoted from Telegram by other tests
+        assert (
+            english_in(browser.page.replace("Telegram says so", "")) == []
+        )  # quoted from Telegram by other tests
 
 
 def measured(*, used_share: float, redis_share: float, is_paused: bool) -> tuple[Sample, ...]:
@@ -273,12 +333,19 @@ def measured(*, used_share: float, redis_share: float, is_paused: bool) -> tuple
         for disk in ("files", "spool")
         for name, value in (("disk_size_bytes", size), ("disk_free_bytes", size * (1 - used_share)))
     ]
-    redis = [Sample("redis_memory_bytes", {"kind": kind}, value) for kind, value in (("used", limit * redis_share), ("limit", limit))]
+    redis = [
+        Sample("redis_memory_bytes", {"kind": kind}, value)
+        for kind, value in (("used", limit * redis_share), ("limit", limit))
+    ]
     return (*disks, *redis, Sample("media_paused", {}, float(is_paused)))
 
 
 async def test_memory_and_disks_are_yellow_at_70_and_red_at_90_percent(app: App, operator: Browser) -> None:
-    for used_share, redis_share, chips in ((0.5, 0.1, ["ok", "ok"]), (0.75, 0.8, ["warn", "warn"]), (0.93, 0.95, ["bad", "bad"])):
+    for used_share, redis_share, chips in (
+        (0.5, 0.1, ["ok", "ok"]),
+        (0.75, 0.8, ["warn", "warn"]),
+        (0.93, 0.95, ["bad", "bad"]),
+    ):
         await report(app, samples=measured(used_share=used_share, redis_share=redis_share, is_paused=False))
         await operator.open("./operations")
         shown = operator.page.partition('id="resources"')[2].partition("</ul>")[0]

@@ -14,14 +14,24 @@ from tests.web.people.test_people import PASSWORD, person_with_password, with_we
 
 
 @pytest.mark.turns("SECRET_KEY")
-async def test_the_code_of_the_first_owner_is_the_same_in_every_process_that_has_the_key(installation: Settings) -> None:
-    first, again, other = [with_web(installation, secret_key=SecretStr(key)) for key in ("k" * 32, "k" * 32, "l" * 32)]
+async def test_the_code_of_the_first_owner_is_the_same_in_every_process_that_has_the_key(
+    installation: Settings,
+) -> None:
+    first, again, other = [
+        with_web(installation, secret_key=SecretStr(key)) for key in ("k" * 32, "k" * 32, "l" * 32)
+    ]
     assert first_owner_code(first) == first_owner_code(again) != first_owner_code(other)
 
 
-async def test_the_first_owner_needs_the_code_from_anywhere_and_is_the_only_one(migrated_database: dict[str, str]) -> None:
+async def test_the_first_owner_needs_the_code_from_anywhere_and_is_the_only_one(
+    migrated_database: dict[str, str],
+) -> None:
     settings = read_settings(migrated_database)
-    async with assemble(settings) as app, browser_of(app) as far, browser_of(app, address="127.0.0.1") as near:
+    async with (
+        assemble(settings) as app,
+        browser_of(app) as far,
+        browser_of(app, address="127.0.0.1") as near,
+    ):
         assert (await far.open("/")).headers["location"] == "/login"
         assert (await far.open("/login")).headers["location"] == "/start"
         for browser in (far, near):
@@ -35,7 +45,9 @@ async def test_the_first_owner_needs_the_code_from_anywhere_and_is_the_only_one(
             near.submit("/start", name="Адам", password=PASSWORD, code=code),
         )
         assert sorted(one.status_code for one in made) == [200, 303]
-        assert "This installation has an owner already" in next(one.text for one in made if one.status_code == 200)
+        assert "This installation has an owner already" in next(
+            one.text for one in made if one.status_code == 200
+        )
         assert (await far.open("/start")).headers["location"] == "/login"
 
 
@@ -58,12 +70,18 @@ async def test_the_link_in_the_log_fills_in_the_code(migrated_database: dict[str
         ("0.0.0.0", "https://news.example", "https://news.example/start?code="),  # noqa: S104 -- as above
     ],
 )
-def test_the_link_of_the_first_owner_can_be_opened(installation: Settings, host: str, base_url: str, begins: str) -> None:
+def test_the_link_of_the_first_owner_can_be_opened(
+    installation: Settings, host: str, base_url: str, begins: str
+) -> None:
     http = installation.http.model_copy(update={"host": host, "api_port": 8000})
-    assert first_owner_link(with_web(installation, base_url=base_url).model_copy(update={"http": http})).startswith(begins)
+    assert first_owner_link(
+        with_web(installation, base_url=base_url).model_copy(update={"http": http})
+    ).startswith(begins)
 
 
-async def test_people_of_other_tenants_log_in_where_the_operator_has_nobody(migrated_database: dict[str, str]) -> None:
+async def test_people_of_other_tenants_log_in_where_the_operator_has_nobody(
+    migrated_database: dict[str, str],
+) -> None:
     async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
         tenant = await app.system.tenants.ensure("acme")
         name = await person_with_password(app, tenant.tenant_id)
@@ -72,21 +90,29 @@ async def test_people_of_other_tenants_log_in_where_the_operator_has_nobody(migr
         assert (await browser.open("/start")).status_code == 200
 
 
-async def test_the_page_of_the_first_owner_closes_for_an_owner_without_a_password(migrated_database: dict[str, str]) -> None:
+async def test_the_page_of_the_first_owner_closes_for_an_owner_without_a_password(
+    migrated_database: dict[str, str],
+) -> None:
     async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
         operator = await app.system.tenants.ensure("default")
         await browser.open("/start")
         await app.system.users.join(operator.tenant_id, "anna")
-        answer = await browser.submit("/start", name="Ева", password=PASSWORD, code=first_owner_code(app.settings))
+        answer = await browser.submit(
+            "/start", name="Ева", password=PASSWORD, code=first_owner_code(app.settings)
+        )
         assert "This installation has an owner already" in answer.text
         assert (await browser.open("/start")).headers["location"] == "/login"
 
 
-async def test_the_first_owner_cannot_take_the_name_of_somebody_who_is_there(migrated_database: dict[str, str]) -> None:
+async def test_the_first_owner_cannot_take_the_name_of_somebody_who_is_there(
+    migrated_database: dict[str, str],
+) -> None:
     async with assemble(read_settings(migrated_database)) as app, browser_of(app) as browser:
         await app.system.users.join((await app.system.tenants.ensure("acme")).tenant_id, "Alice")
         await browser.open("/start")
         for name in ("Alice", "alice"):
-            answer = await browser.submit("/start", name=name, password=PASSWORD, code=first_owner_code(app.settings))
+            answer = await browser.submit(
+                "/start", name=name, password=PASSWORD, code=first_owner_code(app.settings)
+            )
             assert "This name is taken" in answer.text
         assert SESSION not in browser.client.cookies

@@ -38,7 +38,9 @@ async def eve_in(app: App, admin: Admin, tenant_id: TenantId) -> AsyncIterator[E
         await browser.open("./members")
         invitation = copied(await browser.submit("./members/invite", role="owner"))
         await browser.open("./keys")
-        key = copied(await browser.submit("./keys", name="robot", scope=["read", "write", "admin"], days="90"))
+        key = copied(
+            await browser.submit("./keys", name="robot", scope=["read", "write", "admin"], days="90")
+        )
         await browser.open("./receivers")
         feed = copied(await browser.submit("./feeds", feed="story:all"))
         await browser.open("./receivers")
@@ -61,7 +63,9 @@ async def set_role(owner: Browser, member: UUID, role: str) -> httpx.Response:
     return await owner.submit(f"./members/{member}/role", role=role)
 
 
-async def test_a_removed_owner_does_not_come_back_by_her_own_invitation(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+async def test_a_removed_owner_does_not_come_back_by_her_own_invitation(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId
+) -> None:
     async with eve_in(app, admin, tenant_id) as eve:
         token = eve.invitation.rpartition("/")[2]
         await eve.browser.open(eve.invitation)
@@ -74,7 +78,9 @@ async def test_a_removed_owner_does_not_come_back_by_her_own_invitation(app: App
     assert "/withdraw" not in owner.page
 
 
-async def test_the_page_says_what_stops_before_somebody_is_removed(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+async def test_the_page_says_what_stops_before_somebody_is_removed(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId
+) -> None:
     async with eve_in(app, admin, tenant_id) as eve:
         page = (await owner.open(f"./members/{eve.member}")).text
     assert "These stop working at once: 1 open invitation, 1 API key, 1 feed address, 1 receiver." in page
@@ -92,12 +98,22 @@ async def test_the_key_of_a_removed_member_stops_at_once_in_every_process(
             assert (await another_process.get("/api/v1/me", headers=headers)).status_code == 200
         await remove(owner, eve.member)
         assert (await another_process.get("/api/v1/me", headers=headers)).status_code == 401
-        assert (await another_process.post("/api/v1/keys", headers=headers, json={"name": "more", "scopes": ["read"]})).status_code == 401
-        await app.system.users.join(tenant_id, await admin.fetchval("SELECT name FROM users WHERE public_id = $1", eve.member))
-        assert (await another_process.get("/api/v1/me", headers=headers)).status_code == 401, "the key came back with its person"
+        assert (
+            await another_process.post(
+                "/api/v1/keys", headers=headers, json={"name": "more", "scopes": ["read"]}
+            )
+        ).status_code == 401
+        await app.system.users.join(
+            tenant_id, await admin.fetchval("SELECT name FROM users WHERE public_id = $1", eve.member)
+        )
+        assert (await another_process.get("/api/v1/me", headers=headers)).status_code == 401, (
+            "the key came back with its person"
+        )
 
 
-async def test_feeds_end_and_receivers_are_paused_with_a_reason(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+async def test_feeds_end_and_receivers_are_paused_with_a_reason(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId
+) -> None:
     async with eve_in(app, admin, tenant_id) as eve, browser_of(app) as reader:
         assert (await reader.open(f"{eve.feed}")).status_code == 200
         await remove(owner, eve.member)
@@ -111,14 +127,17 @@ async def test_feeds_end_and_receivers_are_paused_with_a_reason(app: App, admin:
     assert (receiver.paused_at, receiver.trouble) == (None, None)
 
 
-async def test_what_is_kept_changes_hands_and_goes_on(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+async def test_what_is_kept_changes_hands_and_goes_on(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId
+) -> None:
     async with eve_in(app, admin, tenant_id) as eve, browser_of(app) as reader:
         assert (await remove(owner, eve.member, keep_feeds="yes", keep_receivers="yes")).status_code == 303
         assert (await reader.open(f"{eve.feed}")).status_code == 200
     (receiver,) = await app.tenant(tenant_id).receivers.all()
     assert receiver.paused_at is None
     makers = await admin.fetch(
-        "SELECT created_by_user FROM receivers WHERE tenant_id = $1 UNION ALL SELECT created_by_user FROM feed_addresses WHERE tenant_id = $1",
+        "SELECT created_by_user FROM receivers WHERE tenant_id = $1 UNION ALL SELECT created_by_user "
+        "FROM feed_addresses WHERE tenant_id = $1",
         tenant_id,
     )
     assert {row[0] for row in makers} == {owner.user_id}
@@ -137,12 +156,16 @@ async def test_a_demoted_owner_invites_nobody_and_her_keys_do_no_more_than_she_m
             assert (await guest.open(eve.invitation)).status_code == 404
         assert (await eve.browser.open("./members")).status_code == 403
         await set_role(owner, eve.member, "owner")
-        assert (await another_process.get("/api/v1/keys", headers=headers)).status_code == 403, "the scopes came back with the role"
+        assert (await another_process.get("/api/v1/keys", headers=headers)).status_code == 403, (
+            "the scopes came back with the role"
+        )
     (key,) = await app.tenant(tenant_id).keys.newest()
     assert key.scopes == (KeyScope.READ,)
 
 
-async def test_the_command_line_lowers_a_role_with_the_same_effect(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+async def test_the_command_line_lowers_a_role_with_the_same_effect(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId
+) -> None:
     assert owner.user_id
     async with eve_in(app, admin, tenant_id) as eve, browser_of(app) as guest:
         name = await admin.fetchval("SELECT name FROM users WHERE public_id = $1", eve.member)
@@ -150,13 +173,17 @@ async def test_the_command_line_lowers_a_role_with_the_same_effect(app: App, adm
         assert (await guest.open(eve.invitation)).status_code == 404
 
 
-async def test_an_invitation_cannot_slip_past_the_removal_of_its_author(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+async def test_an_invitation_cannot_slip_past_the_removal_of_its_author(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId
+) -> None:
     for _ in range(5):
         async with eve_in(app, admin, tenant_id) as eve:
             await eve.browser.open("./members")
             await owner.open(f"./members/{eve.member}")
             answers = await asyncio.gather(
-                eve.browser.submit("./members/invite", role="owner"), owner.submit(f"./members/{eve.member}/remove"), return_exceptions=False
+                eve.browser.submit("./members/invite", role="owner"),
+                owner.submit(f"./members/{eve.member}/remove"),
+                return_exceptions=False,
             )
             link = copied(answers[0])
             async with browser_of(app) as guest:
@@ -164,21 +191,32 @@ async def test_an_invitation_cannot_slip_past_the_removal_of_its_author(app: App
         await admin.execute("DELETE FROM receivers WHERE tenant_id = $1", tenant_id)
 
 
-async def test_two_owners_who_remove_each_other_leave_one(app: App, tenant_id: TenantId, admin: Admin) -> None:
+async def test_two_owners_who_remove_each_other_leave_one(
+    app: App, tenant_id: TenantId, admin: Admin
+) -> None:
     async with member_browser(app, tenant_id) as anna, member_browser(app, tenant_id) as boris:
-        ids = [await admin.fetchval("SELECT public_id FROM users WHERE user_id = $1", one.user_id) for one in (anna, boris)]
+        ids = [
+            await admin.fetchval("SELECT public_id FROM users WHERE user_id = $1", one.user_id)
+            for one in (anna, boris)
+        ]
         await anna.open(f"./members/{ids[1]}")
         await boris.open(f"./members/{ids[0]}")
-        answers = await asyncio.gather(anna.submit(f"./members/{ids[1]}/remove"), boris.submit(f"./members/{ids[0]}/remove"))
+        answers = await asyncio.gather(
+            anna.submit(f"./members/{ids[1]}/remove"), boris.submit(f"./members/{ids[0]}/remove")
+        )
     assert 303 in [answer.status_code for answer in answers]
     assert len(await app.tenant(tenant_id).members.all()) == 1
 
 
-async def test_a_session_of_somebody_else_removes_nobody(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_a_session_of_somebody_else_removes_nobody(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     """Not of an editor here, nor of an owner of another tenant."""
     members = app.tenant(tenant_id).members
     editor = await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}", role=MemberRole.EDITOR)
-    stranger = await app.system.users.join((await app.system.tenants.ensure(secrets.token_hex(6))).tenant_id, f"person {secrets.token_hex(6)}")
+    stranger = await app.system.users.join(
+        (await app.system.tenants.ensure(secrets.token_hex(6))).tenant_id, f"person {secrets.token_hex(6)}"
+    )
     (target,) = [listed for listed in await members.all() if listed.role is MemberRole.OWNER]
     assert owner.user_id
     for person in (editor, stranger):

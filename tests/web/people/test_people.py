@@ -24,11 +24,15 @@ async def person_with_password(app: App, tenant_id: TenantId, role: MemberRole =
     name = f"person {secrets.token_hex(6)}"
     member = await app.system.users.join(tenant_id, name, role=role)
     begun = await begin_session(app, member.user_id)
-    await app.api.people.set_password(begun.token, old_proof=None, verifier=await Passwords().create_verifier(PASSWORD))
+    await app.api.people.set_password(
+        begun.token, old_proof=None, verifier=await Passwords().create_verifier(PASSWORD)
+    )
     return name
 
 
-async def test_a_person_logs_in_with_name_and_password_and_out_again(app: App, browser: Browser, tenant_id: TenantId) -> None:
+async def test_a_person_logs_in_with_name_and_password_and_out_again(
+    app: App, browser: Browser, tenant_id: TenantId
+) -> None:
     name = await person_with_password(app, tenant_id)
     await browser.open("/login")
     answer = await browser.submit("/login", name=name, password=PASSWORD, next="/")
@@ -41,7 +45,9 @@ async def test_a_person_logs_in_with_name_and_password_and_out_again(app: App, b
     assert (await browser.open("/me")).headers["location"] == "/login?next=/me"
 
 
-async def test_a_wrong_password_says_so_and_lets_nobody_in(app: App, browser: Browser, tenant_id: TenantId) -> None:
+async def test_a_wrong_password_says_so_and_lets_nobody_in(
+    app: App, browser: Browser, tenant_id: TenantId
+) -> None:
     name = await person_with_password(app, tenant_id)
     await browser.open("/login")
     answer = await browser.submit("/login", name=name, password="wrong horse battery", next="/")
@@ -49,7 +55,9 @@ async def test_a_wrong_password_says_so_and_lets_nobody_in(app: App, browser: Br
     assert SESSION not in browser.client.cookies
 
 
-async def test_a_login_link_shows_a_button_and_works_once(app: App, browser: Browser, system: SystemStores, tenant_id: TenantId) -> None:
+async def test_a_login_link_shows_a_button_and_works_once(
+    app: App, browser: Browser, system: SystemStores, tenant_id: TenantId
+) -> None:
     member = await system.users.join(tenant_id, f"person {secrets.token_hex(6)}")
     token = await make_login_link(member.user_id, users=system.users, created_by="test")
     for _ in range(3):
@@ -61,7 +69,9 @@ async def test_a_login_link_shows_a_button_and_works_once(app: App, browser: Bro
         assert (await other.open(f"/link/{token}")).status_code == 404
 
 
-async def test_a_login_begins_a_new_session_whatever_the_browser_had(browser: Browser, system: SystemStores, tenant_id: TenantId) -> None:
+async def test_a_login_begins_a_new_session_whatever_the_browser_had(
+    browser: Browser, system: SystemStores, tenant_id: TenantId
+) -> None:
     member = await system.users.join(tenant_id, f"person {secrets.token_hex(6)}")
     token = await make_login_link(member.user_id, users=system.users, created_by="test")
     browser.client.cookies.set(SESSION, "chosen-by-somebody-else")
@@ -70,7 +80,9 @@ async def test_a_login_begins_a_new_session_whatever_the_browser_had(browser: Br
     assert "chosen-by-somebody-else" not in answer.headers["set-cookie"]
 
 
-async def test_an_invited_person_joins_with_the_role_of_the_invitation(browser: Browser, owner: Browser) -> None:
+async def test_an_invited_person_joins_with_the_role_of_the_invitation(
+    browser: Browser, owner: Browser
+) -> None:
     await owner.open("./members")
     made = await owner.submit("./members/invite", role="viewer")
     link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)
@@ -84,7 +96,9 @@ async def test_an_invited_person_joins_with_the_role_of_the_invitation(browser: 
     assert "ask one of its owners" in refused.text
 
 
-async def test_somebody_who_is_not_a_member_sees_nothing_of_a_tenant(app: App, owner: Browser, system: SystemStores) -> None:
+async def test_somebody_who_is_not_a_member_sees_nothing_of_a_tenant(
+    app: App, owner: Browser, system: SystemStores
+) -> None:
     other_tenant = (await system.tenants.ensure(f"tenant {secrets.token_hex(6)}")).tenant_id
     async with member_browser(app, other_tenant) as stranger:
         stranger.base = owner.base
@@ -130,7 +144,9 @@ async def test_an_ended_session_is_over_at_once(app: App, tenant_id: TenantId) -
         assert (await browser.open("/me")).status_code == 303
 
 
-async def test_changing_the_password_ends_the_other_sessions(app: App, browser: Browser, tenant_id: TenantId) -> None:
+async def test_changing_the_password_ends_the_other_sessions(
+    app: App, browser: Browser, tenant_id: TenantId
+) -> None:
     name = await person_with_password(app, tenant_id)
     async with browser_of(app) as elsewhere:
         for one in (browser, elsewhere):
@@ -150,8 +166,19 @@ async def test_preferences_decide_language_theme_and_zone(owner: Browser) -> Non
     assert "Asia/Tokyo" in page
 
 
-@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1"])
-async def test_logging_in_never_leads_to_another_site(app: App, browser: Browser, tenant_id: TenantId, target: str) -> None:
+@pytest.mark.parametrize(
+    "target",
+    [
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "/a\r\nSet-Cookie: x=1",
+    ],
+)
+async def test_logging_in_never_leads_to_another_site(
+    app: App, browser: Browser, tenant_id: TenantId, target: str
+) -> None:
     name = await person_with_password(app, tenant_id)
     await browser.open("/login")
     answer = await browser.submit("/login", name=name, password=PASSWORD, next=target)
@@ -166,7 +193,9 @@ async def test_two_people_cannot_use_one_invitation(app: App, owner: Browser) ->
     async def join() -> int:
         async with browser_of(app) as guest:
             await guest.open(link)
-            return (await guest.submit(link, name=f"guest {secrets.token_hex(4)}", password=PASSWORD)).status_code
+            return (
+                await guest.submit(link, name=f"guest {secrets.token_hex(4)}", password=PASSWORD)
+            ).status_code
 
     assert sorted(await asyncio.gather(join(), join())).count(303) == 1
 
@@ -176,37 +205,67 @@ def _without_tokens(page: str) -> str:
 
 
 @pytest.mark.turns("BASE_URL")
-async def test_invitations_lead_to_the_address_that_people_type(installation: Settings, tenant_id: TenantId) -> None:
-    async with assemble(with_web(installation, base_url="https://news.example")) as app, member_browser(app, tenant_id) as owner:
+async def test_invitations_lead_to_the_address_that_people_type(
+    installation: Settings, tenant_id: TenantId
+) -> None:
+    async with (
+        assemble(with_web(installation, base_url="https://news.example")) as app,
+        member_browser(app, tenant_id) as owner,
+    ):
         await owner.open("./members")
-        assert 'class="copy">https://news.example/link/' in (await owner.submit("./members/invite", role="viewer")).text
+        assert (
+            'class="copy">https://news.example/link/'
+            in (await owner.submit("./members/invite", role="viewer")).text
+        )
 
 
 @pytest.mark.turns("TRUSTED_PROXIES")
-async def test_only_a_trusted_proxy_is_believed_that_the_page_came_over_https(installation: Settings, tenant_id: TenantId) -> None:
+async def test_only_a_trusted_proxy_is_believed_that_the_page_came_over_https(
+    installation: Settings, tenant_id: TenantId
+) -> None:
     async with assemble(with_web(installation, trusted_proxies=("10.0.0.0/8",))) as app:
         await person_with_password(app, tenant_id)
         cookies = []
         for address in ("10.0.0.7", "192.168.0.7"):
             async with browser_of(app, address=address) as browser:
-                cookies.append((await browser.open("/login", X_Forwarded_Proto="https", X_Forwarded_For="203.0.113.5")).headers["set-cookie"])
+                cookies.append(
+                    (
+                        await browser.open("/login", X_Forwarded_Proto="https", X_Forwarded_For="203.0.113.5")
+                    ).headers["set-cookie"]
+                )
     assert ["Secure" in one for one in cookies] == [True, False]
 
 
-async def test_cookies_are_for_https_and_this_host_alone_where_people_open_the_pages_on_https(installation: Settings, tenant_id: TenantId) -> None:
+async def test_cookies_are_for_https_and_this_host_alone_where_people_open_the_pages_on_https(
+    installation: Settings, tenant_id: TenantId
+) -> None:
     """Also where the proxy is not trusted, so that everything seems to come over plain HTTP."""
-    async with assemble(with_web(installation, base_url="https://news.example")) as app, browser_of(app) as browser:
+    async with (
+        assemble(with_web(installation, base_url="https://news.example")) as app,
+        browser_of(app) as browser,
+    ):
         name = await person_with_password(app, tenant_id)
         await browser.open("/login")
         visitor = next(cookie for cookie in browser.client.cookies.jar)
-        browser.client.cookies.set(visitor.name, visitor.value or "")  # httpx would not send it over plain HTTP
+        browser.client.cookies.set(
+            visitor.name, visitor.value or ""
+        )  # httpx would not send it over plain HTTP
         answer = await browser.submit("/login", name=name, password=PASSWORD, next="/")
-        cookies = [visitor.name, *(header.partition("=")[0] for header in answer.headers.get_list("set-cookie"))]
+        cookies = [
+            visitor.name,
+            *(header.partition("=")[0] for header in answer.headers.get_list("set-cookie")),
+        ]
         assert [cookie.startswith("__Host-tga_") for cookie in cookies] == [True] * 3
         for header in answer.headers.get_list("set-cookie"):
-            assert {"Secure", "HttpOnly", "Path=/", "SameSite=lax"} <= {part.strip() for part in header.split(";")}
+            assert {"Secure", "HttpOnly", "Path=/", "SameSite=lax"} <= {
+                part.strip() for part in header.split(";")
+            }
             assert "Domain" not in header
-        token = next(header for header in answer.headers.get_list("set-cookie") if SESSION in header).partition("=")[2].partition(";")[0]
+        token = (
+            next(header for header in answer.headers.get_list("set-cookie") if SESSION in header)
+            .partition("=")[2]
+            .partition(";")[0]
+        )
         browser.client.cookies.clear()
         for cookie, status in ((SESSION, 303), (f"__Host-{SESSION}", 200)):
             browser.client.cookies.set(cookie, token)
@@ -217,11 +276,14 @@ def with_web(settings: Settings, **changed: object) -> Settings:
     return settings.model_copy(update={"web": settings.web.model_copy(update=changed)})
 
 
-async def test_a_tenant_has_a_bounded_number_of_open_invitations(app: App, admin: Admin, owner: Browser, tenant_id: TenantId) -> None:
+async def test_a_tenant_has_a_bounded_number_of_open_invitations(
+    app: App, admin: Admin, owner: Browser, tenant_id: TenantId
+) -> None:
     await admin.execute(
         """
         INSERT INTO one_time_links (hash, kind, tenant_id, role, created_by, created_by_user, expires_at)
-        SELECT sha256(concat($1::bigint, ' ', n)::bytea), 'invitation', $1, 'viewer', 'test', $2, now() + interval '1 day'
+        SELECT sha256(concat($1::bigint, ' ', n)::bytea), 'invitation', $1, 'viewer', 'test', $2, now()
+            + interval '1 day'
         FROM generate_series(1, $3::integer) n
         """,
         tenant_id,

@@ -1,4 +1,6 @@
-"""Receivers as their owners and the readers of mail addresses use them: codes, links of mails, one-click unsubscribing, secrets."""
+"""Receivers as their owners and the readers of mail addresses use them: codes, links of mails,
+one-click unsubscribing, secrets.
+"""
 
 import re
 from dataclasses import replace
@@ -9,7 +11,12 @@ import pytest
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.receivers.delivery import AlertReceiver
-from telegram_assistant.features.receivers.receiver_links import LinkedReceiver, code_of, confirm_token, unsubscribe_token
+from telegram_assistant.features.receivers.receiver_links import (
+    LinkedReceiver,
+    code_of,
+    confirm_token,
+    unsubscribe_token,
+)
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.settings import MailSettings, Settings
 from testkit.web_clients import Browser, browser_of, member_browser
@@ -26,9 +33,13 @@ async def add_mail_address(app: App, owner: Browser, tenant_id: TenantId) -> Ale
     return await only_receiver(app, tenant_id)
 
 
-async def test_an_owner_types_the_code_of_the_first_message(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_an_owner_types_the_code_of_the_first_message(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     await owner.open("./receivers")
-    page = (await owner.submit("./receivers", kind="webhook", name="Desk", address="https://desk.example/alerts")).text
+    page = (
+        await owner.submit("./receivers", kind="webhook", name="Desk", address="https://desk.example/alerts")
+    ).text
     assert "A code is sent to it now" in page
     receiver = await only_receiver(app, tenant_id)
     page = (await owner.open("./receivers")).text
@@ -41,7 +52,9 @@ async def test_an_owner_types_the_code_of_the_first_message(app: App, owner: Bro
     assert "not confirmed" not in (await owner.open("./receivers")).text
 
 
-async def test_a_new_secret_is_shown_once_and_the_old_one_stays_valid_for_a_day(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_a_new_secret_is_shown_once_and_the_old_one_stays_valid_for_a_day(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     await owner.open("./receivers")
     await owner.submit("./receivers", kind="webhook", name="Desk", address="https://desk.example/alerts")
     receiver = await only_receiver(app, tenant_id)
@@ -53,7 +66,9 @@ async def test_a_new_secret_is_shown_once_and_the_old_one_stays_valid_for_a_day(
     assert "The old secret signs, too" in page
 
 
-async def test_a_link_of_a_mail_confirms_only_when_the_button_is_pressed(app: App, owner: Browser, browser: Browser, tenant_id: TenantId) -> None:
+async def test_a_link_of_a_mail_confirms_only_when_the_button_is_pressed(
+    app: App, owner: Browser, browser: Browser, tenant_id: TenantId
+) -> None:
     receiver = await add_mail_address(app, owner, tenant_id)
     linked = LinkedReceiver(tenant_id, receiver.receiver_id, receiver.code_number)
     path = f"/confirm/{confirm_token(linked, sealer=app.sealer, now=datetime.now(UTC))}"
@@ -85,7 +100,9 @@ async def test_a_mail_program_unsubscribes_with_one_click_and_the_reader_comes_b
 
 
 @pytest.mark.parametrize("page", ["confirm", "unsubscribe", "subscribe"])
-async def test_links_that_nobody_made_open_nothing(app: App, browser: Browser, tenant_id: TenantId, page: str) -> None:
+async def test_links_that_nobody_made_open_nothing(
+    app: App, browser: Browser, tenant_id: TenantId, page: str
+) -> None:
     linked = LinkedReceiver(tenant_id, (await app.system.tenants.ensure("A")).public_id, 1)
     foreign = Sealer("the secret of another installation")
     tokens = [
@@ -93,7 +110,9 @@ async def test_links_that_nobody_made_open_nothing(app: App, browser: Browser, t
         "%00",
         confirm_token(linked, sealer=foreign, now=datetime.now(UTC)),
         unsubscribe_token(linked, sealer=foreign),
-        unsubscribe_token(linked, sealer=app.sealer) if page == "confirm" else confirm_token(linked, sealer=app.sealer, now=datetime.now(UTC)),
+        unsubscribe_token(linked, sealer=app.sealer)
+        if page == "confirm"
+        else confirm_token(linked, sealer=app.sealer, now=datetime.now(UTC)),
     ]
     for token in tokens:
         answer = await browser.client.post(f"/{page}/{token}")
@@ -102,7 +121,9 @@ async def test_links_that_nobody_made_open_nothing(app: App, browser: Browser, t
             assert (await browser.client.get(f"/{page}/{token}")).status_code in {404, 422}
 
 
-async def test_a_link_of_one_tenant_changes_nothing_of_another(app: App, tenant_id: TenantId, owner: Browser) -> None:
+async def test_a_link_of_one_tenant_changes_nothing_of_another(
+    app: App, tenant_id: TenantId, owner: Browser
+) -> None:
     receiver = await add_mail_address(app, owner, tenant_id)
     other = (await app.system.tenants.ensure("another tenant")).tenant_id
     forged = unsubscribe_token(LinkedReceiver(other, receiver.receiver_id), sealer=app.sealer)
@@ -111,8 +132,12 @@ async def test_a_link_of_one_tenant_changes_nothing_of_another(app: App, tenant_
     assert (await only_receiver(app, tenant_id)).paused_at is None
 
 
-async def test_the_page_says_when_the_hour_is_used_up_and_when_secret_key_is_missing(app: App, tenant_id: TenantId, installation: Settings) -> None:
-    settings = installation.model_copy(update={"delivery": installation.delivery.model_copy(update={"per_hour": 0})})
+async def test_the_page_says_when_the_hour_is_used_up_and_when_secret_key_is_missing(
+    app: App, tenant_id: TenantId, installation: Settings
+) -> None:
+    settings = installation.model_copy(
+        update={"delivery": installation.delivery.model_copy(update={"per_hour": 0})}
+    )
     settings = settings.model_copy(update={"mail": MailSettings(host="127.0.0.1")})
     changed = replace(app, settings=settings, sealer=Sealer(""))
     async with member_browser(changed, tenant_id) as owner:

@@ -1,4 +1,6 @@
-"""A webhook in the operator's own network: opened by a setting, made on the page and by the API, and delivered to."""
+"""A webhook in the operator's own network: opened by a setting, made on the page and by the API,
+and delivered to.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -33,19 +35,31 @@ async def opened(installation: Settings, hosts: str) -> AsyncIterator[App]:
 @pytest.fixture
 async def webhook() -> AsyncIterator[Webhook]:
     """It answers with the code of the first message, and so confirms itself."""
-    async with served(Webhook(answer=lambda request: str(request.data["data"].get("code", "")).encode())) as server:
+    async with served(
+        Webhook(answer=lambda request: str(request.data["data"].get("code", "")).encode())
+    ) as server:
         yield server
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-async def test_a_refused_address_names_the_settings_on_the_page_and_in_the_api(app: App, tenant_id: TenantId, language: str) -> None:
+async def test_a_refused_address_names_the_settings_on_the_page_and_in_the_api(
+    app: App, tenant_id: TenantId, language: str
+) -> None:
     async with member_browser(app, tenant_id, language=language) as owner, client_of(app) as client:
         await owner.open("./receivers")
-        page = await owner.submit("./receivers", kind="webhook", name="n8n", address="http://n8n:5678/webhook/news")
+        page = await owner.submit(
+            "./receivers", kind="webhook", name="n8n", address="http://n8n:5678/webhook/news"
+        )
         headers = {**await key_of(app, tenant_id), "Accept-Language": language}
-        answer = await client.post("/api/v1/webhooks", headers=headers, json={"name": "n8n", "url": "http://n8n:5678/webhook/news"})
+        answer = await client.post(
+            "/api/v1/webhooks", headers=headers, json={"name": "n8n", "url": "http://n8n:5678/webhook/news"}
+        )
     assert page.status_code == answer.status_code == 422
-    sentence = NAMED if language == "en" else "оператор может разрешить это настройкой OUTBOUND_ALLOWED_HOSTS или OUTBOUND_ALLOWED_NETWORKS"
+    sentence = (
+        NAMED
+        if language == "en"
+        else "оператор может разрешить это настройкой OUTBOUND_ALLOWED_HOSTS или OUTBOUND_ALLOWED_NETWORKS"
+    )
     assert sentence in page.text
     assert problem_of(answer)[1].endswith(sentence)
 
@@ -57,11 +71,16 @@ async def test_alerts_arrive_at_a_host_that_the_operator_opened_and_stop_when_he
     url, now = f"http://localhost:{webhook.port}/webhook/news", datetime.now(UTC)
     async with opened(installation, f"localhost:{webhook.port}") as app:
         async with client_of(app) as client:
-            answer = await client.post("/api/v1/webhooks", headers=await key_of(app, tenant_id), json={"name": "n8n", "url": url})
+            answer = await client.post(
+                "/api/v1/webhooks", headers=await key_of(app, tenant_id), json={"name": "n8n", "url": url}
+            )
         assert answer.status_code == 201
         await send_to_one(app.sender, clock=lambda: datetime.now(UTC))
         stores, (receiver,) = app.tenant(tenant_id), await app.tenant(tenant_id).receivers.all()
-        target, options = WatchTarget(kind=WatchKind.WORDS, query="снег"), WatchOptions(receivers=(receiver.receiver_id,))
+        target, options = (
+            WatchTarget(kind=WatchKind.WORDS, query="снег"),
+            WatchOptions(receivers=(receiver.receiver_id,)),
+        )
         await create_watch("Снег", target, options, stores=stores, created_by="anna", now=now, zone=UTC)
         channel_id = await follow(app, tenant_id)
         await post(app, channel_id, 1, "Снег номер 1", now + timedelta(minutes=1))
@@ -77,7 +96,9 @@ async def test_alerts_arrive_at_a_host_that_the_operator_opened_and_stop_when_he
     assert str(receiver.trouble).endswith(NAMED)
 
 
-async def test_linked_pages_are_read_from_the_public_web_only_whatever_is_opened(installation: Settings, webhook: Webhook) -> None:
+async def test_linked_pages_are_read_from_the_public_web_only_whatever_is_opened(
+    installation: Settings, webhook: Webhook
+) -> None:
     async with opened(installation, f"localhost:{webhook.port}") as app:
         reader = app.collaborators["page_reader"]
         assert isinstance(reader, PageReader)

@@ -21,7 +21,9 @@ from tests.web.digests.test_digests import channels_of, tell
 from tests.web.reading_world import ReadingWorld
 
 BRIDGE = "Мост через Охту закрыли для грузовиков до 1 апреля. Осмотр опор у Охты нашёл 12 трещин."
-RETOLD = "Грузовикам закрыли мост через Охту до 1 апреля, пишет комитет. Объезд через Каменку длиннее на 38 км."
+RETOLD = (
+    "Грузовикам закрыли мост через Охту до 1 апреля, пишет комитет. Объезд через Каменку длиннее на 38 км."
+)
 ALONE = "Библиотека на Садовой открыла новый читальный зал на 40 мест."
 ADVERTISING = """
 INSERT INTO post_enrichment (channel_id, message_id, kind, tier, model, prompt_version, revision, data)
@@ -29,13 +31,17 @@ VALUES ($1, $2, 'tags', 'local', 'rules', '', 1, '{"tags": [], "is_ad": true}')
 """
 
 
-async def told(system: SystemStores, admin: Admin, tenant_id: TenantId, text: str, *, title: str, minutes: int = 10) -> PostId:
+async def told(
+    system: SystemStores, admin: Admin, tenant_id: TenantId, text: str, *, title: str, minutes: int = 10
+) -> PostId:
     channel_id = await make_channel(system, title=title)
     await follow_long_ago(system, admin, tenant_id, channel_id, folder="Город")
     return await post(system, channel_id, text, minutes=minutes)
 
 
-async def post(system: SystemStores, channel_id: ChannelId, text: str, *, minutes: int, message_id: int = 1) -> PostId:
+async def post(
+    system: SystemStores, channel_id: ChannelId, text: str, *, minutes: int, message_id: int = 1
+) -> PostId:
     posted_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=minutes)
     made = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at, lang="ru")
     await system.landing.land(make_page(made), Claim(channel_id, 0))
@@ -43,7 +49,9 @@ async def post(system: SystemStores, channel_id: ChannelId, text: str, *, minute
     return made.id
 
 
-async def bridge(system: SystemStores, admin: Admin, tenant_id: TenantId, *, score: float = 3.0) -> tuple[PostId, PostId]:
+async def bridge(
+    system: SystemStores, admin: Admin, tenant_id: TenantId, *, score: float = 3.0
+) -> tuple[PostId, PostId]:
     first = await told(system, admin, tenant_id, BRIDGE, title="Городские новости", minutes=30)
     second = await told(system, admin, tenant_id, RETOLD, title="Дороги края", minutes=20)
     alone = await told(system, admin, tenant_id, ALONE, title="Библиотеки")
@@ -72,18 +80,26 @@ async def test_what_changes_in_a_story_shows_at_once_though_it_was_read_before(
 ) -> None:
     first, second = await bridge(system, admin, tenant_id)
     assert "Мост через Охту закрыли" in (await owner.open("./today")).text
-    await admin.execute("UPDATE posts SET text = replace(text, 'закрыли', 'открыли'), revision = 2 WHERE channel_id = $1 AND message_id = $2", *first)
+    await admin.execute(
+        "UPDATE posts SET text = replace(text, 'закрыли', 'открыли'), revision = 2 WHERE channel_id = $1 "
+        "AND message_id = $2",
+        *first,
+    )
     page = (await owner.open("./today")).text
     assert "Мост через Охту открыли" in page
     assert "1 edit<" in page
-    await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = $2", *second)
+    await admin.execute(
+        "UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = $2", *second
+    )
     assert "1 deleted" in (await owner.open("./today")).text
     for channel_id, message_id in (first, second):
         await admin.execute(ADVERTISING, channel_id, message_id)
     assert '<article class="card post story' not in (await owner.open("./today")).text
 
 
-async def test_a_search_shows_a_story_once_and_every_post_on_demand(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_a_search_shows_a_story_once_and_every_post_on_demand(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     first, second = await bridge(system, admin, tenant_id)
     page = (await owner.open("./search?q=мост")).text
     assert page.count('<article class="card post') == 1
@@ -115,28 +131,42 @@ async def test_feeds_list_the_posts_of_a_story_and_all_stories_as_the_tenant_see
         await owner.open("./receivers")
         assert (await owner.submit("./feeds", feed=unknown)).status_code == 404
     await app.tenant(tenant_id).followed.leave(second.channel_id)
-    assert (await browser.client.get(f"{one}.atom")).status_code == 404, "the post that the feed was made of is not seen any more"
-    assert "<item>" not in (await browser.client.get(f"{everything}.rss")).text, "what one channel tells is no story"
+    assert (await browser.client.get(f"{one}.atom")).status_code == 404, (
+        "the post that the feed was made of is not seen any more"
+    )
+    assert "<item>" not in (await browser.client.get(f"{everything}.rss")).text, (
+        "what one channel tells is no story"
+    )
 
 
-async def test_what_came_since_the_last_visit_is_marked_in_its_story(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_what_came_since_the_last_visit_is_marked_in_its_story(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     first, _ = await bridge(system, admin, tenant_id)
     await owner.open("./today")
-    await admin.execute("UPDATE visits SET seen_at = now() - interval '1 hour' WHERE tenant_id = $1", tenant_id)
-    await admin.execute("UPDATE posts SET stored_at = now() - interval '2 hours' WHERE channel_id = $1", first.channel_id)
+    await admin.execute(
+        "UPDATE visits SET seen_at = now() - interval '1 hour' WHERE tenant_id = $1", tenant_id
+    )
+    await admin.execute(
+        "UPDATE posts SET stored_at = now() - interval '2 hours' WHERE channel_id = $1", first.channel_id
+    )
     page = (await owner.open("./today")).text
     assert "1 story with something new since you were here" in page
     assert '<span class="chip new">1 new post</span>' in page
     assert re.search(r'<ul class="facts"><li>.*<b>Дороги края</b> Грузовикам закрыли мост', page)
 
 
-async def test_the_first_page_is_today_once_there_are_stories(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_the_first_page_is_today_once_there_are_stories(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     assert 'aria-current="page" data-key="f"' in (await owner.open("/")).text
     await bridge(system, admin, tenant_id)
     assert 'aria-current="page" data-key="t"' in (await owner.open("/")).text
 
 
-async def test_a_tenant_chooses_how_strictly_posts_are_grouped(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_a_tenant_chooses_how_strictly_posts_are_grouped(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     first, _ = await bridge(system, admin, tenant_id, score=1.0)
     assert f"/story/{first}" in (await owner.open("./today")).text
     assert (await owner.submit("./today/grouping", grouping="strict")).status_code == 303
@@ -145,7 +175,9 @@ async def test_a_tenant_chooses_how_strictly_posts_are_grouped(owner: Browser, s
     assert 'value="strict" checked' in page
 
 
-async def test_a_muted_channel_tells_no_story(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_a_muted_channel_tells_no_story(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     _, second = await bridge(system, admin, tenant_id)
     await owner.open("./today")
     await owner.submit("./mutes", channel=str(second.channel_id))
@@ -156,7 +188,10 @@ async def test_a_story_shows_who_was_first_what_changed_and_each_picture_once(
     app_with_files: App, admin: Admin, reader_tenant: TenantId, reading_world: ReadingWorld
 ) -> None:
     equal = "(SELECT sha256 FROM post_media WHERE channel_id = $1 AND message_id = 3)"
-    await admin.execute(f"UPDATE post_media SET sha256 = {equal} WHERE channel_id = $1 AND message_id IN (4, 5)", reading_world.ferries)
+    await admin.execute(
+        f"UPDATE post_media SET sha256 = {equal} WHERE channel_id = $1 AND message_id IN (4, 5)",
+        reading_world.ferries,
+    )
     async with member_browser(app_with_files, reader_tenant) as reader:
         page = (await reader.open(f"./story/{reading_world.copier}/1")).text
     assert 'id="s1"' in page
@@ -174,12 +209,22 @@ async def test_copies_of_a_picture_that_look_alike_and_say_the_same_are_shown_on
     first, second = await bridge(system, admin, tenant_id)
     third = await told(system, admin, tenant_id, RETOLD, title="Объезды", minutes=15)
     unseen = await post(system, await make_channel(system, title="Чужой канал"), BRIDGE, minutes=40)
-    story_id = await admin.fetchval("SELECT story_id FROM story_posts WHERE channel_id = $1", first.channel_id)
-    links: list[StoryLink] = [(third, second, LinkKind.REWRITE, 3.0, False), (first, unseen, LinkKind.COPY, 9.0, False)]
+    story_id = await admin.fetchval(
+        "SELECT story_id FROM story_posts WHERE channel_id = $1", first.channel_id
+    )
+    links: list[StoryLink] = [
+        (third, second, LinkKind.REWRITE, 3.0, False),
+        (first, unseen, LinkKind.COPY, 9.0, False),
+    ]
     await store_story(admin, [third, unseen], links, story_id=story_id)
-    notice, look = "Мост через Охту закрыт до 1 апреля, объезд по Каменке", Look(0x0F0F_3C3C_55AA_1234, 2**200 - 2**90)
+    notice, look = (
+        "Мост через Охту закрыт до 1 апреля, объезд по Каменке",
+        Look(0x0F0F_3C3C_55AA_1234, 2**200 - 2**90),
+    )
     await show_picture(admin, first, look, notice)
-    largest = await show_picture(admin, second, Look(look.coarse ^ 0b11, look.fine ^ 0b1011), notice, width=1280, height=800)
+    largest = await show_picture(
+        admin, second, Look(look.coarse ^ 0b11, look.fine ^ 0b1011), notice, width=1280, height=800
+    )
     other = await show_picture(admin, third, look, notice.replace("1 апреля", "9 мая"))
     await show_picture(admin, unseen, look, notice, width=2000, height=1600)
     page = (await owner.open(f"./story/{first}")).text
@@ -187,9 +232,17 @@ async def test_copies_of_a_picture_that_look_alike_and_say_the_same_are_shown_on
     assert re.search(rf'<figure><a href="[^"]*/post/{first}"><img [^>]*/media/{second}/0/m"', page)
     assert "<b>Городские новости</b>, in 2 posts</figcaption>" in page
     assert "<b>Объезды</b></figcaption>" in page
-    assert [one.picture.sha256 for one in (await story_around(first, stores=app.tenant(tenant_id))).pictures] == [largest, other]
-    await admin.execute("UPDATE subscriptions SET ai_policy = 'off' WHERE tenant_id = $1 AND channel_id = $2", tenant_id, first.channel_id)
-    assert (await owner.open(f"./story/{first}")).text.count("<figure>") == 3, "pictures of this channel are not to be read for this tenant"
+    assert [
+        one.picture.sha256 for one in (await story_around(first, stores=app.tenant(tenant_id))).pictures
+    ] == [largest, other]
+    await admin.execute(
+        "UPDATE subscriptions SET ai_policy = 'off' WHERE tenant_id = $1 AND channel_id = $2",
+        tenant_id,
+        first.channel_id,
+    )
+    assert (await owner.open(f"./story/{first}")).text.count("<figure>") == 3, (
+        "pictures of this channel are not to be read for this tenant"
+    )
 
 
 async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
@@ -204,7 +257,14 @@ async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
     assert material is not None
     said = CitedSentence("Мост через Охту закрыли для грузовиков.", (first, second))
     checks = SentenceChecks((LeftOut.NUMBER, LeftOut.NUMBER), 1)
-    written = WrittenSummary(sentences=(said,), provider="gigachat", model="GigaChat-2", unit="RUB", cost_micro=84_100, checks=checks)
+    written = WrittenSummary(
+        sentences=(said,),
+        provider="gigachat",
+        model="GigaChat-2",
+        unit="RUB",
+        cost_micro=84_100,
+        checks=checks,
+    )
     await stores.written_summaries.keep(material.key, written)
     page = (await owner.open(f"./story/{first}")).text
     assert "In short" in page
@@ -214,12 +274,15 @@ async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
     assert "1 doubtful sentence is shown" in page
 
 
-async def test_a_story_with_a_compared_edit_opens_on_a_fresh_connection(app: App, tenant_id: TenantId, system: SystemStores, admin: Admin) -> None:
+async def test_a_story_with_a_compared_edit_opens_on_a_fresh_connection(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
     one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
     story = await tell({one: BRIDGE, other: BRIDGE}, 1, system=system, admin=admin, minutes_ago=20)
     await admin.execute(
         """
-        INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at, difference)
+        INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at,
+            difference)
         VALUES ($1, 1, 1, 'earlier', '', now(), '{0,7,9}')
         """,
         one,

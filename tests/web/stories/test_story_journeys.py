@@ -1,4 +1,6 @@
-"""From what happened to a watch on it, in a real browser: Today, Story, quiet changes, watches, alerts, a digest, a question."""
+"""From what happened to a watch on it, in a real browser: Today, Story, quiet changes, watches, alerts,
+a digest, a question.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +21,13 @@ from tests.web.reading_world import ReadingWorld
 @every_way
 @pytest.mark.long
 async def test_a_reader_follows_a_story_watches_its_words_and_asks(
-    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld, device: Device, by_keys: bool
+    chromium: Chromium,
+    address: str,
+    app_with_files: App,
+    reader_tenant: TenantId,
+    reading_world: ReadingWorld,
+    device: Device,
+    by_keys: bool,
 ) -> None:
     async with open_tab(chromium, device, address) as page:
         hands = Hands(page, by_keys)
@@ -70,7 +78,9 @@ async def watch_a_word(hands: Hands, base: str) -> None:
 
 
 async def arrive(app: App, world: ReadingWorld, text: str) -> None:
-    post = make_post(channel_id=world.city, message_id=60, text=text, posted_at=datetime.now(UTC) + timedelta(seconds=1))
+    post = make_post(
+        channel_id=world.city, message_id=60, text=text, posted_at=datetime.now(UTC) + timedelta(seconds=1)
+    )
     await app.system.landing.land(make_page(post), Claim(world.city, 0))
     await app.system.watch_matching.raise_alerts([Derived(post, 1, "ru", ())])
 

@@ -29,7 +29,9 @@ async def test_the_secret_of_a_key_is_shown_once_and_works_until_it_is_revoked(o
     assert (await owner.client.get("/api/v1/me", headers=headers)).status_code == 401
 
 
-async def test_pressing_twice_makes_one_key_and_shows_its_secret_once(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_pressing_twice_makes_one_key_and_shows_its_secret_once(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     page = (await owner.open("./keys")).text
     await owner.submit("./keys", name="dashboard", scope="read", days="90")
     owner.page = page
@@ -40,7 +42,11 @@ async def test_pressing_twice_makes_one_key_and_shows_its_secret_once(app: App, 
 
 async def test_the_audit_log_names_the_key_and_never_its_secret(owner: Browser) -> None:
     await owner.open("./keys")
-    secret = (await owner.submit("./keys", name="dashboard", scope=["read", "write"], days="")).text.partition('class="copy">')[2].partition("<")[0]
+    secret = (
+        (await owner.submit("./keys", name="dashboard", scope=["read", "write"], days=""))
+        .text.partition('class="copy">')[2]
+        .partition("<")[0]
+    )
     page = (await owner.open("./audit")).text
     assert "create_api_key" in page
     assert "name: dashboard" in page
@@ -48,9 +54,17 @@ async def test_the_audit_log_names_the_key_and_never_its_secret(owner: Browser) 
 
 
 @pytest.mark.parametrize(
-    "fields", [{"name": " ", "scope": "read"}, {"name": "x"}, {"name": "x", "scope": "king"}, {"name": "x", "scope": "read", "days": "7"}]
+    "fields",
+    [
+        {"name": " ", "scope": "read"},
+        {"name": "x"},
+        {"name": "x", "scope": "king"},
+        {"name": "x", "scope": "read", "days": "7"},
+    ],
 )
-async def test_a_key_that_makes_no_sense_is_refused_in_russian(app: App, tenant_id: TenantId, fields: dict[str, str]) -> None:
+async def test_a_key_that_makes_no_sense_is_refused_in_russian(
+    app: App, tenant_id: TenantId, fields: dict[str, str]
+) -> None:
     async with member_browser(app, tenant_id, language="ru") as browser:
         await browser.open("./keys")
         assert (await browser.submit("./keys", fields)).status_code == 422
@@ -94,12 +108,19 @@ async def test_both_pages_are_in_russian(app: App, tenant_id: TenantId, path: st
 async def test_a_person_and_a_tenant_have_a_bounded_number_of_keys(
     app: App, admin: Admin, owner: Browser, tenant_id: TenantId, number_of_owners: int
 ) -> None:
-    people = [owner.user_id, *[(await app.system.users.join(tenant_id, f"{tenant_id} {number}")).user_id for number in range(1, number_of_owners)]]
+    people = [
+        owner.user_id,
+        *[
+            (await app.system.users.join(tenant_id, f"{tenant_id} {number}")).user_id
+            for number in range(1, number_of_owners)
+        ],
+    ]
     for user_id in people:
         await admin.execute(
             """
             INSERT INTO api_keys (tenant_id, hash, user_id, name, prefix, scopes, created_by)
-            SELECT $1, sha256(concat($1::bigint, ' ', $2::bigint, ' ', n)::bytea), $2, 'many', 'tga_', '{read}', 'test'
+            SELECT $1, sha256(concat($1::bigint, ' ', $2::bigint, ' ', n)::bytea), $2, 'many', 'tga_',
+                '{read}', 'test'
             FROM generate_series(1, $3::integer) n
             """,
             tenant_id,

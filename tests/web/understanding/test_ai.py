@@ -16,7 +16,9 @@ from tests.web.test_pages_languages import english_in
 
 
 async def policy_of(app: App, tenant_id: TenantId, channel_id: ChannelId) -> AiPolicy:
-    return next(one.chosen for one in await app.tenant(tenant_id).ai.policies() if one.channel_id == channel_id)
+    return next(
+        one.chosen for one in await app.tenant(tenant_id).ai.policies() if one.channel_id == channel_id
+    )
 
 
 async def test_without_a_provider_the_page_says_that_everything_is_done_here(owner: Browser) -> None:
@@ -37,7 +39,9 @@ async def test_a_channel_goes_to_a_provider_only_after_the_consent(
     await owner.open("./ai")
     await owner.submit("./ai/consent")
     await owner.open("./ai")
-    assert (await owner.submit("./ai/policies", channel=str(channel_id), policy="provider")).status_code == 303
+    assert (
+        await owner.submit("./ai/policies", channel=str(channel_id), policy="provider")
+    ).status_code == 303
     assert await policy_of(app, tenant_id, channel_id) is AiPolicy.PROVIDER
     await owner.open("./ai")
     await owner.submit("./ai/consent/withdraw")
@@ -46,12 +50,17 @@ async def test_a_channel_goes_to_a_provider_only_after_the_consent(
     assert actions == ["withdraw_consent", "choose_policies", "give_consent"]
 
 
-async def test_the_price_is_shown_before_anything_is_ordered(installation: Settings, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+async def test_the_price_is_shown_before_anything_is_ordered(
+    installation: Settings, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
     channel_id = await followed(system, admin, tenant_id, "Мост открыт", "Мост закрыт")
     await admin.execute("INSERT INTO ai_consents (tenant_id, given_by) VALUES ($1, 'anna')", tenant_id)
     await admin.execute("UPDATE subscriptions SET ai_policy = 'provider' WHERE tenant_id = $1", tenant_id)
     paid = installation.gigachat.model_copy(update={"credentials": SecretStr("a secret")})
-    async with assemble(installation.model_copy(update={"gigachat": paid})) as app, member_browser(app, tenant_id) as owner:
+    async with (
+        assemble(installation.model_copy(update={"gigachat": paid})) as app,
+        member_browser(app, tenant_id) as owner,
+    ):
         page = (await owner.open("./ai?days=7")).text
         assert "2 posts, for nothing" in page
         assert "Understand them for at most" in page
@@ -73,7 +82,9 @@ async def test_days_that_nobody_has_are_refused(owner: Browser) -> None:
     assert (await owner.open("./ai?days=1000")).status_code == 422
 
 
-async def test_what_was_spent_is_drawn_by_day_and_named_by_provider_and_purpose(owner: Browser, admin: Admin, tenant_id: TenantId) -> None:
+async def test_what_was_spent_is_drawn_by_day_and_named_by_provider_and_purpose(
+    owner: Browser, admin: Admin, tenant_id: TenantId
+) -> None:
     await build_managed(admin, tenant_id)
     page = (await owner.open("./ai")).text
     assert page.count('class="bar-day"') == 4
@@ -89,7 +100,10 @@ async def test_only_the_operator_sets_the_budget(app: App, owner: Browser, admin
     async with member_browser(app, operator.tenant_id) as browser:
         await browser.open("./ai")
         assert (await browser.submit("./ai/budget", money="12,50")).status_code == 303
-    assert await admin.fetchval("SELECT money_micro FROM budgets WHERE tenant_id = $1", operator.tenant_id) == 12_500_000
+    assert (
+        await admin.fetchval("SELECT money_micro FROM budgets WHERE tenant_id = $1", operator.tenant_id)
+        == 12_500_000
+    )
 
 
 async def test_a_viewer_reads_and_changes_nothing(app: App, tenant_id: TenantId) -> None:
@@ -104,7 +118,11 @@ async def test_the_page_and_its_refusals_are_in_russian(app: App, admin: Admin, 
         for path in ("./ai", "./ai?days=7", "./ai?days=1000", "./ai?done=queued&local=2&provider=1"):
             await browser.open(path)
             assert english_in(browser.page) == [], path
-        for path, fields in (("./ai/policies", {"policy": "local"}), ("./ai/default", {"policy": "king"}), ("./ai/default", {"policy": "provider"})):
+        for path, fields in (
+            ("./ai/policies", {"policy": "local"}),
+            ("./ai/default", {"policy": "king"}),
+            ("./ai/default", {"policy": "provider"}),
+        ):
             await browser.open("./ai")
             await browser.submit(path, fields)
             assert english_in(browser.page) == [], path

@@ -24,7 +24,9 @@ async def post(app: App, channel_id: ChannelId, number: int, text: str, at: date
     await app.system.watch_matching.raise_alerts([Derived(made, 1, "ru", ())])
 
 
-async def test_a_watch_is_previewed_created_and_its_alert_opened(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_a_watch_is_previewed_created_and_its_alert_opened(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     channel_id, now = await follow(app, tenant_id), datetime.now(UTC)
     await post(app, channel_id, 1, "Снег & <b>лёд</b> на мосту", now - timedelta(days=2))
     assert "No watches yet" in (await owner.open("./watches")).text
@@ -33,7 +35,9 @@ async def test_a_watch_is_previewed_created_and_its_alert_opened(app: App, owner
     assert "Снег &amp; &lt;b&gt;лёд&lt;/b&gt; на мосту" in preview
     assert "almost every post" in (await owner.open("./watches/new?query=-снег")).text
     await owner.open("./watches/new")
-    answer = await owner.submit("./watches", name="Snow", query="снег", quiet_from="22:00", quiet_until="07:00")
+    answer = await owner.submit(
+        "./watches", name="Snow", query="снег", quiet_from="22:00", quiet_until="07:00"
+    )
     assert "from now on" in (await owner.open(answer.headers["location"])).text
     await post(app, channel_id, 2, "Снова снег", now + timedelta(minutes=1))
     inbox = (await owner.open("./alerts")).text
@@ -49,7 +53,9 @@ async def test_a_watch_is_previewed_created_and_its_alert_opened(app: App, owner
     assert "paused" in (await owner.open("./watches")).text
 
 
-async def test_without_scripts_a_preview_stays_in_the_form_of_its_watch(app: App, owner: Browser, tenant_id: TenantId) -> None:
+async def test_without_scripts_a_preview_stays_in_the_form_of_its_watch(
+    app: App, owner: Browser, tenant_id: TenantId
+) -> None:
     channel_id = await follow(app, tenant_id)
     await post(app, channel_id, 1, "Лёд на мосту", datetime.now(UTC) - timedelta(days=2))
     await owner.open("./watches/new")
@@ -95,12 +101,16 @@ async def test_a_feed_shows_what_the_tenant_sees_now_until_its_address_is_revoke
 
 async def test_the_secret_of_a_webhook_is_shown_once(app: App, owner: Browser, tenant_id: TenantId) -> None:
     await owner.open("./receivers")
-    page = (await owner.submit("./receivers", kind="webhook", name="Desk", address="https://desk.example/alerts")).text
+    page = (
+        await owner.submit("./receivers", kind="webhook", name="Desk", address="https://desk.example/alerts")
+    ).text
     secret = page.partition('class="copy">')[2].partition("<")[0]
     assert secret.startswith("whsec_")
     page = (await owner.open("./receivers")).text
     assert "https://desk.example/alerts" in page
     assert secret not in page
-    refused: Any = await owner.submit("./receivers", kind="webhook", name="Inside", address="http://127.0.0.1/")
+    refused: Any = await owner.submit(
+        "./receivers", kind="webhook", name="Inside", address="http://127.0.0.1/"
+    )
     assert refused.status_code == 422
     assert len(await app.tenant(tenant_id).receivers.all()) == 1

@@ -1,4 +1,6 @@
-"""GigaChat: chat through GigaChain, files and vectors through its SDK, with one access token for all processes."""
+"""GigaChat: chat through GigaChain, files and vectors through its SDK,
+with one access token for all processes.
+"""
 
 import asyncio
 import ssl
@@ -17,7 +19,16 @@ from langchain_gigachat import GigaChat
 from langsmith import tracing_context
 
 from telegram_assistant.ai.clients.streaming import gather_pieces
-from telegram_assistant.ai.protocols import Embedded, Hear, Instruction, Picture, Reply, SharedToken, TextKind, Vector
+from telegram_assistant.ai.protocols import (
+    Embedded,
+    Hear,
+    Instruction,
+    Picture,
+    Reply,
+    SharedToken,
+    TextKind,
+    Vector,
+)
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.settings import GigaChatSettings
@@ -46,20 +57,30 @@ class GigaChatProvider:
         self._chats: dict[tuple[str, bool], GigaChat] = {}
         """By model, and whether it streams: GigaChain lets no call choose."""
 
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None) -> Reply:
+    async def chat(
+        self, instruction: Instruction, *, model: str, timeout_seconds: float, hear: Hear | None = None
+    ) -> Reply:
         messages = [SystemMessage(instruction.system), HumanMessage(instruction.user)]
-        return await self._spoken(lambda: self._ask(messages, model, instruction.max_tokens, hear), timeout_seconds)
+        return await self._spoken(
+            lambda: self._ask(messages, model, instruction.max_tokens, hear), timeout_seconds
+        )
 
-    async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
+    async def look(
+        self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float
+    ) -> Reply:
         """Uploads the picture, asks about it, and deletes the file in any case."""
         if picture.mime not in TAKEN or len(picture.data) > MAX_BYTES:
             raise ProviderFailed(Failure.REFUSED, "GigaChat takes jpeg and png of up to 15 MB")
 
         async def show() -> Reply:
-            uploaded = await self._sdk.aupload_file((f"{uuid4()}.{TAKEN[picture.mime]}", picture.data, picture.mime))
+            uploaded = await self._sdk.aupload_file(
+                (f"{uuid4()}.{TAKEN[picture.mime]}", picture.data, picture.mime)
+            )
             try:
                 asked = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
-                return await self._ask([SystemMessage(instruction.system), asked], model, instruction.max_tokens)
+                return await self._ask(
+                    [SystemMessage(instruction.system), asked], model, instruction.max_tokens
+                )
             finally:
                 with suppress(GigaChatException, httpx.HTTPError, TimeoutError):
                     async with asyncio.timeout(DELETION_SECONDS):
@@ -67,14 +88,18 @@ class GigaChatProvider:
 
         return await self._spoken(show, timeout_seconds)
 
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded:
         prefix = QUERY_PREFIX if kind is TextKind.QUERY and "GigaR" in model else ""
 
         async def turn() -> Embedded:
             vectors: list[Vector] = []
             tokens = 0
             for start in range(0, len(texts), EMBEDDED_AT_ONCE):
-                answer = await self._sdk.aembeddings([prefix + text for text in texts[start : start + EMBEDDED_AT_ONCE]], model=model)
+                answer = await self._sdk.aembeddings(
+                    [prefix + text for text in texts[start : start + EMBEDDED_AT_ONCE]], model=model
+                )
                 vectors += [tuple(one.embedding) for one in sorted(answer.data, key=lambda one: one.index)]
                 tokens += sum(one.usage.prompt_tokens for one in answer.data)
             return Embedded(tuple(vectors), Tokens(tokens))
@@ -87,21 +112,37 @@ class GigaChatProvider:
             await chat._client.aclose()  # noqa: SLF001 -- GigaChain offers no other way to close its connections
         self._chats.clear()
 
-    async def _ask(self, messages: list[BaseMessage], model: str, max_tokens: int, hear: Hear | None = None) -> Reply:
+    async def _ask(
+        self, messages: list[BaseMessage], model: str, max_tokens: int, hear: Hear | None = None
+    ) -> Reply:
         key = (model, hear is not None)
         if key not in self._chats:
-            self._chats[key] = GigaChat(**self._connection(), model=model, max_retries=0, temperature=TEMPERATURE, streaming=hear is not None)
+            self._chats[key] = GigaChat(
+                **self._connection(),
+                model=model,
+                max_retries=0,
+                temperature=TEMPERATURE,
+                streaming=hear is not None,
+            )
         answer: AIMessage
         if hear is None:
             answer = await self._chats[key].ainvoke(messages, max_tokens=max_tokens)
         else:
-            answer = await gather_pieces(self._chats[key].astream(messages, max_tokens=max_tokens), messages, hear)
+            answer = await gather_pieces(
+                self._chats[key].astream(messages, max_tokens=max_tokens), messages, hear
+            )
         used = answer.usage_metadata
         tokens = Tokens()
         if used is not None:
-            remembered = used.get("input_token_details", {}).get("cache_read", 0)  # cached from an earlier call, and not billed again
+            remembered = used.get("input_token_details", {}).get(
+                "cache_read", 0
+            )  # cached from an earlier call, and not billed again
             tokens = Tokens(max(0, used["input_tokens"] - remembered), used["output_tokens"])
-        return Reply(str(answer.text), tokens, is_blacklisted=answer.response_metadata.get("finish_reason") == "blacklist")
+        return Reply(
+            str(answer.text),
+            tokens,
+            is_blacklisted=answer.response_metadata.get("finish_reason") == "blacklist",
+        )
 
     async def _spoken[T](self, ask: Callable[[], Awaitable[T]], timeout_seconds: float) -> T:
         """Calls with a token; renews the token once if the server no longer accepts it."""
@@ -114,7 +155,9 @@ class GigaChatProvider:
                     return await self._with(await self._token.renew(self._fetch, instead_of=token), ask)
 
     async def _with[T](self, token: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """Sets the session, which lets GigaChat cache common prompt prefixes, and disables LangChain's tracing, which would send texts elsewhere."""
+        """Sets the session, which lets GigaChat cache common prompt prefixes,
+        and disables LangChain's tracing, which would send texts elsewhere.
+        """
         spoken, named = authorization_cvar.set(f"Bearer {token}"), session_id_cvar.set(self._session)
         try:
             with tracing_context(enabled=False):
@@ -124,14 +167,22 @@ class GigaChatProvider:
             session_id_cvar.reset(named)
 
     async def _fetch(self) -> tuple[str, float]:
-        known = {**self._connection(), "credentials": self._settings.credentials.get_secret_value(), "timeout": TOKEN_SECONDS}
-        async with Sdk(**known, scope=self._settings.scope.value, auth_url=self._settings.auth_url, max_retries=0) as client:
+        known = {
+            **self._connection(),
+            "credentials": self._settings.credentials.get_secret_value(),
+            "timeout": TOKEN_SECONDS,
+        }
+        async with Sdk(
+            **known, scope=self._settings.scope.value, auth_url=self._settings.auth_url, max_retries=0
+        ) as client:
             got = await client.aget_token()
         assert got is not None  # there are credentials
         return got.access_token, got.expires_at / 1000 - datetime.now(UTC).timestamp()
 
     def _connection(self) -> dict[str, Any]:
-        """Every option explicitly: the SDK reads missing ones from the environment, where verification may be switched off."""
+        """Every option explicitly: the SDK reads missing ones from the environment,
+        where verification may be switched off.
+        """
         return {
             "base_url": self._settings.base_url,
             "ssl_context": self._tls,
@@ -155,16 +206,23 @@ def _certificates(settings: GigaChatSettings) -> ssl.SSLContext:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Translates the library's errors into ProviderFailed. Omits the server's message, because it may repeat the text."""
+    """Translates the library's errors into ProviderFailed.
+
+    Omits the server's message, because it may repeat the text.
+    """
     try:
         yield
     except RateLimitError as error:
-        raise ProviderFailed(Failure.RATE, "GigaChat asks to wait", retry_after_seconds=_seconds(error)) from error
+        raise ProviderFailed(
+            Failure.RATE, "GigaChat asks to wait", retry_after_seconds=_seconds(error)
+        ) from error
     except ResponseError as error:
         raise ProviderFailed(_failure(error.status_code), f"GigaChat answered {error.status_code}") from None
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
         hint = "; is GIGACHAT_CA_BUNDLE_FILE set?" if "CERTIFICATE_VERIFY_FAILED" in str(error) else ""
-        raise ProviderFailed(Failure.OUTAGE, f"GigaChat cannot be reached ({type(error).__name__}){hint}") from error
+        raise ProviderFailed(
+            Failure.OUTAGE, f"GigaChat cannot be reached ({type(error).__name__}){hint}"
+        ) from error
     except (httpx.HTTPError, TimeoutError) as error:
         raise ProviderFailed(Failure.LATE, f"no answer from GigaChat ({type(error).__name__})") from error
     except GigaChatException as error:

@@ -9,11 +9,13 @@ from telegram_assistant.ai.protocols import Hear
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 
 
-async def gather_pieces(pieces: AsyncIterator[AIMessageChunk], messages: Sequence[BaseMessage], hear: Hear) -> AIMessageChunk:
+async def gather_pieces(
+    pieces: AsyncIterator[AIMessageChunk], messages: Sequence[BaseMessage], hear: Hear
+) -> AIMessageChunk:
     """Passes on each piece, and returns the whole answer.
 
-    A server that does not say how many tokens it has used is billed for the characters: no text has more tokens. Raises
-    ProviderFailed(LATE) for an answer that breaks off: what was written may be billed.
+    A server that does not say how many tokens it has used is billed for the characters: no text has more
+    tokens. Raises ProviderFailed(LATE) for an answer that breaks off: what was written may be billed.
     """
     whole = AIMessageChunk(content="")
     try:
@@ -27,5 +29,7 @@ async def gather_pieces(pieces: AsyncIterator[AIMessageChunk], messages: Sequenc
         raise
     if whole.usage_metadata is None:
         sent, received = sum(len(str(one.text)) for one in messages), len(str(whole.text))
-        whole.usage_metadata = UsageMetadata(input_tokens=sent, output_tokens=received, total_tokens=sent + received)
+        whole.usage_metadata = UsageMetadata(
+            input_tokens=sent, output_tokens=received, total_tokens=sent + received
+        )
     return whole

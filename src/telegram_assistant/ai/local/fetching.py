@@ -27,25 +27,49 @@ class ModelUnavailable(Exception):
 
 
 def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
-    """Downloads a file and returns its SHA-256. Raises ModelUnavailable if the server fails, Rejected if the address is not allowed. Blocks."""
+    """Downloads a file and returns its SHA-256.
+
+    Raises ModelUnavailable if the server fails, Rejected if the address is not allowed. Blocks.
+    """
     check_address(url)
     summed, size = hashlib.sha256(), 0
     try:
-        with urllib.request.build_opener(_CheckedRedirects).open(url, timeout=ANSWER_SECONDS) as answer, file.open("wb") as kept:
+        with (
+            urllib.request.build_opener(_CheckedRedirects).open(url, timeout=ANSWER_SECONDS) as answer,
+            file.open("wb") as kept,
+        ):
             promised = int(answer.headers.get("Content-Length") or 0)
             while block := answer.read(BLOCK_BYTES):
                 size += len(block)
                 if size > MAX_BYTES:
-                    raise Rejected(Reason("model_file_too_large", "{url} is larger than any model that this program can use", url=url))
+                    raise Rejected(
+                        Reason(
+                            "model_file_too_large",
+                            "{url} is larger than any model that this program can use",
+                            url=url,
+                        )
+                    )
                 summed.update(block)
                 kept.write(block)
                 tell(file.name, size)
     except (OSError, HTTPException) as error:
-        why = f"HTTP {error.code}" if isinstance(error, urllib.error.HTTPError) else str(getattr(error, "reason", type(error).__name__))
-        raise ModelUnavailable(Reason("model_file_not_fetched", "{url} cannot be fetched ({error})", url=url, error=why)) from error
+        why = (
+            f"HTTP {error.code}"
+            if isinstance(error, urllib.error.HTTPError)
+            else str(getattr(error, "reason", type(error).__name__))
+        )
+        raise ModelUnavailable(
+            Reason("model_file_not_fetched", "{url} cannot be fetched ({error})", url=url, error=why)
+        ) from error
     if promised and size != promised:
         raise ModelUnavailable(
-            Reason("model_file_broke_off", "{url} broke off after {size:,} of {promised:,} bytes", url=url, size=size, promised=promised)
+            Reason(
+                "model_file_broke_off",
+                "{url} broke off after {size:,} of {promised:,} bytes",
+                url=url,
+                size=size,
+                promised=promised,
+            )
         )
     return summed.hexdigest()
 
@@ -54,7 +78,9 @@ def check_address(url: str) -> None:
     """Raises Rejected for anything but https, or plain http on this machine."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(parts.hostname or "")):
-        raise Rejected(Reason("model_not_over_https", "models are fetched over https only, not from {url}", url=url))
+        raise Rejected(
+            Reason("model_not_over_https", "models are fetched over https only, not from {url}", url=url)
+        )
 
 
 def _is_this_machine(host: str) -> bool:
@@ -66,7 +92,13 @@ def _is_this_machine(host: str) -> bool:
 
 class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
     ) -> urllib.request.Request | None:
         check_address(newurl)
         return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -17,10 +17,48 @@ _AD_HINTS = ("erid", "реклам", "sponsored", "#ad", "ad:", "промо", "p
 _AD_SIGNS = (
     (" промокод", " promo code", " promocode", " use code ", " купон ", " coupon "),
     (" скидк", " discount", " распродаж", " sale ", " акция действует", " выгодн", " кэшбэк", " кешбэк"),
-    (" заказать ", " закажите ", " купить сейчас", " оформить карт", " оформите ", " buy now", " order now", " order today", " shop now", " жми "),
-    (" переходи по ссылке", " переходите по ссылке", " ссылка в описании", " ссылка в профиле", " по ссылке ниже", " link in bio", " click here"),
-    (" успей ", " успейте ", " только сегодня ", " только до конца", " количество мест", " limited time", " limited offer", " don t miss", " hurry "),
-    (" записывайтесь ", " запишитесь ", " записаться на ", " зарегистрируйтесь", " регистрация по ", " sign up ", " register now", " register free"),
+    (
+        " заказать ",
+        " закажите ",
+        " купить сейчас",
+        " оформить карт",
+        " оформите ",
+        " buy now",
+        " order now",
+        " order today",
+        " shop now",
+        " жми ",
+    ),
+    (
+        " переходи по ссылке",
+        " переходите по ссылке",
+        " ссылка в описании",
+        " ссылка в профиле",
+        " по ссылке ниже",
+        " link in bio",
+        " click here",
+    ),
+    (
+        " успей ",
+        " успейте ",
+        " только сегодня ",
+        " только до конца",
+        " количество мест",
+        " limited time",
+        " limited offer",
+        " don t miss",
+        " hurry ",
+    ),
+    (
+        " записывайтесь ",
+        " запишитесь ",
+        " записаться на ",
+        " зарегистрируйтесь",
+        " регистрация по ",
+        " sign up ",
+        " register now",
+        " register free",
+    ),
     (
         " бесплатная доставка",
         " бесплатный урок",
@@ -30,16 +68,80 @@ _AD_SIGNS = (
         " free trial",
         " free delivery",
     ),
-    (" наш партнёр", " наш партнер", " партнёрский материал", " our partner", " special offer", " спецпредложение"),
+    (
+        " наш партнёр",
+        " наш партнер",
+        " партнёрский материал",
+        " our partner",
+        " special offer",
+        " спецпредложение",
+    ),
 )
 """Signs of selling, by kind; signs of two kinds suffice."""
 _ENOUGH_SIGNS = 2
 _OPINIONS = (
-    *(f" я {verb} " for verb in ("думаю", "считаю", "уверен", "уверена", "убеждён", "убежден", "бы", "верю", "полагаю", "подозреваю", "не понимаю")),
-    *(" мне кажется ", " на мой взгляд ", " по-моему ", " по моему мнению ", " моё мнение ", " мое мнение ", " лично я ", " лично мне ", " имхо "),
-    *(" честно говоря ", " как по мне ", " согласитесь ", " спорное мнение ", " авторская колонка ", " признаюсь ", " хочется верить "),
-    *(f" i {verb} " for verb in ("think", "believe", "feel", "guess", "doubt", "would", "wonder", "suspect", "don t think", "hope")),
-    *(" in my opinion ", " in my view ", " in my experience ", " imho ", " my take ", " my guess ", " my view ", " my opinion ", " personally "),
+    *(
+        f" я {verb} "
+        for verb in (
+            "думаю",
+            "считаю",
+            "уверен",
+            "уверена",
+            "убеждён",
+            "убежден",
+            "бы",
+            "верю",
+            "полагаю",
+            "подозреваю",
+            "не понимаю",
+        )
+    ),
+    *(
+        " мне кажется ",
+        " на мой взгляд ",
+        " по-моему ",
+        " по моему мнению ",
+        " моё мнение ",
+        " мое мнение ",
+        " лично я ",
+        " лично мне ",
+        " имхо ",
+    ),
+    *(
+        " честно говоря ",
+        " как по мне ",
+        " согласитесь ",
+        " спорное мнение ",
+        " авторская колонка ",
+        " признаюсь ",
+        " хочется верить ",
+    ),
+    *(
+        f" i {verb} "
+        for verb in (
+            "think",
+            "believe",
+            "feel",
+            "guess",
+            "doubt",
+            "would",
+            "wonder",
+            "suspect",
+            "don t think",
+            "hope",
+        )
+    ),
+    *(
+        " in my opinion ",
+        " in my view ",
+        " in my experience ",
+        " imho ",
+        " my take ",
+        " my guess ",
+        " my view ",
+        " my opinion ",
+        " personally ",
+    ),
     *(" honestly ", " frankly ", " unpopular opinion ", " op-ed ", " let s be honest ", " if you ask me "),
 )
 _QUESTIONS = (
@@ -69,6 +171,8 @@ def classify_post(text: str, words: str, *, is_service: bool, is_ad: bool) -> Po
         return PostSort.SERVICE
     if is_ad:
         return PostSort.ADVERTISING
-    if any(sign in words for sign in _OPINIONS) or ("?" in text and any(sign in words for sign in _QUESTIONS)):
+    if any(sign in words for sign in _OPINIONS) or (
+        "?" in text and any(sign in words for sign in _QUESTIONS)
+    ):
         return PostSort.OPINION
     return PostSort.NEWS

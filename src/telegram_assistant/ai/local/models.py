@@ -17,7 +17,10 @@ DEFAULT_MODEL = "intfloat/multilingual-e5-small"
 CARD = "model.json"
 FILES = {"tokenizer.json": "tokenizer.json", "model.onnx": "onnx/model.onnx"}
 """The files of a model, and their paths at a hub."""
-FORMATS = {"tokenizer.json": "as the library tokenizers writes it", "model.onnx": "ONNX, from input_ids and attention_mask to last_hidden_state"}
+FORMATS = {
+    "tokenizer.json": "as the library tokenizers writes it",
+    "model.onnx": "ONNX, from input_ids and attention_mask to last_hidden_state",
+}
 NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 REVISION = r"([0-9a-f]{40})?"
 
@@ -73,7 +76,11 @@ def read_card(folder: Path) -> ModelCard:
         return ModelCard.model_validate_json((folder / CARD).read_bytes())
     except (OSError, ValidationError) as error:
         raise Rejected(
-            Reason("model_not_installed", "there is no sentence model in {folder}; fetch one with `tga models pull`", folder=str(folder))
+            Reason(
+                "model_not_installed",
+                "there is no sentence model in {folder}; fetch one with `tga models pull`",
+                folder=str(folder),
+            )
         ) from error
 
 
@@ -82,7 +89,10 @@ def write_card(folder: Path, card: ModelCard) -> None:
 
 
 def card_of(name: str, revision: str | None = None) -> ModelCard:
-    """The card of a model. The e5 family needs prefixes that distinguish queries from passages; others need none."""
+    """The card of a model.
+
+    The e5 family needs prefixes that distinguish queries from passages; others need none.
+    """
     if revision is None:
         revision = PINNED[name].revision if name in PINNED else ""
     if "e5" in name.rpartition("/")[2].lower().split("-"):
@@ -96,7 +106,9 @@ def installed(models: Path) -> Iterator[InstalledModel]:
         yield InstalledModel(read_card(folder), folder, sum(file.stat().st_size for file in folder.iterdir()))
 
 
-def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None], revision: str | None = None) -> InstalledModel:
+def pull(
+    name: str, *, models: Path, hub: str, tell: Callable[[str, int], None], revision: str | None = None
+) -> InstalledModel:
     """Downloads a missing model, or accepts one whose files were put into its folder by hand.
 
     The folder appears only when all files are complete and verified. Blocks, so call it in a thread.
@@ -107,7 +119,8 @@ def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None],
         raise Rejected(
             Reason(
                 "model_name_invalid",
-                "a model is named like {example} and its revision is 40 hexadecimal digits; not {model!r} {revision}",
+                "a model is named like {example} and its revision is 40 hexadecimal digits; "
+                "not {model!r} {revision}",
                 example=DEFAULT_MODEL,
                 model=name,
                 revision=revision or "",
@@ -116,7 +129,12 @@ def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None],
     folder = folder_of(models, name)
     if not (folder / CARD).exists():
         if all((folder / file).is_file() for file in FILES):
-            write_card(folder, card.model_copy(update={"sha256": _checked({file: _sum(folder / file) for file in FILES}, card)}))
+            write_card(
+                folder,
+                card.model_copy(
+                    update={"sha256": _checked({file: _sum(folder / file) for file in FILES}, card)}
+                ),
+            )
         else:
             _fetch_all(card, folder, hub, tell)
     return next(one for one in installed(models) if one.folder == folder)
@@ -126,10 +144,15 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
     if not card.revision:
         raise Rejected(
             Reason(
-                "model_revision_needed", "which {model}? Name the revision (the commit at the hub): what a branch holds can change", model=card.name
+                "model_revision_needed",
+                "which {model}? Name the revision (the commit at the hub): what a branch holds can change",
+                model=card.name,
             )
         )
-    urls = {file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{where}" for file, where in FILES.items()}
+    urls = {
+        file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{where}"
+        for file, where in FILES.items()
+    }
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".pull-") as temporary:
         half = Path(temporary) / "model"
@@ -141,7 +164,8 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
             raise Rejected(
                 Reason(
                     "model_not_fetched",
-                    "{error}. Try again, or bring it by hand: put into {folder} {by_hand}; then pull again, which checks them",
+                    "{error}. Try again, or bring it by hand: put into {folder} {by_hand}; then pull again, "
+                    "which checks them",
                     error=error.reason,
                     folder=str(folder),
                     by_hand=by_hand,

@@ -13,7 +13,13 @@ from telegram_assistant.ai.outputs import EntityKind
 if TYPE_CHECKING:
     from telegram_assistant.language.russian import Analyser, Reading
 
-NAMES = {"Geox": EntityKind.PLACE, "Orgn": EntityKind.ORGANISATION, "Name": EntityKind.PERSON, "Surn": EntityKind.PERSON, "Patr": EntityKind.PERSON}
+NAMES = {
+    "Geox": EntityKind.PLACE,
+    "Orgn": EntityKind.ORGANISATION,
+    "Name": EntityKind.PERSON,
+    "Surn": EntityKind.PERSON,
+    "Patr": EntityKind.PERSON,
+}
 SURE = 0.3
 """The share of a word's readings that must be a name."""
 MAX_READINGS = 6
@@ -42,7 +48,10 @@ def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
 
     @lru_cache(maxsize=20_000)
     def nominative(words: tuple[str, ...]) -> tuple[str, ...]:
-        readings = [[one for one in analyser.parse(word) if _kind_in(one) is not None][:MAX_READINGS] for word in words]
+        readings = [
+            [one for one in analyser.parse(word) if _kind_in(one) is not None][:MAX_READINGS]
+            for word in words
+        ]
         if not all(readings):
             return words
         agreed = max(islice(product(*readings), MAX_COMBINATIONS), key=_agreement)
@@ -58,4 +67,8 @@ def _kind_in(reading: "Reading") -> EntityKind | None:
 def _agreement(readings: tuple["Reading", ...]) -> tuple[bool, int, float]:
     """How plausible these readings are together; most names belong to one person or place."""
     grammar = {(one.tag.case, one.tag.number, one.tag.gender) for one in readings}
-    return len(grammar) == 1, sum(one.tag.number == "sing" for one in readings), prod(one.score for one in readings)
+    return (
+        len(grammar) == 1,
+        sum(one.tag.number == "sing" for one in readings),
+        prod(one.score for one in readings),
+    )

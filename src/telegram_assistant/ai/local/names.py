@@ -1,7 +1,8 @@
-"""Finds names of people, places and organisations by their capital letters within a sentence, each in its dictionary form.
+"""Finds names of people, places and organisations by their capital letters within a sentence, each in its
+dictionary form.
 
-A neural network finds more (natasha's takes 45 ms of a core for a post of 400 characters, measured); this takes a fiftieth of a
-millisecond.
+A neural network finds more (natasha's takes 45 ms of a core for a post of 400 characters, measured); this
+takes a fiftieth of a millisecond.
 """
 
 import re
@@ -21,9 +22,12 @@ MAX_LOOKUPS = 30
 _RUN = re.compile(r"(?<![\w#@/])[A-ZА-ЯЁ][\w’'-]*(?:[ \u00a0](?:of |de |van |von |the )?[A-ZА-ЯЁ][\w’'-]*)*")
 _BEGINS = re.compile(r"(?:^|[.!?…:;\n«\"“—–-]\s*|\W{3,})$")
 _ORGANISATION = re.compile(
-    r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Bank|University|Ministry|Agency|Council|Committee|Party|Club|Group|Institute|Museum|Court|Parliament)\b"
+    r"\b(?:Inc|Corp|Ltd|LLC|GmbH|Bank|University|Ministry|Agency|Council|Committee|Party|Club|Group|"
+    r"Institute|Museum|Court|Parliament)\b"
 )
-_TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|President|Minister|Mayor|Governor|Senator|Judge|Captain|Professor)\.? [A-Z]")
+_TITLED = re.compile(
+    r"\b(?:Mr|Mrs|Ms|Dr|President|Minister|Mayor|Governor|Senator|Judge|Captain|Professor)\.? [A-Z]"
+)
 _PREPOSITION = re.compile(r"\b(?:in|at|near|from|to)\s$")
 _POSSESSIVE = re.compile(r"[’']s\b")
 _TWO_WORDS = 2
@@ -59,7 +63,9 @@ def _limited(dictionary: NameDictionary) -> NameDictionary:
     def kind_of(word: str) -> EntityKind | None:
         nonlocal lookups
         lookups += 1
-        return dictionary.kind_of(word) if lookups <= MAX_LOOKUPS and len(word) <= MAX_WORD_CHARACTERS else None
+        return (
+            dictionary.kind_of(word) if lookups <= MAX_LOOKUPS and len(word) <= MAX_WORD_CHARACTERS else None
+        )
 
     return replace(dictionary, kind_of=kind_of)
 
@@ -70,13 +76,18 @@ def _found(text: str, dictionary: NameDictionary) -> Iterator[tuple[str, EntityK
         before = text[max(0, start - 6) : start]
         begins = _BEGINS.search(before) is not None or start == 0
         if not name.isascii():
-            yield from ((_canonical(one, dictionary), kind) for one, kind in _russian(name, dictionary, begins=begins))
+            yield from (
+                (_canonical(one, dictionary), kind) for one, kind in _russian(name, dictionary, begins=begins)
+            )
         elif (kind := _english(name, before, begins=begins)) is not None:
             yield name, kind
 
 
 def _canonical(name: str, dictionary: NameDictionary) -> str:
-    """The name in the nominative, capitalised like the text. A name in capitals may be an abbreviation and stays unchanged."""
+    """The name in the nominative, capitalised like the text.
+
+    A name in capitals may be an abbreviation and stays unchanged.
+    """
     if name.isupper():
         return name
     words = name.split()
@@ -88,7 +99,9 @@ def _written_like(written: str, form: str) -> str:
     parts, likes = form.split("-"), written.split("-")
     if len(parts) != len(likes):
         return form.capitalize()
-    return "-".join(part.capitalize() if like[:1].isupper() else part for part, like in zip(parts, likes, strict=True))
+    return "-".join(
+        part.capitalize() if like[:1].isupper() else part for part, like in zip(parts, likes, strict=True)
+    )
 
 
 def _russian(name: str, dictionary: NameDictionary, *, begins: bool) -> Iterator[tuple[str, EntityKind]]:

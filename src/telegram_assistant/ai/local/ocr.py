@@ -17,8 +17,16 @@ MAX_MEMORY_BYTES = 2_000_000_000
 MAX_CPU_SECONDS = 20
 MAX_CHARACTERS = 10_000
 MIN_CONFIDENCE = 60.0
-"""The lowest accepted confidence of a line in percent, averaged over its letters. Below it tesseract mostly sees letters where there are none."""
-DATA = ("/usr/share/tesseract-ocr", "/usr/share/tessdata", "/usr/local/share/tessdata", "/opt/homebrew/share/tessdata")
+"""The lowest accepted confidence of a line in percent, averaged over its letters.
+
+Below it tesseract mostly sees letters where there are none.
+"""
+DATA = (
+    "/usr/share/tesseract-ocr",
+    "/usr/share/tessdata",
+    "/usr/local/share/tessdata",
+    "/opt/homebrew/share/tessdata",
+)
 LISTING_SECONDS = 30
 WORD_LEVEL = "5"
 COLUMNS = 12
@@ -33,7 +41,9 @@ def ocr_command() -> str | None:
 def missing_languages(command: str) -> tuple[str, ...]:
     """Required languages for which tesseract has no data. Cached; blocks for some milliseconds."""
     try:
-        listed = subprocess.run([command, "--list-langs"], capture_output=True, text=True, check=True, timeout=LISTING_SECONDS)  # noqa: S603 -- it is given no stranger's bytes
+        listed = subprocess.run(  # noqa: S603 -- it is given no stranger's bytes
+            [command, "--list-langs"], capture_output=True, text=True, check=True, timeout=LISTING_SECONDS
+        )
     except (OSError, subprocess.SubprocessError):
         return LANGUAGES
     return tuple(language for language in LANGUAGES if language not in listed.stdout.split())
@@ -50,7 +60,10 @@ def ocr_rules(command: str) -> Rules:
 
 
 async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 20.0) -> str:
-    """The text that tesseract reads with confidence. Raises ProviderFailed if it cannot read the picture or lacks a language."""
+    """The text that tesseract reads with confidence.
+
+    Raises ProviderFailed if it cannot read the picture or lacks a language.
+    """
     missing = await asyncio.to_thread(missing_languages, command)
     if missing:  # with the letters of another language it would read nonsense
         raise ProviderFailed(Failure.REFUSED, f"tesseract has no data for {' and '.join(missing)}")
@@ -74,7 +87,11 @@ async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 
 
 def confident_text(table: str) -> str:
     """The lines of tesseract's word table with enough average confidence."""
-    rows = [row for row in (line.split("\t") for line in table.splitlines()) if len(row) == COLUMNS and row[0] == WORD_LEVEL and row[11].strip()]
+    rows = [
+        row
+        for row in (line.split("\t") for line in table.splitlines())
+        if len(row) == COLUMNS and row[0] == WORD_LEVEL and row[11].strip()
+    ]
     lines = []
     for _, words in groupby(rows, key=lambda row: row[1:5]):
         line = list(words)

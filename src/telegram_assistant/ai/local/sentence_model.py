@@ -1,4 +1,6 @@
-"""Vectors from a sentence model in a folder: tokenizer.json, model.onnx, and model.json with its prefixes and limits."""
+"""Vectors from a sentence model in a folder: tokenizer.json, model.onnx,
+and model.json with its prefixes and limits.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +25,9 @@ class SentenceModel:
         self._tokenizer.enable_padding()
         options = SessionOptions()
         options.intra_op_num_threads = threads
-        self._session = InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+        self._session = InferenceSession(
+            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
         self._inputs = {one.name for one in self._session.get_inputs()}
 
     def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
@@ -41,7 +45,9 @@ class SentenceModel:
             "attention_mask": mask,
             "token_type_ids": np.array([one.type_ids for one in encoded], dtype=np.int64),
         }
-        states = self._session.run(None, {name: value for name, value in fed.items() if name in self._inputs})[0]
+        states = self._session.run(
+            None, {name: value for name, value in fed.items() if name in self._inputs}
+        )[0]
         weights = mask[:, :, None].astype(np.float32)
         pooled = (states * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
         unit = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-9)

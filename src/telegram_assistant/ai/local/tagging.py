@@ -1,4 +1,7 @@
-"""Tags a text by its words, without a provider. An index of all word forms is built once, so tagging a post is a lookup of its words."""
+"""Tags a text by its words, without a provider.
+
+An index of all word forms is built once, so tagging a post is a lookup of its words.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,7 +14,13 @@ from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
 from telegram_assistant.ai.local.words import HASHTAG, MAX_CHARACTERS, WORD, Forms
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.posts.language import language_of
-from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MAX_TAGS, Vocabulary, language_for, tag_in
+from telegram_assistant.domain.understanding.vocabulary import (
+    MAX_PROPOSALS,
+    MAX_TAGS,
+    Vocabulary,
+    language_for,
+    tag_in,
+)
 
 LOCAL_MODEL = "words/3"
 """Raise the number when rules or words change: `tga retag` then finds older results."""
@@ -56,14 +65,18 @@ class VocabularyIndex:
         for word_id, times in seen.items():
             for sign in self.signs.get(word_id, ()):
                 if sign.word_ids <= seen.keys():
-                    scores[sign.tag] += sign.weight * (min(times, MAX_OCCURRENCES) if len(sign.word_ids) == 1 else 1)
+                    scores[sign.tag] += sign.weight * (
+                        min(times, MAX_OCCURRENCES) if len(sign.word_ids) == 1 else 1
+                    )
                     signs[sign.tag] += 1
         return scores, signs
 
     def best_tags(self, words: Iterable[str]) -> tuple[tuple[str, ...], str]:
-        """The best tags, and the topic with the highest score. No topic if it has only MIN_SCORE and another has as much: one word against another.
+        """The best tags, and the topic with the highest score. No topic if it has only MIN_SCORE and another
+        has as much: one word against another.
 
-        A word may mean something other than its tag, so a tag outside the topic needs a second, different sign.
+        A word may mean something other than its tag, so a tag outside the topic needs a second, different
+        sign.
         """
         scores, signs = self.score_tags(words)
         weights: Counter[str] = Counter()
@@ -73,16 +86,23 @@ class VocabularyIndex:
         if not kept:
             return (), ""
         topic = max((self.topics[tag] for tag in kept), key=weights.__getitem__)
-        if weights[topic] <= MIN_SCORE and any(weight >= MIN_SCORE for one, weight in weights.items() if one != topic):
+        if weights[topic] <= MIN_SCORE and any(
+            weight >= MIN_SCORE for one, weight in weights.items() if one != topic
+        ):
             topic = ""
         kept = [tag for tag in kept if self.topics[tag] == topic or signs[tag] >= MIN_SIGNS_OUTSIDE_TOPIC]
         kept.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
         main_tag = [self.main_tags[topic]] if topic in self.main_tags else []
-        return tuple(dict.fromkeys([*kept[: MAX_TAGS - 1], *main_tag, *kept[MAX_TAGS - 1 :]]))[:MAX_TAGS], topic
+        return tuple(dict.fromkeys([*kept[: MAX_TAGS - 1], *main_tag, *kept[MAX_TAGS - 1 :]]))[
+            :MAX_TAGS
+        ], topic
 
 
 class LocalTagger:
-    """Tags texts on this machine. Indexes a vocabulary on first use, one language at a time, and again when it has changed."""
+    """Tags texts on this machine.
+
+    Indexes a vocabulary on first use, one language at a time, and again when it has changed.
+    """
 
     def __init__(self, forms: Forms, names: NameDictionary) -> None:
         self._forms = lru_cache(maxsize=100_000)(forms)
@@ -97,7 +117,9 @@ class LocalTagger:
         is_ad = has_ad_marks(text, joined_words)
         known_tags = vocabulary.of(language)
         hashtags = HASHTAG.findall(text[:MAX_HASHTAG_CHARACTERS])
-        proposed = (tag for hashtag in hashtags if (tag := tag_in(hashtag)) is not None and tag not in known_tags)
+        proposed = (
+            tag for hashtag in hashtags if (tag := tag_in(hashtag)) is not None and tag not in known_tags
+        )
         return Tags(
             tags=tags,
             topic=topic,
@@ -123,14 +145,24 @@ class LocalTagger:
         for tag in topics:
             for phrase in packaged.get(tag, (tag,)):
                 weight = WEAK_WEIGHT if phrase.startswith(WEAK) else STRONG_WEIGHT
-                parts = frozenset(ids_by_forms.setdefault(self._forms(word), len(ids_by_forms)) for word in WORD.findall(phrase.casefold()))
+                parts = frozenset(
+                    ids_by_forms.setdefault(self._forms(word), len(ids_by_forms))
+                    for word in WORD.findall(phrase.casefold())
+                )
                 if parts:
-                    signs.setdefault(max(parts), {})[_Sign(parts, tag, weight)] = None  # a dict, so that two forms of one word count once
+                    signs.setdefault(max(parts), {})[_Sign(parts, tag, weight)] = (
+                        None  # a dict, so that two forms of one word count once
+                    )
         word_ids: dict[str, tuple[int, ...]] = {}
         for forms, word_id in ids_by_forms.items():
             for form in forms:
                 word_ids[form] = (*word_ids.get(form, ()), word_id)
-        return VocabularyIndex(topics, _main_tags(topics, packaged), word_ids, {word_id: tuple(found) for word_id, found in signs.items()})
+        return VocabularyIndex(
+            topics,
+            _main_tags(topics, packaged),
+            word_ids,
+            {word_id: tuple(found) for word_id, found in signs.items()},
+        )
 
 
 def _main_tags(topics: Mapping[str, str], packaged: Iterable[str]) -> dict[str, str]:

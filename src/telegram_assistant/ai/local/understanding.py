@@ -1,4 +1,6 @@
-"""The local provider: tags, text in pictures and vectors on this machine, as far as the libraries are installed."""
+"""The local provider: tags, text in pictures and vectors on this machine,
+as far as the libraries are installed.
+"""
 
 import asyncio
 import os
@@ -66,7 +68,9 @@ class LocalModels:
         async with self._readings:
             return PictureFacts(text=await read_text(picture, command=command))
 
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+    async def embed(
+        self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float
+    ) -> Embedded:
         """Computes vectors; ignores the timeout. Raises Rejected if the model was not downloaded."""
         del timeout_seconds
         async with self._loading:
@@ -87,7 +91,13 @@ def _load_tagger() -> LocalTagger:
 
 def _load_model(models: Path, name: str) -> Embedder:
     if not is_there("onnxruntime", "tokenizers"):
-        raise Rejected(Reason("vectors_need_libraries", "vectors need onnxruntime and tokenizers: {install}", install=INSTALL))
+        raise Rejected(
+            Reason(
+                "vectors_need_libraries",
+                "vectors need onnxruntime and tokenizers: {install}",
+                install=INSTALL,
+            )
+        )
     folder = folder_of(models, name)
     read_card(folder)
     loaded: Embedder = import_module("telegram_assistant.ai.local.sentence_model").SentenceModel(folder).embed
@@ -103,15 +113,24 @@ def examine(models: Path, model: str | None) -> list[Finding]:
     missing = [library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
     findings = [ok(SUBJECT, LIBRARIES)]
     if missing:
-        what = Reason("understanding_with_less", "works with less: {libraries} not installed", libraries=", ".join(missing))
-        findings = [warning(SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL))]
+        what = Reason(
+            "understanding_with_less",
+            "works with less: {libraries} not installed",
+            libraries=", ".join(missing),
+        )
+        findings = [
+            warning(SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command=INSTALL))
+        ]
     findings.append(examine_ocr(ocr_command()))
     if not missing and model is not None:
         card = _card(models, model)
         if card:
             findings.append(ok("sentence model", quote(card.name)))
         else:
-            what, remedy = Reason("model_missing", "{model} was not fetched", model=model), Reason("pull_model", "run `tga models pull`")
+            what, remedy = (
+                Reason("model_missing", "{model} was not fetched", model=model),
+                Reason("pull_model", "run `tga models pull`"),
+            )
             findings.append(warning("sentence model", what, remedy=remedy))
     return findings
 
@@ -120,13 +139,30 @@ def examine_ocr(command: str | None) -> Finding:
     """Checks whether tesseract has data for the required languages."""
     if command is None:
         command = "apt install tesseract-ocr tesseract-ocr-rus"
-        return off(OCR_SUBJECT, Reason("ocr_not_installed", "not installed, so text in pictures is not read here ({command})", command=command))
+        return off(
+            OCR_SUBJECT,
+            Reason(
+                "ocr_not_installed",
+                "not installed, so text in pictures is not read here ({command})",
+                command=command,
+            ),
+        )
     missing = missing_languages(command)
     if missing:
         packages = " ".join(f"tesseract-ocr-{language}" for language in missing)
-        what = Reason("ocr_lacks_data", "no data for {languages}, so text in pictures is not read here", languages=", ".join(missing))
-        return warning(OCR_SUBJECT, what, remedy=Reason("install_library", "install it: {command}", command=f"apt install {packages}"))
-    return ok(OCR_SUBJECT, Reason("ocr_reads", "reads {languages} in pictures", languages=", ".join(LANGUAGES)))
+        what = Reason(
+            "ocr_lacks_data",
+            "no data for {languages}, so text in pictures is not read here",
+            languages=", ".join(missing),
+        )
+        return warning(
+            OCR_SUBJECT,
+            what,
+            remedy=Reason("install_library", "install it: {command}", command=f"apt install {packages}"),
+        )
+    return ok(
+        OCR_SUBJECT, Reason("ocr_reads", "reads {languages} in pictures", languages=", ".join(LANGUAGES))
+    )
 
 
 def _card(models: Path, model: str) -> ModelCard | None:

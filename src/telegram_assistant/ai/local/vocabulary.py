@@ -14,7 +14,9 @@ WEAK = "~"
 @cache
 def _packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """The words, by topic and tag."""
-    read = tomllib.loads((files("telegram_assistant.ai") / "vocabulary" / f"{language}.toml").read_text(encoding="utf-8"))
+    read = tomllib.loads(
+        (files("telegram_assistant.ai") / "vocabulary" / f"{language}.toml").read_text(encoding="utf-8")
+    )
     return {topic: {tag: _words(tag, listed) for tag, listed in tags.items()} for topic, tags in read.items()}
 
 
@@ -31,4 +33,9 @@ def packaged_words(language: str) -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def packaged_vocabulary() -> Vocabulary:
-    return Vocabulary({language: {tag: topic for topic, tags in _packaged(language).items() for tag in tags} for language in LANGUAGES})
+    return Vocabulary(
+        {
+            language: {tag: topic for topic, tags in _packaged(language).items() for tag in tags}
+            for language in LANGUAGES
+        }
+    )

@@ -1,1 +1,4 @@
-"""The endpoints of `/api/v1`, one file per resource. Each parses its request, calls one feature and returns its response."""
+"""The endpoints of `/api/v1`, one file per resource.
+
+Each parses its request, calls one feature and returns its response.
+"""

@@ -23,9 +23,15 @@ from telegram_assistant.features.accounts.accounts import (
     resume_account,
 )
 
-area = Area("Accounts", "Telegram accounts that read channels: limits, load and risk. Sessions are never shown, and phone numbers only in part.")
+area = Area(
+    "Accounts",
+    "Telegram accounts that read channels: limits, load and risk. Sessions are never shown, "
+    "and phone numbers only in part.",
+)
 
-AccountId = Annotated[UUID, Path(description="`account_id` of the account.", examples=["5f0c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])]
+AccountId = Annotated[
+    UUID, Path(description="`account_id` of the account.", examples=["5f0c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])
+]
 EXAMPLE = {
     "account_id": "5f0c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
     "phone": "+7999*****01",
@@ -41,7 +47,15 @@ EXAMPLE = {
     "open_backfills": 2,
     "requests_per_second": 0.41,
     "risk": "careful",
-    "reasons": [{"risk": "careful", "why": "Telegram has limited reading posts (messages.getHistory) recently: it runs at 70% of its speed"}],
+    "reasons": [
+        {
+            "risk": "careful",
+            "why": (
+                "Telegram has limited reading posts (messages.getHistory) recently: "
+                "it runs at 70% of its speed"
+            ),
+        }
+    ],
     "methods": [
         {
             "method": "contacts.resolveUsername",
@@ -55,7 +69,10 @@ EXAMPLE = {
 
 
 class AllowanceResponse(ResponseModel):
-    """A rate limit of our own: `at_once` is its burst, `per_hour` its refill rate. `left` is null if only the process using the account knows it."""
+    """A rate limit of our own: `at_once` is its burst, `per_hour` its refill rate.
+
+    `left` is null if only the process using the account knows it.
+    """
 
     at_once: float
     per_hour: float
@@ -64,7 +81,8 @@ class AllowanceResponse(ResponseModel):
 
 
 class MethodUsageResponse(ResponseModel):
-    """Usage of one Telegram method by an account. `blocked_until`: end of a flood wait. `pace`: share of its full speed.
+    """Usage of one Telegram method by an account. `blocked_until`: end of a flood wait. `pace`: share of its
+    full speed.
 
     `purpose` says what the program uses the method for; null for rare methods.
     """
@@ -84,7 +102,11 @@ class ReasonResponse(ResponseModel):
 
 
 class AccountResponse(ResponseModel):
-    """An account. `used_by` is the process that holds its lease until `used_until`; `risk` is the greatest risk among `reasons`."""
+    """An account.
+
+    `used_by` is the process that holds its lease until `used_until`; `risk` is the greatest risk among
+    `reasons`.
+    """
 
     account_id: UUID
     phone: str | None
@@ -113,7 +135,12 @@ class AccountsResponse(ResponseModel):
 @area.get("/accounts", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_accounts(context: Context) -> AccountsResponse:
     """List accounts with their limits and risk."""
-    return AccountsResponse(items=[account_response(one, context) for one in await account_health(stores=context.stores, now=context.now)])
+    return AccountsResponse(
+        items=[
+            account_response(one, context)
+            for one in await account_health(stores=context.stores, now=context.now)
+        ]
+    )
 
 
 @area.get("/accounts/{account_id}", scope=KeyScope.READ, example=EXAMPLE)
@@ -122,13 +149,21 @@ async def get_account(context: Context, account_id: AccountId) -> AccountRespons
     return account_response(await one_account(account_id, stores=context.stores, now=context.now), context)
 
 
-@area.post("/accounts/{account_id}/pause", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"})
+@area.post(
+    "/accounts/{account_id}/pause",
+    scope=KeyScope.ADMIN,
+    example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"},
+)
 async def pause_own_account(context: Context, account_id: AccountId) -> AccountResponse:
     """Pause an account.
 
-    The process that uses it stops within 20 seconds. Another account reads its channels, if one can open them.
+    The process that uses it stops within 20 seconds. Another account reads its channels, if one can open
+    them.
     """
-    return account_response(await pause_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now), context)
+    return account_response(
+        await pause_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now),
+        context,
+    )
 
 
 @area.post("/accounts/{account_id}/resume", scope=KeyScope.ADMIN, example=EXAMPLE)
@@ -137,20 +172,32 @@ async def resume_own_account(context: Context, account_id: AccountId) -> Account
     return account_response(await resume_account(account_id, stores=context.stores, now=context.now), context)
 
 
-@area.post("/accounts/{account_id}/logout", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "logging out", "state_reason": "logged out by anna"})
+@area.post(
+    "/accounts/{account_id}/logout",
+    scope=KeyScope.ADMIN,
+    example={**EXAMPLE, "state": "logging out", "state_reason": "logged out by anna"},
+)
 async def log_out_own_account(context: Context, account_id: AccountId) -> AccountResponse:
     """Log an account out.
 
     The ingest role ends the session at Telegram and deletes it within half a minute. Channels and posts stay.
     """
-    return account_response(await log_out_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now), context)
+    return account_response(
+        await log_out_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now),
+        context,
+    )
 
 
-@area.post("/accounts/{account_id}/reset", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "new", "has_login": False})
+@area.post(
+    "/accounts/{account_id}/reset",
+    scope=KeyScope.ADMIN,
+    example={**EXAMPLE, "state": "new", "has_login": False},
+)
 async def reset_own_account(context: Context, account_id: AccountId) -> AccountResponse:
     """Delete the login of an account.
 
-    Telegram is not told, so end the session in its app too. An account that is in use must be logged out instead (422). Its channels are kept.
+    Telegram is not told, so end the session in its app too. An account that is in use must be logged out
+    instead (422). Its channels are kept.
     """
     return account_response(await reset_account(account_id, stores=context.stores, now=context.now), context)
 
@@ -158,7 +205,11 @@ async def reset_own_account(context: Context, account_id: AccountId) -> AccountR
 def _method_response(use: MethodUse, context: Context) -> MethodUsageResponse:
     allowances = [AllowanceResponse.model_validate(one, from_attributes=True) for one in use.allowances]
     return MethodUsageResponse(
-        method=use.method, purpose=context.say(purpose_of(use.method)), blocked_until=use.blocked_until, pace=use.pace, allowances=allowances
+        method=use.method,
+        purpose=context.say(purpose_of(use.method)),
+        blocked_until=use.blocked_until,
+        pace=use.pace,
+        allowances=allowances,
     )
 
 
@@ -179,6 +230,8 @@ def account_response(health: AccountHealth, context: Context) -> AccountResponse
         open_backfills=one.open_backfills,
         requests_per_second=one.requests_per_second,
         risk=health.verdict.risk,
-        reasons=[ReasonResponse(risk=reason.risk, why=context.say(reason.why)) for reason in health.verdict.reasons],
+        reasons=[
+            ReasonResponse(risk=reason.risk, why=context.say(reason.why)) for reason in health.verdict.reasons
+        ],
         methods=[_method_response(use, context) for use in health.methods],
     )

@@ -10,11 +10,22 @@ from pydantic import ConfigDict, Field
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area, EventStream
 from telegram_assistant.api.schemas import RequestModel, ResponseModel, Storable
-from telegram_assistant.api.writing_prices import OFFER_EXAMPLE, OfferResponse, WritingPriceResponse, offer_response, price_response
+from telegram_assistant.api.writing_prices import (
+    OFFER_EXAMPLE,
+    OfferResponse,
+    WritingPriceResponse,
+    offer_response,
+    price_response,
+)
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.features.ask.answers import Answer, Outcome, Passage
-from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, answer_question, final_answer
+from telegram_assistant.features.ask.ask import (
+    MAX_PREVIOUS,
+    MAX_QUESTION_CHARACTERS,
+    answer_question,
+    final_answer,
+)
 from telegram_assistant.features.ask.writing import offered
 from telegram_assistant.features.understanding.provider_texts import PATIENCE
 from telegram_assistant.reasons import Reason
@@ -41,7 +52,13 @@ EXAMPLE = {
     ],
     "written_by": "provider",
     "is_final": True,
-    "price": {"provider": "gigachat", "model": "GigaChat-2", "unit": "RUB", "highest_micro": 884000, "spent_micro": 121400},
+    "price": {
+        "provider": "gigachat",
+        "model": "GigaChat-2",
+        "unit": "RUB",
+        "highest_micro": 884000,
+        "spent_micro": 121400,
+    },
     "replaced": 0,
     "left_out": ["a number that no cited post has"],
     "fallback": None,
@@ -50,13 +67,21 @@ QuestionText = Annotated[Storable, Field(max_length=MAX_QUESTION_CHARACTERS)]
 
 
 class AskRequest(RequestModel):
-    """A question. `previous` are the questions before it, the oldest first: one without names goes on about theirs."""
+    """A question.
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"question": QUESTION}, {"question": "Why?", "previous": [QUESTION]}]})
+    `previous` are the questions before it, the oldest first: one without names goes on about theirs.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"question": QUESTION}, {"question": "Why?", "previous": [QUESTION]}]}
+    )
 
     question: Annotated[QuestionText, Field(min_length=1)]
     previous: Annotated[list[QuestionText], Field(max_length=MAX_PREVIOUS, default_factory=list)]
-    provider: Annotated[bool, Field(description="Whether a provider may write the answer, where the owner has consented to one.")] = True
+    provider: Annotated[
+        bool,
+        Field(description="Whether a provider may write the answer, where the owner has consented to one."),
+    ] = True
 
 
 class AnswerSentenceResponse(ResponseModel):
@@ -67,7 +92,10 @@ class AnswerSentenceResponse(ResponseModel):
 
 
 class PassageResponse(ResponseModel):
-    """The sentence of a post that fits the question best. `copies`: how many more posts have the same text."""
+    """The sentence of a post that fits the question best.
+
+    `copies`: how many more posts have the same text.
+    """
 
     post_id: str
     channel_id: int
@@ -80,7 +108,10 @@ class PassageResponse(ResponseModel):
 
 
 class AskResponse(ResponseModel):
-    """`answered`: `sentences` answer it. `nearest`: nothing exact was found. `nothing`: the channels do not write about it."""
+    """`answered`: `sentences` answer it.
+
+    `nearest`: nothing exact was found. `nothing`: the channels do not write about it.
+    """
 
     question: str
     outcome: Outcome
@@ -90,7 +121,9 @@ class AskResponse(ResponseModel):
     written_by: Tier = Field(description="`local`: the sentences stand in the posts word for word.")
     is_final: bool = Field(description="False while a provider writes.")
     price: WritingPriceResponse | None = Field(description="Null if no provider was asked.")
-    replaced: int = Field(description="Doubtful sentences of the provider, shown as the sentence of the post.")
+    replaced: int = Field(
+        description="Doubtful sentences of the provider, shown as the sentence of the post."
+    )
     left_out: list[str] = Field(description="Why sentences of the provider are not shown, one reason each.")
     fallback: str | None = Field(description="Why a provider that could have written the answer did not.")
 
@@ -105,9 +138,10 @@ async def get_ask_price(context: Context) -> OfferResponse:
 async def ask_question(context: Context, body: AskRequest) -> AskResponse:
     """Ask a question about the posts of the followed channels.
 
-    The answer consists of sentences of posts, each with the posts that say it, or of sentences that a provider has written from such posts
-    and that were compared with them. Questions that the posts do not answer are refused rather than guessed. A provider that does not answer
-    in time is left out of this response; asked again, its answer is known.
+    The answer consists of sentences of posts, each with the posts that say it, or of sentences that a
+    provider has written from such posts and that were compared with them. Questions that the posts do not
+    answer are refused rather than guessed. A provider that does not answer in time is left out of this
+    response; asked again, its answer is known.
     """
     growing = answer_question(
         body.question,
@@ -127,12 +161,16 @@ async def ask_question(context: Context, body: AskRequest) -> AskResponse:
 async def stream_answer(
     context: Context,
     question: Annotated[QuestionText, Query(min_length=1, description="The question.")],
-    previous: Annotated[list[QuestionText], Query(max_length=MAX_PREVIOUS, description="The questions before it, the oldest first.")] = [],  # noqa: B006 -- FastAPI copies defaults
+    previous: Annotated[
+        list[QuestionText],
+        Query(max_length=MAX_PREVIOUS, description="The questions before it, the oldest first."),
+    ] = [],  # noqa: B006 -- FastAPI copies defaults
 ) -> EventStream:
     """Ask a question, and read the answer while it is written.
 
-    Server-sent events: each `data` is the answer so far, of the same form as the response of `POST /ask`. The first has what was found without
-    a provider, and the highest price; each further one has a checked sentence more; the last has `is_final`.
+    Server-sent events: each `data` is the answer so far, of the same form as the response of `POST /ask`. The
+    first has what was found without a provider, and the highest price; each further one has a checked
+    sentence more; the last has `is_final`.
     """
     live = answer_question(
         question,
@@ -146,7 +184,9 @@ async def stream_answer(
     return EventStream(_events(await anext(live), live, context.say))
 
 
-async def _events(first: Answer, live: AsyncIterator[Answer], say: Callable[[Reason], str]) -> AsyncIterator[str]:
+async def _events(
+    first: Answer, live: AsyncIterator[Answer], say: Callable[[Reason], str]
+) -> AsyncIterator[str]:
     """The first answer has come: what refuses the question is told before the stream begins."""
     yield f"data: {ask_response(first, say).model_dump_json()}\n\n"
     async for answer in live:
@@ -158,7 +198,9 @@ def ask_response(answer: Answer, say: Callable[[Reason], str]) -> AskResponse:
         question=answer.question,
         outcome=answer.outcome,
         notice=say(answer.words),
-        sentences=[AnswerSentenceResponse(text=one.text, passages=list(one.passages)) for one in answer.sentences],
+        sentences=[
+            AnswerSentenceResponse(text=one.text, passages=list(one.passages)) for one in answer.sentences
+        ],
         passages=[_passage(one) for one in answer.passages],
         written_by=answer.written_by,
         is_final=answer.is_final,

@@ -6,7 +6,16 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Id, Limit, Micros, PageResponse, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    CursorText,
+    Id,
+    Limit,
+    Micros,
+    PageResponse,
+    ResponseModel,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import PostKind
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -58,7 +67,10 @@ class ForwardOriginResponse(ResponseModel):
 
 
 class PostResponse(ResponseModel):
-    """The current state of a post. A deleted post keeps its text; `deleted_at` is when we noticed the deletion."""
+    """The current state of a post.
+
+    A deleted post keeps its text; `deleted_at` is when we noticed the deletion.
+    """
 
     post_id: str
     channel_id: int
@@ -86,7 +98,11 @@ class FeedResponse(PageResponse):
     items: list[PostResponse]
 
 
-@area.get("/feed", scope=KeyScope.READ, example={"items": [POST_EXAMPLE], "next": "WzE3NjMxOTM2MDAwMDAwMDAsMTIzNDU2Nzg5MCw0Ml0"})
+@area.get(
+    "/feed",
+    scope=KeyScope.READ,
+    example={"items": [POST_EXAMPLE], "next": "WzE3NjMxOTM2MDAwMDAwMDAsMTIzNDU2Nzg5MCw0Ml0"},
+)
 async def get_feed(context: Context, limit: Limit = 50, cursor: CursorText = None) -> FeedResponse:
     """List the newest posts of all followed channels.
 
@@ -100,7 +116,10 @@ def feed_response(page: FeedPage) -> FeedResponse:
     """Returns a page of posts as every endpoint returns it."""
     items = [post_response(one.stored, channel=one.channel, link=one.link) for one in page.posts]
     after = page.next
-    return FeedResponse(items=items, next=write_cursor(micros(after.posted_at), after.channel_id, after.message_id) if after else None)
+    return FeedResponse(
+        items=items,
+        next=write_cursor(micros(after.posted_at), after.channel_id, after.message_id) if after else None,
+    )
 
 
 def post_response(stored: StoredPost, *, channel: str, link: str) -> PostResponse:
@@ -119,9 +138,14 @@ def post_response(stored: StoredPost, *, channel: str, link: str) -> PostRespons
         revision=stored.revision,
         kind=post.kind,
         text=post.text,
-        entities=[EntityResponse(kind=one.kind, offset=one.offset, length=one.length, url=one.url) for one in post.entities],
+        entities=[
+            EntityResponse(kind=one.kind, offset=one.offset, length=one.length, url=one.url)
+            for one in post.entities
+        ],
         reply_to=post.reply_to,
-        forwarded_from=ForwardOriginResponse(channel_id=origin.channel_id, message_id=origin.message_id) if (origin := post.forwarded_from) else None,
+        forwarded_from=ForwardOriginResponse(channel_id=origin.channel_id, message_id=origin.message_id)
+        if (origin := post.forwarded_from)
+        else None,
         album_id=post.grouped_id,
         language=post.lang,
         author=post.author,

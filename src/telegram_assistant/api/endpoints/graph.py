@@ -8,7 +8,14 @@ from pydantic import Field
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import MAX_ID, ChannelNumber, Limit, MessageNumber, ResponseModel, Storable
+from telegram_assistant.api.schemas import (
+    MAX_ID,
+    ChannelNumber,
+    Limit,
+    MessageNumber,
+    ResponseModel,
+    Storable,
+)
 from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.links import MAX_URL_LENGTH
@@ -26,7 +33,11 @@ from telegram_assistant.features.graph import (
     who_links,
 )
 
-area = Area("Graph", "Who forwards whom, where posts come from, similar channels and links, computed from the channels that you follow.")
+area = Area(
+    "Graph",
+    "Who forwards whom, where posts come from, similar channels and links, "
+    "computed from the channels that you follow.",
+)
 
 Days = Annotated[int, Query(ge=1, le=DAYS_KEPT, description="How many days back to look.")]
 FOLLOWED_EXAMPLE = {"channel_id": 1234567890, "channel": "City news", "is_followed": True}
@@ -86,7 +97,9 @@ class SpreadResponse(GraphResponse):
 
     origin: str = Field(description="Id of the original post.")
     source: GraphChannelResponse
-    original: SharingPostResponse | None = Field(description="The original post; null: you do not follow its channel, or it no longer exists.")
+    original: SharingPostResponse | None = Field(
+        description="The original post; null: you do not follow its channel, or it no longer exists."
+    )
     forwards: list[SharingPostResponse]
 
 
@@ -125,33 +138,59 @@ class LinkingPostsResponse(GraphResponse):
     scope=KeyScope.READ,
     example={
         **GRAPH_EXAMPLE,
-        "items": [{"channel": FOLLOWED_EXAMPLE, "source": UNFOLLOWED_EXAMPLE, "posts": 12, "first_day": "2026-10-20", "last_day": "2026-11-14"}],
+        "items": [
+            {
+                "channel": FOLLOWED_EXAMPLE,
+                "source": UNFOLLOWED_EXAMPLE,
+                "posts": 12,
+                "first_day": "2026-10-20",
+                "last_day": "2026-11-14",
+            }
+        ],
     },
 )
 async def list_forwards(
     context: Context,
-    channel_id: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only forwards by this channel or from it.")] = None,
+    channel_id: Annotated[
+        int | None, Query(ge=1, le=MAX_ID, description="Only forwards by this channel or from it.")
+    ] = None,
     days: Days = 30,
     limit: Limit = 50,
 ) -> ForwardsResponse:
     """List which channels forward which."""
-    found = await who_forwards(_graph_scope(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit)
+    found = await who_forwards(
+        _graph_scope(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit
+    )
     return ForwardsResponse(
-        items=[_edge_response(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=context.say(found.by.why) or ""
+        items=[_edge_response(one) for one in found.forwarded],
+        since=found.since,
+        answered_by=found.by.engine,
+        notice=context.say(found.by.why) or "",
     )
 
 
 @area.get(
     "/posts/{channel_id}/{message_id}/spread",
     scope=KeyScope.READ,
-    example={**GRAPH_EXAMPLE, "origin": "1234567891/7", "source": UNFOLLOWED_EXAMPLE, "original": None, "forwards": [POST_EXAMPLE]},
+    example={
+        **GRAPH_EXAMPLE,
+        "origin": "1234567891/7",
+        "source": UNFOLLOWED_EXAMPLE,
+        "original": None,
+        "forwards": [POST_EXAMPLE],
+    },
 )
-async def get_spread(context: Context, channel_id: ChannelNumber, message_id: MessageNumber, days: Days = 30, limit: Limit = 50) -> SpreadResponse:
+async def get_spread(
+    context: Context, channel_id: ChannelNumber, message_id: MessageNumber, days: Days = 30, limit: Limit = 50
+) -> SpreadResponse:
     """Get how a post spread.
 
-    For a forward, this is how the post that it forwards spread. The first post is `original`; if that is null, the first of `forwards`.
+    For a forward, this is how the post that it forwards spread. The first post is `original`; if that is
+    null, the first of `forwards`.
     """
-    found = await spread(_graph_scope(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit)
+    found = await spread(
+        _graph_scope(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit
+    )
     return SpreadResponse(
         origin=str(found.origin),
         source=_channel_response(found.source),
@@ -169,10 +208,19 @@ async def get_spread(context: Context, channel_id: ChannelNumber, message_id: Me
     example={
         **GRAPH_EXAMPLE,
         "channel": FOLLOWED_EXAMPLE,
-        "items": [{"channel": FOLLOWED_EXAMPLE, "score": 0.4, "shared": 3, "examples": [{"kind": "page", "what": "https://example.com/"}]}],
+        "items": [
+            {
+                "channel": FOLLOWED_EXAMPLE,
+                "score": 0.4,
+                "shared": 3,
+                "examples": [{"kind": "page", "what": "https://example.com/"}],
+            }
+        ],
     },
 )
-async def list_similar_channels(context: Context, channel_id: ChannelNumber, days: Days = 30, limit: Limit = 10) -> SimilarChannelsResponse:
+async def list_similar_channels(
+    context: Context, channel_id: ChannelNumber, days: Days = 30, limit: Limit = 10
+) -> SimilarChannelsResponse:
     """List followed channels that share sources, pages and names with a channel.
 
     This needs the graph: 404 if it is off.
@@ -187,11 +235,22 @@ async def list_similar_channels(context: Context, channel_id: ChannelNumber, day
     )
 
 
-@area.get("/graph/links", scope=KeyScope.READ, example={**GRAPH_EXAMPLE, "url": "https://example.com/article", "items": [POST_EXAMPLE]}, also=(404,))
+@area.get(
+    "/graph/links",
+    scope=KeyScope.READ,
+    example={**GRAPH_EXAMPLE, "url": "https://example.com/article", "items": [POST_EXAMPLE]},
+    also=(404,),
+)
 async def list_linking_posts(
     context: Context,
     url: Annotated[
-        Storable, Query(min_length=1, max_length=MAX_URL_LENGTH, description="URL of the page.", examples=["https://example.com/article"])
+        Storable,
+        Query(
+            min_length=1,
+            max_length=MAX_URL_LENGTH,
+            description="URL of the page.",
+            examples=["https://example.com/article"],
+        ),
     ],
     days: Days = 30,
     limit: Limit = 50,
@@ -216,18 +275,31 @@ def _graph_scope(context: Context, days: int) -> GraphScope:
 
 def _edge_response(one: ForwardEdge) -> ForwardEdgeResponse:
     return ForwardEdgeResponse(
-        channel=_channel_response(one.channel), source=_channel_response(one.source), posts=one.posts, first_day=one.first_day, last_day=one.last_day
+        channel=_channel_response(one.channel),
+        source=_channel_response(one.source),
+        posts=one.posts,
+        first_day=one.first_day,
+        last_day=one.last_day,
     )
 
 
 def _similar_response(one: Similar) -> SimilarChannelResponse:
     examples = [SharedItemResponse(kind=example.kind, what=example.what) for example in one.examples]
-    return SimilarChannelResponse(channel=_channel_response(one.channel), score=one.score, shared=one.shared, examples=examples)
+    return SimilarChannelResponse(
+        channel=_channel_response(one.channel), score=one.score, shared=one.shared, examples=examples
+    )
 
 
 def _channel_response(channel: GraphChannel) -> GraphChannelResponse:
-    return GraphChannelResponse(channel_id=channel.channel_id, channel=channel.title, is_followed=channel.is_followed)
+    return GraphChannelResponse(
+        channel_id=channel.channel_id, channel=channel.title, is_followed=channel.is_followed
+    )
 
 
 def _post_response(one: SharingPost) -> SharingPostResponse:
-    return SharingPostResponse(post_id=str(one.post_id), channel=_channel_response(one.channel), posted_at=one.posted_at, link=one.link)
+    return SharingPostResponse(
+        post_id=str(one.post_id),
+        channel=_channel_response(one.channel),
+        posted_at=one.posted_at,
+        link=one.link,
+    )

@@ -16,7 +16,11 @@ from telegram_assistant.domain.watches.watch import MAX_NAME_LETTERS
 from telegram_assistant.features.receivers import receivers, rss_feeds
 from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddress, FeedKind
 
-area = Area("Receivers", "Where alerts and digests go: signed webhooks, e-mail addresses, and secret addresses of RSS, Atom and JSON feeds.")
+area = Area(
+    "Receivers",
+    "Where alerts and digests go: signed webhooks, e-mail addresses, and secret addresses of RSS, "
+    "Atom and JSON feeds.",
+)
 
 EXAMPLE = {
     "receiver_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12",
@@ -43,15 +47,23 @@ FEED_EXAMPLE = {
     "created_by": "anna",
     "created_at": "2026-11-15T08:00:00Z",
 }
-ReceiverId = Annotated[UUID, Path(description="`receiver_id` of the receiver.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12"])]
-AddressId = Annotated[UUID, Path(description="`address_id` of the feed address.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f14"])]
+ReceiverId = Annotated[
+    UUID,
+    Path(description="`receiver_id` of the receiver.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f12"]),
+]
+AddressId = Annotated[
+    UUID,
+    Path(description="`address_id` of the feed address.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f14"]),
+]
 ReceiverName = Annotated[Storable, Field(min_length=1, max_length=MAX_NAME_LETTERS)]
 
 
 class ReceiverResponse(ResponseModel):
-    """A receiver. `trouble` says why the last attempt failed, `waiting` how many alerts and digests it has not got yet.
+    """A receiver. `trouble` says why the last attempt failed, `waiting` how many alerts and digests it has
+    not got yet.
 
-    Until `confirmed_at`, it gets nothing but its code. Until `old_secret_until`, requests are also signed with the secret before the last one.
+    Until `confirmed_at`, it gets nothing but its code. Until `old_secret_until`, requests are also signed
+    with the secret before the last one.
     """
 
     receiver_id: UUID
@@ -79,7 +91,9 @@ class ReceiversResponse(ResponseModel):
 class WebhookRequest(RequestModel):
     """A webhook. Its address must be on the public web."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Newsroom", "url": "https://desk.example/alerts"}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "Newsroom", "url": "https://desk.example/alerts"}]}
+    )
 
     name: ReceiverName
     url: Annotated[Storable, Field(min_length=1, max_length=2000)]
@@ -88,7 +102,9 @@ class WebhookRequest(RequestModel):
 class EmailRequest(RequestModel):
     """An e-mail address. `language` is that of the mails."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Anna", "address": "anna@desk.example"}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "Anna", "address": "anna@desk.example"}]}
+    )
 
     name: ReceiverName
     address: Annotated[Storable, Field(min_length=3, max_length=254)]
@@ -144,7 +160,8 @@ class FeedAddressesResponse(ResponseModel):
 class FeedRequest(RequestModel):
     """A feed of a watch, a folder, a saved search, a story, all stories, or of your digests.
 
-    `subject` is its id; of a folder, its name; of a story, the id of one of its posts; of all stories, `all`; of digests, `me`.
+    `subject` is its id; of a folder, its name; of a story, the id of one of its posts; of all stories, `all`;
+    of digests, `me`.
     """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"kind": "folder", "subject": "City"}]})
@@ -154,7 +171,10 @@ class FeedRequest(RequestModel):
 
 
 class CreatedFeedResponse(ResponseModel):
-    """A new address: `/feeds/{token}.atom`, `/feeds/{token}.rss` or `/feeds/{token}.json` (JSON Feed 1.1). The token is shown only once."""
+    """A new address: `/feeds/{token}.atom`, `/feeds/{token}.rss` or `/feeds/{token}.json` (JSON Feed 1.1).
+
+    The token is shown only once.
+    """
 
     feed: FeedAddressResponse
     token: str
@@ -177,9 +197,10 @@ async def list_receivers(context: Context) -> ReceiversResponse:
 async def create_webhook(context: Context, body: WebhookRequest) -> CreatedWebhookResponse:
     """Create a webhook.
 
-    Requests are signed as [Standard Webhooks](https://www.standardwebhooks.com) describes; only this response contains the secret. The first
-    request has the type `receiver.confirmation` and carries a code. Nothing else is sent before you confirm the receiver with that code, or the
-    receiver answers the request with the code alone or with `{"code": "…"}`.
+    Requests are signed as [Standard Webhooks](https://www.standardwebhooks.com) describes; only this response
+    contains the secret. The first request has the type `receiver.confirmation` and carries a code. Nothing
+    else is sent before you confirm the receiver with that code, or the receiver answers the request with the
+    code alone or with `{"code": "…"}`.
     """
     context.note(name=body.name)
     created = await _create(context, ReceiverKind.WEBHOOK, body.name, body.url, context.language)
@@ -193,19 +214,34 @@ async def create_webhook(context: Context, body: WebhookRequest) -> CreatedWebho
     status=201,
 )
 async def create_email(context: Context, body: EmailRequest) -> ReceiverResponse:
-    """Add an e-mail address. It gets a mail with a link and a code; nothing else is sent before one of them is used."""
+    """Add an e-mail address.
+
+    It gets a mail with a link and a code; nothing else is sent before one of them is used.
+    """
     context.note(name=body.name)
-    return _response((await _create(context, ReceiverKind.EMAIL, body.name, body.address, body.language)).receiver, context)
+    return _response(
+        (await _create(context, ReceiverKind.EMAIL, body.name, body.address, body.language)).receiver, context
+    )
 
 
 @area.post("/receivers/{receiver_id}/confirm", scope=KeyScope.ADMIN, example=EXAMPLE)
-async def confirm_receiver(context: Context, receiver_id: ReceiverId, body: ConfirmRequest) -> ReceiverResponse:
+async def confirm_receiver(
+    context: Context, receiver_id: ReceiverId, body: ConfirmRequest
+) -> ReceiverResponse:
     """Confirm a receiver with the code that it got. After ten wrong codes a new one must be sent."""
-    confirmed = await receivers.confirm_receiver(receiver_id, body.code, stores=context.stores, sealer=context.app.sealer)
+    confirmed = await receivers.confirm_receiver(
+        receiver_id, body.code, stores=context.stores, sealer=context.app.sealer
+    )
     return _response(confirmed, context)
 
 
-@area.post("/receivers/{receiver_id}/code", scope=KeyScope.ADMIN, example=EXAMPLE | {"confirmed_at": None}, status=202, also=(409,))
+@area.post(
+    "/receivers/{receiver_id}/code",
+    scope=KeyScope.ADMIN,
+    example=EXAMPLE | {"confirmed_at": None},
+    status=202,
+    also=(409,),
+)
 async def send_receiver_code(context: Context, receiver_id: ReceiverId) -> ReceiverResponse:
     """Send a new code to a receiver that is not confirmed. Earlier codes end."""
     return _response(await receivers.send_code_again(receiver_id, stores=context.stores), context)
@@ -218,12 +254,19 @@ async def send_receiver_code(context: Context, receiver_id: ReceiverId) -> Recei
     is_secret=True,
 )
 async def replace_webhook_secret(context: Context, receiver_id: ReceiverId) -> CreatedWebhookResponse:
-    """Make a new secret for a webhook. For a day, requests are signed with the old one, too: `webhook-signature` holds both."""
+    """Make a new secret for a webhook.
+
+    For a day, requests are signed with the old one, too: `webhook-signature` holds both.
+    """
     replaced = await receivers.replace_secret(receiver_id, stores=context.stores, sealer=context.app.sealer)
     return CreatedWebhookResponse(receiver=_response(replaced.receiver, context), secret=replaced.secret)
 
 
-@area.post("/receivers/{receiver_id}/pause", scope=KeyScope.ADMIN, example=EXAMPLE | {"paused_at": "2026-11-15T10:00:00Z"})
+@area.post(
+    "/receivers/{receiver_id}/pause",
+    scope=KeyScope.ADMIN,
+    example=EXAMPLE | {"paused_at": "2026-11-15T10:00:00Z"},
+)
 async def pause_receiver(context: Context, receiver_id: ReceiverId) -> ReceiverResponse:
     """Pause a receiver. Its alerts wait."""
     return _response(await receivers.pause_receiver(receiver_id, stores=context.stores), context)
@@ -238,7 +281,9 @@ async def resume_receiver(context: Context, receiver_id: ReceiverId) -> Receiver
 @area.post("/receivers/{receiver_id}/replay", scope=KeyScope.ADMIN, example={"replayed": 14}, status=202)
 async def replay_receiver(context: Context, receiver_id: ReceiverId, body: ReplayRequest) -> ReplayResponse:
     """Deliver again what a receiver has got since then, in order and with the same ids."""
-    return ReplayResponse(replayed=await receivers.replay_receiver(receiver_id, stores=context.stores, since=body.since))
+    return ReplayResponse(
+        replayed=await receivers.replay_receiver(receiver_id, stores=context.stores, since=body.since)
+    )
 
 
 @area.delete("/receivers/{receiver_id}", scope=KeyScope.ADMIN)
@@ -250,7 +295,9 @@ async def delete_receiver(context: Context, receiver_id: ReceiverId) -> None:
 @area.get("/feed-addresses", scope=KeyScope.READ, example={"items": [FEED_EXAMPLE]})
 async def list_feed_addresses(context: Context) -> FeedAddressesResponse:
     """List the addresses of feeds, without their secrets."""
-    return FeedAddressesResponse(items=[_feed_response(one) for one in await context.stores.feed_addresses.all()])
+    return FeedAddressesResponse(
+        items=[_feed_response(one) for one in await context.stores.feed_addresses.all()]
+    )
 
 
 @area.post(
@@ -281,7 +328,9 @@ async def revoke_feed_address(context: Context, address_id: AddressId) -> None:
     await rss_feeds.revoke_feed(address_id, stores=context.stores)
 
 
-async def _create(context: Context, kind: ReceiverKind, name: str, address: str, language: str) -> receivers.CreatedReceiver:
+async def _create(
+    context: Context, kind: ReceiverKind, name: str, address: str, language: str
+) -> receivers.CreatedReceiver:
     return await receivers.create_receiver(
         kind,
         name,

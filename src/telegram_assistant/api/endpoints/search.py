@@ -29,7 +29,12 @@ FOUND_EXAMPLE = {
     "link": "https://t.me/citynews/42",
     "posted_at": "2026-11-15T08:00:00Z",
     "text": "Bridges open at night",
-    "snippet": {"text": "Bridges open at night", "marks": [[0, 7]], "is_cut_before": False, "is_cut_after": False},
+    "snippet": {
+        "text": "Bridges open at night",
+        "marks": [[0, 7]],
+        "is_cut_before": False,
+        "is_cut_after": False,
+    },
     "language": "en",
     "kind": "news",
     "tags": ["bridges"],
@@ -74,7 +79,10 @@ EXAMPLE = {
 
 
 class SnippetResponse(ResponseModel):
-    """An excerpt around the words that matched, as plain text. `marks`: start and end of each matching word in it."""
+    """An excerpt around the words that matched, as plain text.
+
+    `marks`: start and end of each matching word in it.
+    """
 
     text: str
     marks: list[tuple[int, int]]
@@ -94,7 +102,10 @@ class FoundStoryPostResponse(ResponseModel):
 
 
 class FoundStoryResponse(ResponseModel):
-    """The story of a result. `more` are its other posts in your channels, oldest first, whether they match or not."""
+    """The story of a result.
+
+    `more` are its other posts in your channels, oldest first, whether they match or not.
+    """
 
     story_id: str
     more: list[FoundStoryPostResponse]
@@ -117,8 +128,12 @@ class SearchResultResponse(ResponseModel):
     copies: list[str]
     by_words: bool
     by_meaning: bool
-    by_names: bool = Field(description="The post was found by names and numbers of the best results, and is of the same days.")
-    story: FoundStoryResponse | None = Field(description="The rest of its story; null: there is no more, or `by_story` is false.")
+    by_names: bool = Field(
+        description="The post was found by names and numbers of the best results, and is of the same days."
+    )
+    story: FoundStoryResponse | None = Field(
+        description="The rest of its story; null: there is no more, or `by_story` is false."
+    )
 
 
 class ChannelFacet(ResponseModel):
@@ -144,7 +159,10 @@ class DayFacet(ResponseModel):
 
 
 class FacetsResponse(ResponseModel):
-    """Counts over all posts that matched in the searched period, copies included. The most frequent values come first; days, newest first."""
+    """Counts over all posts that matched in the searched period, copies included.
+
+    The most frequent values come first; days, newest first.
+    """
 
     posts: int
     channels: list[ChannelFacet]
@@ -167,10 +185,17 @@ class SearchResponse(PageResponse):
     query: str = Field(description="The query as it was parsed; sent again, it means the same.")
     items: list[SearchResultResponse]
     facets: FacetsResponse
-    searched_back_to: datetime | None = Field(description="The time back to which this page searched; null: it searched everything.")
-    words_only: WordsOnly | None = Field(description="Why meaning was not used, or not for all posts; null: it was used for all, or was not needed.")
+    searched_back_to: datetime | None = Field(
+        description="The time back to which this page searched; null: it searched everything."
+    )
+    words_only: WordsOnly | None = Field(
+        description="Why meaning was not used, or not for all posts; null: it was used for all, "
+        "or was not needed."
+    )
     notice: str | None = Field(description="`words_only` as a sentence, with what to do about it.")
-    relaxed: Relaxed | None = Field(description="Which of the words a post needed, because few posts have all of them; null: all of them.")
+    relaxed: Relaxed | None = Field(
+        description="Which of the words a post needed, because few posts have all of them; null: all of them."
+    )
     mended: list[MendedResponse]
     notes: list[str] = Field(description="`mended` and `relaxed` as sentences.")
 
@@ -178,18 +203,35 @@ class SearchResponse(PageResponse):
 @area.get("/search", scope=KeyScope.READ, example=EXAMPLE, is_expensive=True)
 async def search_posts(
     context: Context,
-    q: Annotated[Storable, Query(min_length=1, max_length=1000, description="The query.", examples=["bridges since:2026-11-01 -toll"])],
+    q: Annotated[
+        Storable,
+        Query(
+            min_length=1,
+            max_length=1000,
+            description="The query.",
+            examples=["bridges since:2026-11-01 -toll"],
+        ),
+    ],
     zone: Zone = "UTC",
-    limit: Annotated[int, Query(ge=1, le=MAX_FOUND, description="Maximum number of results in the page.")] = 20,
+    limit: Annotated[
+        int, Query(ge=1, le=MAX_FOUND, description="Maximum number of results in the page.")
+    ] = 20,
     cursor: CursorText = None,
     *,
-    by_story: Annotated[bool, Query(description="Whether posts of one story are one result: the best match, with the others in `story`.")] = True,
+    by_story: Annotated[
+        bool,
+        Query(
+            description="Whether posts of one story are one result: the best match, "
+            "with the others in `story`."
+        ),
+    ] = True,
 ) -> SearchResponse:
     """Search the posts of all followed channels by words and by meaning.
 
-    Words match in all their forms, names in Cyrillic and in Latin letters. If few posts have all words, posts with some of them follow; a word
-    that no post has is taken for a typing error if a similar one is found. A query may contain `"a phrase"`, `-without`, `or`; `from:@channel`,
-    `has:image`, `has:link`, `lang:ru`, `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`.
+    Words match in all their forms, names in Cyrillic and in Latin letters. If few posts have all words, posts
+    with some of them follow; a word that no post has is taken for a typing error if a similar one is found. A
+    query may contain `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`, `lang:ru`,
+    `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`.
     If search by meaning is unavailable, only words are searched, and the response says why.
     """
     answer = await search(
@@ -231,7 +273,12 @@ def _found(one: SearchResult) -> SearchResultResponse:
         link=one.link,
         posted_at=one.posted_at,
         text=one.text,
-        snippet=SnippetResponse(text=snippet.text, marks=list(snippet.marks), is_cut_before=snippet.is_cut_before, is_cut_after=snippet.is_cut_after),
+        snippet=SnippetResponse(
+            text=snippet.text,
+            marks=list(snippet.marks),
+            is_cut_before=snippet.is_cut_before,
+            is_cut_after=snippet.is_cut_after,
+        ),
         language=one.lang,
         kind=one.kind,
         tags=list(one.tags),
@@ -261,7 +308,9 @@ def _story(story: FoundStory) -> FoundStoryResponse:
 def _facets(facets: Facets) -> FacetsResponse:
     return FacetsResponse(
         posts=facets.posts,
-        channels=[ChannelFacet(channel_id=one.value, channel=one.name, posts=one.posts) for one in facets.channels],
+        channels=[
+            ChannelFacet(channel_id=one.value, channel=one.name, posts=one.posts) for one in facets.channels
+        ],
         languages=_values(facets.languages),
         kinds=_values(facets.kinds),
         tags=_values(facets.tags),

@@ -28,16 +28,22 @@ def ask(
     question: Annotated[list[str], typer.Argument(help="The question, in Russian or English.")],
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
     previous: Annotated[
-        list[str] | None, typer.Option(help="A question before this one, the oldest first; one without names goes on about its names.")
+        list[str] | None,
+        typer.Option(
+            help="A question before this one, the oldest first; one without names goes on about its names."
+        ),
     ] = None,
-    local: Annotated[bool, typer.Option("--local", help="Ask no provider: the answer costs nothing.")] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="Ask no provider: the answer costs nothing.")
+    ] = False,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a question with the sentences of posts that say it, or with a provider's sentences that were checked against posts.
+    """Answer a question with the sentences of posts that say it, or with a provider's sentences that were
+    checked against posts.
 
-    Sentences appear as they are written. Without an exact answer the nearest passages are shown; exit code 1 if the channels do not write
-    about it.
+    Sentences appear as they are written. Without an exact answer the nearest passages are shown; exit code 1
+    if the channels do not write about it.
     """
 
     async def look(app: App) -> tuple[Answer, ZoneInfo]:
@@ -81,8 +87,20 @@ class _Printer:
     def grow(self, answer: Answer) -> None:
         if not answer.is_final and answer.written_by is Tier.LOCAL:
             if answer.price is not None:
-                model, price, unit = answer.price.model, money_of(answer.price.highest_micro), answer.price.unit
-                _say(Reason("ask_price_before", "{model} is asked; it costs at most {price} {unit}", model=model, price=price, unit=unit))
+                model, price, unit = (
+                    answer.price.model,
+                    money_of(answer.price.highest_micro),
+                    answer.price.unit,
+                )
+                _say(
+                    Reason(
+                        "ask_price_before",
+                        "{model} is asked; it costs at most {price} {unit}",
+                        model=model,
+                        price=price,
+                        unit=unit,
+                    )
+                )
             return
         if answer.written_by is Tier.PROVIDER:
             self._print(answer)
@@ -90,7 +108,10 @@ class _Printer:
             return
         for reason in (answer.fallback, answer.words):
             if reason is not None:
-                _say(reason, "yellow" if reason is answer.fallback or answer.outcome is not Outcome.ANSWERED else "")
+                _say(
+                    reason,
+                    "yellow" if reason is answer.fallback or answer.outcome is not Outcome.ANSWERED else "",
+                )
         if answer.written_by is Tier.LOCAL:
             self._sentences = 0
             self._print(answer)
@@ -103,14 +124,24 @@ class _Printer:
 
     def _print(self, answer: Answer) -> None:
         for sentence in answer.sentences[self._sentences :]:
-            console.print(Text.assemble(sentence.text, (f"  {' '.join(f'[{place + 1}]' for place in sentence.passages)}", "bold")))
+            console.print(
+                Text.assemble(
+                    sentence.text, (f"  {' '.join(f'[{place + 1}]' for place in sentence.passages)}", "bold")
+                )
+            )
         self._sentences = len(answer.sentences)
 
 
 def _show_checks(answer: Answer) -> None:
     for reason, times in Counter(answer.checks.reasons).items():
         _say(
-            Reason("ask_left_out", "{count} sentence left out: {why}", "{count} sentences left out: {why}", count=times, why=words_of(reason)),
+            Reason(
+                "ask_left_out",
+                "{count} sentence left out: {why}",
+                "{count} sentences left out: {why}",
+                count=times,
+                why=words_of(reason),
+            ),
             "yellow",
         )
     if answer.checks.replaced:
@@ -125,7 +156,9 @@ def _show_checks(answer: Answer) -> None:
         )
     if answer.price is not None and answer.price.spent_micro is not None:
         model, price, unit = answer.price.model, money_of(answer.price.spent_micro), answer.price.unit
-        _say(Reason("ask_price_after", "{model} has cost {price} {unit}", model=model, price=price, unit=unit))
+        _say(
+            Reason("ask_price_after", "{model} has cost {price} {unit}", model=model, price=price, unit=unit)
+        )
 
 
 def _say(reason: Reason, style: str = "") -> None:

@@ -1,4 +1,6 @@
-"""`tga graph`: who forwards whom, how a post spread, where it was first seen, similar channels, links to a page."""
+"""`tga graph`: who forwards whom, how a post spread, where it was first seen, similar channels,
+links to a page.
+"""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -47,7 +49,12 @@ from telegram_assistant.features.graph import (
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Forwards, spread, first seen, similar channels, links.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Forwards, spread, first seen, similar channels, links.",
+)
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the channels.")]
 Days = Annotated[int, typer.Option(min=1, max=DAYS_KEPT, help="How many days back to look.")]
@@ -59,7 +66,9 @@ POST = re.compile(r"(?:https?://)?(?:t\.me/)?(?:c/)?(?P<channel>@?\w+)/(?P<messa
 
 @app.command()
 def forwards(
-    channel: Annotated[str | None, typer.Argument(help="Only forwards by this channel or from it: its id, @name or title.")] = None,
+    channel: Annotated[
+        str | None, typer.Argument(help="Only forwards by this channel or from it: its id, @name or title.")
+    ] = None,
     tenant: TenantName = "default",
     days: Days = 30,
     limit: Limit = 30,
@@ -68,7 +77,9 @@ def forwards(
     """List which channels forward which, the most frequent first."""
 
     async def answer(ask: Request) -> ForwardsResponse:
-        return await list_forwards(ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit)
+        return await list_forwards(
+            ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit
+        )
 
     if as_json:
         print_endpoint(answer, tenant=tenant, with_graph=True)
@@ -86,7 +97,13 @@ def forwards(
 
 
 @app.command(name="spread")
-def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30, limit: Limit = 100, as_json: AsJson = False) -> None:
+def show_spread(
+    post: PostName,
+    tenant: TenantName = "default",
+    days: Days = 30,
+    limit: Limit = 100,
+    as_json: AsJson = False,
+) -> None:
     """List who forwarded a post and when, earliest first."""
 
     async def answer(ask: Request) -> SpreadResponse:
@@ -102,7 +119,10 @@ def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30,
         if found.original is not None:
             _print_post("written", found.original, zone)
         else:
-            console.print(f"written by {_name(found.source)}; the post is not available: its channel is not followed, or the post no longer exists")
+            console.print(
+                f"written by {_name(found.source)}; the post is not available: its channel is not followed, "
+                "or the post no longer exists"
+            )
         for one in found.forwards:
             _print_post("forwarded", one, zone)
         return _print_source(found.by)
@@ -112,7 +132,9 @@ def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30,
 
 @app.command()
 def first(
-    what: Annotated[str, typer.Argument(help="A post (its t.me link, or channel/message), or the URL of a page.")],
+    what: Annotated[
+        str, typer.Argument(help="A post (its t.me link, or channel/message), or the URL of a page.")
+    ],
     tenant: TenantName = "default",
     days: Days = 30,
     as_json: AsJson = False,
@@ -120,7 +142,11 @@ def first(
     """Show where a post, or a link to a page, was first seen."""
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        found = await (first_seen(scope, await _post(scope.stores, what)) if POST.fullmatch(what) else first_link(scope, what))
+        found = await (
+            first_seen(scope, await _post(scope.stores, what))
+            if POST.fullmatch(what)
+            else first_link(scope, what)
+        )
         if as_json:
             return print_json(_first(found))
         if found.first is None:
@@ -151,11 +177,20 @@ def similar(
         return
 
     async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
-        found = await similar_channels(scope, pick(await scope.stores.followed.channels(), channel).channel_id, limit=limit)
+        found = await similar_channels(
+            scope, pick(await scope.stores.followed.channels(), channel).channel_id, limit=limit
+        )
         table = Table("channel", "score", "shared", "for example", pad_edge=False)
         for one in found.similar:
-            table.add_row(_name(one.channel), f"{one.score:.2f}", str(one.shared), escape(", ".join(shared.what for shared in one.examples)))
-        return console.print(table if found.similar else f"No followed channel shares anything with it since {found.since}.")
+            table.add_row(
+                _name(one.channel),
+                f"{one.score:.2f}",
+                str(one.shared),
+                escape(", ".join(shared.what for shared in one.examples)),
+            )
+        return console.print(
+            table if found.similar else f"No followed channel shares anything with it since {found.since}."
+        )
 
     _run(ask, tenant, days)
 
@@ -170,14 +205,22 @@ def links(
 ) -> None:
     """List posts that link to a page, earliest first."""
     if as_json:
-        print_endpoint(lambda request: list_linking_posts(request, url, days=days, limit=limit), tenant=tenant, with_graph=True)
+        print_endpoint(
+            lambda request: list_linking_posts(request, url, days=days, limit=limit),
+            tenant=tenant,
+            with_graph=True,
+        )
         return
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
         found = await who_links(scope, url, limit=limit)
         for one in found.posts:
             _print_post("links", one, zone)
-        return None if found.posts else console.print(f"No followed channel has linked to it since {found.since}.")
+        return (
+            None
+            if found.posts
+            else console.print(f"No followed channel has linked to it since {found.since}.")
+        )
 
     _run(ask, tenant, days)
 
@@ -198,7 +241,13 @@ async def _channel(stores: TenantStores, written: str | None) -> ChannelId | Non
 async def _post(stores: TenantStores, written: str) -> PostId:
     found = POST.fullmatch(written)
     if found is None:
-        raise Rejected(Reason("not_a_post", "{written!r} is not a post: write its link, like t.me/name/17, or channel/message", written=written))
+        raise Rejected(
+            Reason(
+                "not_a_post",
+                "{written!r} is not a post: write its link, like t.me/name/17, or channel/message",
+                written=written,
+            )
+        )
     channel, message = found["channel"], MessageId(int(found["message"]))
     if channel.isdecimal():
         return PostId.parse(f"{channel}/{message}")
@@ -210,7 +259,10 @@ def _name(place: GraphChannel) -> str:
 
 
 def _print_post(word: str, one: SharingPost, zone: ZoneInfo) -> None:
-    console.print(f"{one.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  [bold]{escape(one.channel.title)}[/]  [blue]{one.link}[/]")
+    console.print(
+        f"{one.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  "
+        f"[bold]{escape(one.channel.title)}[/]  [blue]{one.link}[/]"
+    )
 
 
 def _first(found: FirstSeen) -> FirstSeenResponse:

@@ -27,19 +27,30 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.disks import download_folders, reason_to_pause_downloads
 from telegram_assistant.stores.postgres.media.upkeep import MediaSurvey
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Media files of posts.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Media files of posts."
+)
 
 
 @app.command()
 def status(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of tenants and of errors.")] = 10,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1000, help="Maximum number of tenants and of errors.")
+    ] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show how many files are stored, wanted, skipped or given up, the usage of each tenant, and the last errors."""
+    """Show how many files are stored, wanted, skipped or given up, the usage of each tenant,
+    and the last errors.
+    """
 
     async def look(assembled: App) -> tuple[MediaSurvey, str, Reason | None]:
-        where, settings = str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words), assembled.settings
-        paused = await reason_to_pause_downloads(download_folders(settings), min_free_percent=settings.files.min_free_percent)
+        where, settings = (
+            str(assembled.files.where if assembled.files else SkipReason.NO_PLACE.words),
+            assembled.settings,
+        )
+        paused = await reason_to_pause_downloads(
+            download_folders(settings), min_free_percent=settings.files.min_free_percent
+        )
         return await assembled.system.media_upkeep.survey(most=limit), where, paused
 
     survey, where, paused = with_app(look)
@@ -53,15 +64,23 @@ def status(
     for name in ("state", "files", "bytes", "why"):
         table.add_column(name, justify="right" if name in {"files", "bytes"} else "left")
     for (state, reason), (files, size) in survey.files.items():
-        table.add_row(state.value.replace("_", " "), str(files), decimal(size), words_of(SkipReason(reason).words if reason else None))
+        table.add_row(
+            state.value.replace("_", " "),
+            str(files),
+            decimal(size),
+            words_of(SkipReason(reason).words if reason else None),
+        )
     console.print(table)
     console.print("\nStored by tenant:")
     for one in survey.usage:
         console.print(
-            f"  {escape(one.name)}  {decimal(one.media_bytes)}" + (f" of {decimal(one.limit_bytes)}" if one.limit_bytes is not None else "")
+            f"  {escape(one.name)}  {decimal(one.media_bytes)}"
+            + (f" of {decimal(one.limit_bytes)}" if one.limit_bytes is not None else "")
         )
     if survey.troubles:
-        console.print("\nLast errors (wanted files are tried again automatically, files that were given up are not):")
+        console.print(
+            "\nLast errors (wanted files are tried again automatically, files that were given up are not):"
+        )
     for trouble in survey.troubles:
         tried = f"tried {trouble.attempts} times" if trouble.state is MediaState.WANTED else "given up"
         console.print(f"  {trouble.post_id}  {tried}: {words_of(trouble.why)}")
@@ -74,28 +93,47 @@ def _response(survey: MediaSurvey, where: str, paused: Reason | None) -> MediaSt
         objects=survey.objects,
         object_bytes=survey.object_bytes,
         items=[
-            MediaFilesResponse(state=state, reason=reason or None, files=files, bytes=size) for (state, reason), (files, size) in survey.files.items()
+            MediaFilesResponse(state=state, reason=reason or None, files=files, bytes=size)
+            for (state, reason), (files, size) in survey.files.items()
         ],
-        usage=[MediaUsageResponse(tenant_name=one.name, media_bytes=one.media_bytes, limit_bytes=one.limit_bytes) for one in survey.usage],
+        usage=[
+            MediaUsageResponse(tenant_name=one.name, media_bytes=one.media_bytes, limit_bytes=one.limit_bytes)
+            for one in survey.usage
+        ],
         troubles=[
-            MediaTroubleResponse(post_id=str(one.post_id), state=one.state, attempts=one.attempts, why=str(one.why)) for one in survey.troubles
+            MediaTroubleResponse(
+                post_id=str(one.post_id), state=one.state, attempts=one.attempts, why=str(one.why)
+            )
+            for one in survey.troubles
         ],
     )
 
 
 @app.command()
-def sweep(force: Annotated[bool, typer.Option("--force", help="Clean up even if very many files are missing or unknown.")] = False) -> None:
-    """Delete files that are unknown or unused, and download missing ones again. This also runs automatically every six hours."""
+def sweep(
+    force: Annotated[
+        bool, typer.Option("--force", help="Clean up even if very many files are missing or unknown.")
+    ] = False,
+) -> None:
+    """Delete files that are unknown or unused, and download missing ones again.
+
+    This also runs automatically every six hours.
+    """
 
     async def work(assembled: App) -> media.SweepResult:
         if assembled.files is None:
             raise Rejected(SkipReason.NO_PLACE.words)
-        swept = await media.sweep(files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force)
-        await record_operation(assembled, "sweep_media", "/media", force=force, deleted=swept.orphans + swept.unused)
+        swept = await media.sweep(
+            files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force
+        )
+        await record_operation(
+            assembled, "sweep_media", "/media", force=force, deleted=swept.orphans + swept.unused
+        )
         return swept
 
     swept = with_app(work)
     console.print(
-        f"{swept.files} files checked, {swept.orphans} unknown and {swept.unused} unused ones deleted, and {swept.thumbnails} thumbnails; "
+        f"{swept.files} files checked, {swept.orphans} unknown and {swept.unused} unused ones deleted, "
+        f"and {swept.thumbnails} thumbnails; "
         f"{swept.missing} will be downloaded again."
     )

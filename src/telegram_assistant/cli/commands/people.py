@@ -20,7 +20,9 @@ from telegram_assistant.features.tenants.keys import announce_changed_keys
 from telegram_assistant.stores.postgres.people.members import ListedMember
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="People who log in to the pages.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="People who log in to the pages."
+)
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant of the people.")]
 PersonName = Annotated[str, typer.Argument(help="Name of the person.")]
@@ -43,7 +45,12 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
         return
     table = Table("name", "role", "joined", "last seen", box=None)
     for one in members:
-        table.add_row(escape(one.name), one.role.value, f"{one.joined_at:%Y-%m-%d}", f"{one.seen_at:%Y-%m-%d %H:%M}" if one.seen_at else "never")
+        table.add_row(
+            escape(one.name),
+            one.role.value,
+            f"{one.joined_at:%Y-%m-%d}",
+            f"{one.seen_at:%Y-%m-%d %H:%M}" if one.seen_at else "never",
+        )
     console.print(table)
 
 
@@ -51,9 +58,15 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 def link(
     name: PersonName,
     tenant: TenantName = "default",
-    role: Annotated[MemberRole | None, typer.Option(help="Role from now on. Without it a member keeps theirs; the first person is owner.")] = None,
+    role: Annotated[
+        MemberRole | None,
+        typer.Option(help="Role from now on. Without it a member keeps theirs; the first person is owner."),
+    ] = None,
 ) -> None:
-    """Print a link that lets a person in once. Adds them to the tenant if they are new; helps who has forgotten a password."""
+    """Print a link that lets a person in once.
+
+    Adds them to the tenant if they are new; helps who has forgotten a password.
+    """
 
     async def make(assembled: App) -> str:
         known = await tenant_named(assembled, tenant)
@@ -61,7 +74,9 @@ def link(
         if role is not None:
             await announce_changed_keys(RateLimits(assembled.redis).drop_cached_keys)
         token = await make_login_link(member.user_id, users=assembled.system.users, created_by=ACTOR)
-        await record_change(assembled, known.tenant_id, "make_login_link", "/people", name=member.name, role=member.role.value)
+        await record_change(
+            assembled, known.tenant_id, "make_login_link", "/people", name=member.name, role=member.role.value
+        )
         return f"{assembled.settings.pages_url}/link/{token}"
 
     address = with_app(make)
@@ -71,12 +86,17 @@ def link(
 
 @app.command()
 def remove(name: PersonName, tenant: TenantName = "default") -> None:
-    """Remove a person from a tenant. Their invitations, keys and feeds there end at once, and their receivers are paused."""
+    """Remove a person from a tenant.
+
+    Their invitations, keys and feeds there end at once, and their receivers are paused.
+    """
 
     async def end(assembled: App) -> None:
         known = await tenant_named(assembled, tenant)
         drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
-        await remove_by_name(name, known.tenant_id, users=assembled.system.users, drop_cached_keys=drop_cached_keys)
+        await remove_by_name(
+            name, known.tenant_id, users=assembled.system.users, drop_cached_keys=drop_cached_keys
+        )
         await record_change(assembled, known.tenant_id, "remove_member", "/people", name=name)
 
     with_app(end)

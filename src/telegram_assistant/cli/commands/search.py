@@ -22,21 +22,32 @@ MARK = "bold yellow"
 
 
 def search(
-    words: Annotated[list[str], typer.Argument(help="The query. Quote a phrase twice: '\"a phrase\"'. -word excludes posts with that word.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            help="The query. Quote a phrase twice: '\"a phrase\"'. -word excludes posts with that word."
+        ),
+    ],
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of results.")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="Cursor of the next page, printed at the end of the previous page.")] = None,
-    by_story: Annotated[bool, typer.Option("--by-story/--flat", help="Show a story once, or every post that matches.")] = True,
+    cursor: Annotated[
+        str | None, typer.Option(help="Cursor of the next page, printed at the end of the previous page.")
+    ] = None,
+    by_story: Annotated[
+        bool, typer.Option("--by-story/--flat", help="Show a story once, or every post that matches.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Search the posts of a tenant's channels by words and meaning.
 
-    Words match in any form. Operators: "a phrase", -without, or. Filters: from:@channel has:image|video|link|file lang:ru tag:NAME
-    kind:news since:2026-11-01 until:yesterday on:2026-11 ads:yes
+    Words match in any form. Operators: "a phrase", -without, or. Filters: from:@channel
+    has:image|video|link|file lang:ru tag:NAME kind:news since:2026-11-01 until:yesterday on:2026-11 ads:yes
     """
     unknown = next((word for word in words if word.startswith("--")), None)
     if unknown is not None:
-        raise typer.BadParameter(f"there is no option {unknown}; to exclude a word, write a single minus", param_hint="words")
+        raise typer.BadParameter(
+            f"there is no option {unknown}; to exclude a word, write a single minus", param_hint="words"
+        )
     typed = " ".join(words)
 
     async def look(app: App) -> tuple[SearchPage, ZoneInfo]:
@@ -76,15 +87,22 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
     if answer.words_only is not None:
         complaints.print(f"[yellow]note[/] {words_of(answer.words_only.words)}.")
     if answer.searched_back_to is not None:
-        complaints.print(f"[yellow]note[/] searched back to {answer.searched_back_to.astimezone(zone):%Y-%m-%d %H:%M}; older posts may match too.")
+        complaints.print(
+            f"[yellow]note[/] searched back to {answer.searched_back_to.astimezone(zone):%Y-%m-%d %H:%M}; "
+            "older posts may match too."
+        )
     if answer.cursor is not None:
         complaints.print(f"More: tga search … --cursor {answer.cursor}")
     if not answer.found:
-        complaints.print("Nothing was found. Try fewer or other words, or fewer filters; ads:yes includes advertising.")
+        complaints.print(
+            "Nothing was found. Try fewer or other words, or fewer filters; ads:yes includes advertising."
+        )
 
 
 def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
-    head = Text.assemble((one.channel, "bold"), f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue"))
+    head = Text.assemble(
+        (one.channel, "bold"), f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue")
+    )
     if one.by_names:
         head.append("  related", "dim")
     if one.copies:
@@ -101,7 +119,11 @@ def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
 def _more(story: FoundStory) -> Text:
     count = len(story.more)
     channels = ", ".join(dict.fromkeys(post.channel for post in story.more[:SHOWN_VALUES]))
-    return Text(f"and {count} more post{'' if count == 1 else 's'} of this story: {channels}; tga stories {story.story_id}", "dim")
+    return Text(
+        f"and {count} more post{'' if count == 1 else 's'} of this story: {channels}; "
+        f"tga stories {story.story_id}",
+        "dim",
+    )
 
 
 def _highlight(snippet: Snippet) -> Text:
@@ -118,7 +140,11 @@ def _facets(facets: Facets) -> Text:
         ("tags", _pairs(facets.tags)),
         ("days", [(f"{facet.value:%d.%m}", facet.posts) for facet in facets.days]),
     )
-    parts = [f"{name}: " + ", ".join(f"{value} {count}" for value, count in pairs[:SHOWN_VALUES]) for name, pairs in lines if pairs]
+    parts = [
+        f"{name}: " + ", ".join(f"{value} {count}" for value, count in pairs[:SHOWN_VALUES])
+        for name, pairs in lines
+        if pairs
+    ]
     return Text(f"{facets.posts} posts; " + " · ".join(parts), "dim")
 
 

@@ -26,10 +26,18 @@ from telegram_assistant.features.watches.previews import WatchPreview, preview_w
 from telegram_assistant.features.watches.watches import create_watch, delete_watch, pause_watch, quiet_hours
 from telegram_assistant.stores.postgres.watches.alerts import Alert
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Watches: add, list, preview, pause, and their alerts.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Watches: add, list, preview, pause, and their alerts.",
+)
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that owns the watches.")]
-QueryText = Annotated[str, typer.Argument(help="Query, as for `tga search`, without days. May be empty for silence and changes.")]
+QueryText = Annotated[
+    str,
+    typer.Argument(help="Query, as for `tga search`, without days. May be empty for silence and changes."),
+]
 Kind = Annotated[WatchKind, typer.Option(help="What to look for.")]
 Hours = Annotated[int | None, typer.Option(help="For silence: hours without a post.", min=1)]
 Posts = Annotated[int | None, typer.Option(help="For stories: how many posts a story must have.", min=2)]
@@ -53,7 +61,13 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     table = Table("id", "name", "kind", "query", "severity", "alerts", "unread", "state", box=None)
     for one in found:
         state = "[yellow]paused[/]" if one.paused_at else "[green]on[/]"
-        row = str(one.watch_id), escape(one.name), one.target.kind.value, escape(one.target.query), one.options.severity.value
+        row = (
+            str(one.watch_id),
+            escape(one.name),
+            one.target.kind.value,
+            escape(one.target.query),
+            one.options.severity.value,
+        )
         table.add_row(*row, str(one.alerts), str(one.unread), state)
     console.print(table)
 
@@ -66,20 +80,32 @@ def add(  # noqa: PLR0913, PLR0917 -- the options of a watch
     kind: Kind = WatchKind.WORDS,
     hours: Hours = None,
     posts: Posts = None,
-    severity: Annotated[AlertSeverity, typer.Option(help="Critical alerts are delivered in quiet hours too.")] = AlertSeverity.NORMAL,
-    quiet: Annotated[str, typer.Option(help="Quiet hours in the zone TZ, like 22:00-07:00. Empty: none.")] = "",
-    receiver: Annotated[list[UUID] | None, typer.Option(help="Id of a receiver; several are possible.")] = None,
+    severity: Annotated[
+        AlertSeverity, typer.Option(help="Critical alerts are delivered in quiet hours too.")
+    ] = AlertSeverity.NORMAL,
+    quiet: Annotated[
+        str, typer.Option(help="Quiet hours in the zone TZ, like 22:00-07:00. Empty: none.")
+    ] = "",
+    receiver: Annotated[
+        list[UUID] | None, typer.Option(help="Id of a receiver; several are possible.")
+    ] = None,
 ) -> None:
     """Add a watch. It looks at what happens from now on."""
     begins, ends = _times(quiet)
 
     async def make(assembled: App) -> Watch:
         known, zone = await tenant_named(assembled, tenant), assembled.settings.telemetry.time_zone
-        options = WatchOptions(severity=severity, quiet=quiet_hours(begins, ends), zone=zone, receivers=tuple(receiver or ()))
+        options = WatchOptions(
+            severity=severity, quiet=quiet_hours(begins, ends), zone=zone, receivers=tuple(receiver or ())
+        )
         target = WatchTarget(kind=kind, query=query, hours=hours, posts=posts)
         stores = assembled.tenant(known.tenant_id)
-        made = await create_watch(name, target, options, stores=stores, created_by=ACTOR, now=datetime.now(UTC), zone=ZoneInfo(zone))
-        await record_change(assembled, known.tenant_id, "create_watch", "/watches", name=name, kind=kind.value)
+        made = await create_watch(
+            name, target, options, stores=stores, created_by=ACTOR, now=datetime.now(UTC), zone=ZoneInfo(zone)
+        )
+        await record_change(
+            assembled, known.tenant_id, "create_watch", "/watches", name=name, kind=kind.value
+        )
         return made
 
     console.print(f"Watch {with_app(make).watch_id} looks at what happens from now on.")
@@ -96,7 +122,9 @@ def preview(
 ) -> None:
     """Show the alerts that a watch would have raised in the last 30 days."""
     if as_json:
-        print_endpoint(lambda ask: preview_endpoint(ask, kind=kind, query=query, hours=hours, posts=posts), tenant=tenant)
+        print_endpoint(
+            lambda ask: preview_endpoint(ask, kind=kind, query=query, hours=hours, posts=posts), tenant=tenant
+        )
         return
 
     async def look(assembled: App) -> tuple[WatchPreview, ZoneInfo]:
@@ -118,7 +146,13 @@ def preview(
     more = "" if found.is_complete else "more than "
     console.print(f"It would have fired {more}{found.count} times in the last {found.days} days.")
     for line in found.lines:
-        console.print(Text(f"{line.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {line.channel}  {line.kind}  {line.link}", style="bold"))
+        console.print(
+            Text(
+                f"{line.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {line.channel}  {line.kind}  "
+                f"{line.link}",
+                style="bold",
+            )
+        )
         if line.text:
             console.print(Text(line.text))
 
@@ -137,13 +171,18 @@ def alerts(
 
     async def look(assembled: App) -> tuple[tuple[Alert, ...], ZoneInfo]:
         stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
-        return (await newest_alerts(stores=stores, limit=limit, unread_only=unread)).alerts, ZoneInfo(assembled.settings.telemetry.time_zone)
+        return (await newest_alerts(stores=stores, limit=limit, unread_only=unread)).alerts, ZoneInfo(
+            assembled.settings.telemetry.time_zone
+        )
 
     found, zone = with_app(look, needs_redis=False)
     if not found:
         console.print("There are no alerts.")
     for one in found:
-        head = Text(f"{one.watch}  {one.kind}  {one.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {one.channel}  ", style="bold")
+        head = Text(
+            f"{one.watch}  {one.kind}  {one.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {one.channel}  ",
+            style="bold",
+        )
         console.print(head.append(link_of_alert(one), style="blue"))
         if one.text:
             console.print(Text(one.text))
@@ -155,7 +194,9 @@ def seen(tenant: TenantName = "default") -> None:
 
     async def mark(assembled: App) -> int:
         known = await tenant_named(assembled, tenant)
-        marked = await see_alerts(None, stores=assembled.tenant(known.tenant_id), by=ACTOR, until=datetime.now(UTC))
+        marked = await see_alerts(
+            None, stores=assembled.tenant(known.tenant_id), by=ACTOR, until=datetime.now(UTC)
+        )
         await record_change(assembled, known.tenant_id, "see_alerts_of_tenant", "/alerts/seen")
         return marked
 
@@ -193,7 +234,9 @@ def _pause(watch_id: UUID, tenant: str, *, is_paused: bool) -> None:
     async def change(assembled: App) -> None:
         known = await tenant_named(assembled, tenant)
         await pause_watch(watch_id, stores=assembled.tenant(known.tenant_id), is_paused=is_paused)
-        await record_change(assembled, known.tenant_id, "pause_watch" if is_paused else "resume_watch", f"/watches/{watch_id}")
+        await record_change(
+            assembled, known.tenant_id, "pause_watch" if is_paused else "resume_watch", f"/watches/{watch_id}"
+        )
 
     with_app(change)
 

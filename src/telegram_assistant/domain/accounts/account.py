@@ -10,11 +10,16 @@ from telegram_assistant.reasons import Reason
 LEASE_SECONDS = 60.0
 RENEW_SECONDS = 20.0
 MARGIN_SECONDS = 15.0
-"""The holder stops so long before the end of the lease, and the next one begins so long after it: clocks and packets may be late."""
+"""The holder stops so long before the end of the lease, and the next one begins so long after it:
+clocks and packets may be late.
+"""
 
 
 class AccountState(StrEnum):
-    """Whether an account may be used. In every state except active and logging out, the account waits for a person to act."""
+    """Whether an account may be used.
+
+    In every state except active and logging out, the account waits for a person to act.
+    """
 
     NEW = "new"
     ACTIVE = "active"
@@ -65,7 +70,10 @@ RESETTABLE = frozenset(AccountState) - {AccountState.ACTIVE, AccountState.LOGGIN
 
 
 class Lease:
-    """The right of this process to use an account, by its own clock. One login must never be used in two places."""
+    """The right of this process to use an account, by its own clock.
+
+    One login must never be used in two places.
+    """
 
     def __init__(self, *, begun: float, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -81,7 +89,10 @@ class Lease:
         return self._end - MARGIN_SECONDS - self._now()
 
     def check(self) -> None:
-        """Runs before every request to Telegram. Raises LeaseLost if another process may already use the account."""
+        """Runs before every request to Telegram.
+
+        Raises LeaseLost if another process may already use the account.
+        """
         if self.seconds_left <= 0:
             raise LeaseLost("the lease of the account is over")
 

@@ -69,12 +69,21 @@ class RiskAssessment:
 
 
 STATES = {
-    AccountState.BANNED: RiskReason(Risk.LOST, Reason("risk_banned", "Telegram has banned it; only Telegram can give it back")),
+    AccountState.BANNED: RiskReason(
+        Risk.LOST, Reason("risk_banned", "Telegram has banned it; only Telegram can give it back")
+    ),
     AccountState.LOGGED_OUT: RiskReason(
         Risk.LOST,
-        Reason("risk_logged_out", "its login was ended at Telegram; if it was not you, look at Settings, Devices, then log in again"),
+        Reason(
+            "risk_logged_out",
+            "its login was ended at Telegram; if it was not you, look at Settings, Devices, "
+            "then log in again",
+        ),
     ),
-    AccountState.QUARANTINED: RiskReason(Risk.AT_RISK, Reason("risk_quarantined", "it is in quarantine; nothing is sent until a person resumes it")),
+    AccountState.QUARANTINED: RiskReason(
+        Risk.AT_RISK,
+        Reason("risk_quarantined", "it is in quarantine; nothing is sent until a person resumes it"),
+    ),
     AccountState.PAUSED: RiskReason(Risk.SAFE, Reason("risk_paused", "it is paused, so nothing is sent")),
     AccountState.NEW: RiskReason(Risk.SAFE, Reason("risk_new", "nobody is logged in yet")),
     AccountState.LOGGING_OUT: RiskReason(Risk.SAFE, Reason("risk_logging_out", "it is being logged out")),
@@ -82,21 +91,41 @@ STATES = {
 
 
 def assess_risk(
-    state: AccountState, *, state_reason: Reason | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime
+    state: AccountState,
+    *,
+    state_reason: Reason | None,
+    is_held: bool,
+    overdue: int,
+    methods: Sequence[MethodUse],
+    now: datetime,
 ) -> RiskAssessment:
     """Assesses an account. Waits imposed by Telegram weigh most, because they precede bans."""
-    found = [*_of_state(state, state_reason, is_held=is_held, overdue=overdue), *(reason for one in methods for reason in _of_method(one, now))]
-    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (RiskReason(Risk.SAFE, NO_SIGNS_OF_RISK),)
+    found = [
+        *_of_state(state, state_reason, is_held=is_held, overdue=overdue),
+        *(reason for one in methods for reason in _of_method(one, now)),
+    ]
+    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (
+        RiskReason(Risk.SAFE, NO_SIGNS_OF_RISK),
+    )
     return RiskAssessment(reasons[0].risk, reasons)
 
 
-def _of_state(state: AccountState, state_reason: Reason | None, *, is_held: bool, overdue: int) -> Iterator[RiskReason]:
+def _of_state(
+    state: AccountState, state_reason: Reason | None, *, is_held: bool, overdue: int
+) -> Iterator[RiskReason]:
     known = STATES.get(state)
     if known is not None:
-        why = Reason("risk_because", "{risk} ({why})", risk=known.why, why=state_reason) if state_reason else known.why
+        why = (
+            Reason("risk_because", "{risk} ({why})", risk=known.why, why=state_reason)
+            if state_reason
+            else known.why
+        )
         yield RiskReason(known.risk, why)
     elif not is_held:
-        yield RiskReason(Risk.CAREFUL, Reason("risk_not_running", "no process uses it at this moment; is the ingest role running?"))
+        yield RiskReason(
+            Risk.CAREFUL,
+            Reason("risk_not_running", "no process uses it at this moment; is the ingest role running?"),
+        )
     elif overdue:
         why = Reason(
             "risk_overdue",
@@ -113,7 +142,8 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     if left > 0:
         why = Reason(
             "risk_blocked",
-            "Telegram has blocked {method} for {duration}; the program waits, do not use the account elsewhere meanwhile",
+            "Telegram has blocked {method} for {duration}; the program waits, "
+            "do not use the account elsewhere meanwhile",
             method=method,
             duration=_duration(left),
         )
@@ -121,18 +151,31 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     if use.pace < SLOW:
         why = Reason(
             "risk_limited_repeatedly",
-            "Telegram has limited {method} repeatedly: it runs at {pace:.0%} of its speed and recovers slowly",
+            "Telegram has limited {method} repeatedly: it runs at {pace:.0%} of its speed and recovers "
+            "slowly",
             method=method,
             pace=use.pace,
         )
         yield RiskReason(Risk.AT_RISK, why)
     elif use.pace < 1:
-        why = Reason("risk_limited", "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed", method=method, pace=use.pace)
+        why = Reason(
+            "risk_limited",
+            "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed",
+            method=method,
+            pace=use.pace,
+        )
         yield RiskReason(Risk.CAREFUL, why)
     for one in use.allowances:
         fills_slowly = one.full_in_seconds is not None and one.full_in_seconds > SLOWLY_SECONDS
         if fills_slowly and one.left is not None and one.left < NEARLY_EMPTY * one.at_once:
-            yield RiskReason(Risk.CAREFUL, Reason("risk_budget_nearly_used_up", "today's budget for {method} is nearly used up", method=method))
+            yield RiskReason(
+                Risk.CAREFUL,
+                Reason(
+                    "risk_budget_nearly_used_up",
+                    "today's budget for {method} is nearly used up",
+                    method=method,
+                ),
+            )
 
 
 def _duration(seconds: float) -> Reason:

@@ -1,7 +1,8 @@
 """How often an account may send requests to Telegram: token buckets per method, as pure values.
 
-Telegram publishes no limits. These are limits that others have observed, with a margin. A method may have several limits, for
-a minute, an hour and a day; a request needs a token of each. Times are seconds of any one clock.
+Telegram publishes no limits. These are limits that others have observed, with a margin. A method may have
+several limits, for a minute, an hour and a day; a request needs a token of each. Times are seconds of any one
+clock.
 """
 
 from dataclasses import dataclass, replace
@@ -37,7 +38,10 @@ class MethodBudget:
     method: str
     limits: tuple[Limit, ...]
     is_kept: bool = True
-    """Whether it is stored before each request. A budget that is not stored starts empty instead; it refills within seconds."""
+    """Whether it is stored before each request.
+
+    A budget that is not stored starts empty instead; it refills within seconds.
+    """
     slows_down: bool = False
 
 
@@ -50,10 +54,18 @@ CONNECT = MethodBudget("connect", (at_most(10, MINUTE, at_once=6),))
 JOIN = MethodBudget("channels.joinChannel", (at_most(3, 5 * MINUTE, at_once=2), at_most(20, DAY, at_once=8)))
 BUDGETS = _budgets(
     MethodBudget("channels.getMessages", (at_most(25, 30, at_once=10),)),  # counted in tens of ids
-    MethodBudget("contacts.resolveUsername", (at_most(20, MINUTE, at_once=4), at_most(60, HOUR, at_once=20), at_most(200, DAY, at_once=100))),
+    MethodBudget(
+        "contacts.resolveUsername",
+        (at_most(20, MINUTE, at_once=4), at_most(60, HOUR, at_once=20), at_most(200, DAY, at_once=100)),
+    ),
     MethodBudget(
         "messages.getDialogs",
-        (Limit(1, 1.0), at_most(10, MINUTE, at_once=8), at_most(60, HOUR, at_once=30), Limit(1, 1 / MINUTE, only_first_pages=True)),
+        (
+            Limit(1, 1.0),
+            at_most(10, MINUTE, at_once=8),
+            at_most(60, HOUR, at_once=30),
+            Limit(1, 1 / MINUTE, only_first_pages=True),
+        ),
     ),
     MethodBudget("channels.getFullChannel", (at_most(10, MINUTE, at_once=4),)),
     MethodBudget("upload.getFile", (Limit(16, 8.0),), is_kept=False),
@@ -93,7 +105,9 @@ class SavedMeter:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """One account's use of one budget: the tokens left, how fast they refill, and until when Telegram blocks the method."""
+    """One account's use of one budget: the tokens left, how fast they refill,
+    and until when Telegram blocks the method.
+    """
 
     budget: MethodBudget
     tokens: tuple[float, ...]
@@ -107,16 +121,26 @@ class Meter:
         have, pace = self._refilled(now), self.pace_at(now)
         needs = (sum(cost.of(limit) for cost in costs) for limit in self.budget.limits)
         missing = (max(0.0, need - left - ROUNDING) for need, left in zip(needs, have, strict=True))
-        return max(tokens / (limit.per_second * pace) for tokens, limit in zip(missing, self.budget.limits, strict=True))
+        return max(
+            tokens / (limit.per_second * pace)
+            for tokens, limit in zip(missing, self.budget.limits, strict=True)
+        )
 
     def take(self, now: float, cost: Cost) -> "Meter":
         """The meter after a request, which must have waited for its turn."""
-        left = tuple(have - cost.of(limit) for have, limit in zip(self._refilled(now), self.budget.limits, strict=True))
+        left = tuple(
+            have - cost.of(limit) for have, limit in zip(self._refilled(now), self.budget.limits, strict=True)
+        )
         return replace(self, tokens=left, at=now)
 
     def give_back(self, cost: Cost) -> "Meter":
         """The meter after a request that turned out not to count."""
-        return replace(self, tokens=tuple(left + cost.of(limit) for left, limit in zip(self.tokens, self.budget.limits, strict=True)))
+        return replace(
+            self,
+            tokens=tuple(
+                left + cost.of(limit) for left, limit in zip(self.tokens, self.budget.limits, strict=True)
+            ),
+        )
 
     def left(self, now: float) -> tuple[float, ...]:
         """The tokens left of each limit."""
@@ -128,7 +152,14 @@ class Meter:
     def block(self, now: float, seconds: float) -> "Meter":
         """The meter after Telegram has asked to wait so long."""
         slower = max(SLOWEST, self.pace_at(now) * SLOWDOWN) if self.budget.slows_down else 1.0
-        return replace(self, tokens=self._refilled(now), at=now, blocked_until=max(self.blocked_until, now + seconds), pace=slower, paced_at=now)
+        return replace(
+            self,
+            tokens=self._refilled(now),
+            at=now,
+            blocked_until=max(self.blocked_until, now + seconds),
+            pace=slower,
+            paced_at=now,
+        )
 
     def pace_at(self, now: float) -> float:
         """How fast the budget refills: 1 is full speed."""
@@ -140,7 +171,10 @@ class Meter:
 
     def _refilled(self, now: float) -> tuple[float, ...]:
         passed, pace = max(0.0, now - self.at), self.pace_at(now)
-        return tuple(min(limit.burst, left + limit.per_second * pace * passed) for left, limit in zip(self.tokens, self.budget.limits, strict=True))
+        return tuple(
+            min(limit.burst, left + limit.per_second * pace * passed)
+            for left, limit in zip(self.tokens, self.budget.limits, strict=True)
+        )
 
 
 def meter_of(budget: MethodBudget, kept: SavedMeter | None, now: float) -> Meter:

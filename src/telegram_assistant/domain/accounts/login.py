@@ -1,4 +1,6 @@
-"""A login in progress: ingest, which alone may store a session, asks; a person answers on a page or in the CLI."""
+"""A login in progress: ingest, which alone may store a session, asks;
+a person answers on a page or in the CLI.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +10,9 @@ from uuid import UUID
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.reasons import Reason
 
-INTERRUPTED = Reason("login_interrupted", "the login was interrupted, because the ingest role was stopped; start again")
+INTERRUPTED = Reason(
+    "login_interrupted", "the login was interrupted, because the ingest role was stopped; start again"
+)
 
 
 class LoginWay(StrEnum):
@@ -40,7 +44,10 @@ OVER = frozenset({LoginState.DONE, LoginState.FAILED, LoginState.EXPIRED})
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """One login, as its person sees it. `question` counts the questions; `error` says what was wrong with the last answer."""
+    """One login, as its person sees it.
+
+    `question` counts the questions; `error` says what was wrong with the last answer.
+    """
 
     attempt_id: UUID
     tenant_id: TenantId

@@ -12,7 +12,9 @@ SILENT_AFTER = timedelta(seconds=45)
 
 
 class TelegramSecret(StrEnum):
-    """What ingest needs to connect; from the environment, or entered by the operator and sealed for ingest."""
+    """What ingest needs to connect; from the environment,
+    or entered by the operator and sealed for ingest.
+    """
 
     APPLICATION = "application"
     PROXY = "proxy"
@@ -77,7 +79,9 @@ class TelegramSetup:
 
     @property
     def has_application(self) -> bool:
-        return TelegramSecret.APPLICATION in self.from_environment or TelegramSecret.APPLICATION in self.entered
+        return (
+            TelegramSecret.APPLICATION in self.from_environment or TelegramSecret.APPLICATION in self.entered
+        )
 
     def is_running(self, now: datetime) -> bool:
         """Whether an ingest role that can log in was heard of lately."""

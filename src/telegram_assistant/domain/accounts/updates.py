@@ -6,7 +6,10 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class SeenUpdates:
-    """The account's own counters. Channels' counters need not be stored: posts missed in a channel are read from its history."""
+    """The account's own counters.
+
+    Channels' counters need not be stored: posts missed in a channel are read from its history.
+    """
 
     pts: int
     qts: int

@@ -1,4 +1,6 @@
-"""What a channel does and how soon we know it: posts by hour of the week, its rhythm, freshness, edits and deletions."""
+"""What a channel does and how soon we know it: posts by hour of the week, its rhythm, freshness,
+edits and deletions.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +13,10 @@ type WeekHours = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class PostRhythm:
-    """The usual pause between two posts, and a long one, which 19 of 20 pauses stay below. An album is one post."""
+    """The usual pause between two posts, and a long one, which 19 of 20 pauses stay below.
+
+    An album is one post.
+    """
 
     median_seconds: float
     long_seconds: float
@@ -36,7 +41,9 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelActivity:
-    """A channel within the tenant's window; `since` is where the counts begin, `changed_since` where those of edits and deletions do."""
+    """A channel within the tenant's window; `since` is where the counts begin,
+    `changed_since` where those of edits and deletions do.
+    """
 
     followed_at: datetime
     since: datetime

@@ -41,7 +41,11 @@ class ReferenceKind(StrEnum):
     """The secret part of a link to a shared folder."""
 
 
-ADDRESSES = {ReferenceKind.NAME: "@", ReferenceKind.INVITE: "https://t.me/+", ReferenceKind.LIST: "https://t.me/addlist/"}
+ADDRESSES = {
+    ReferenceKind.NAME: "@",
+    ReferenceKind.INVITE: "https://t.me/+",
+    ReferenceKind.LIST: "https://t.me/addlist/",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +60,30 @@ class Reference:
 
     @property
     def shown(self) -> str:
-        """The reference for display. Invitations and folder links give access to channels, so they are shortened."""
+        """The reference for display.
+
+        Invitations and folder links give access to channels, so they are shortened.
+        """
         return str(self) if self.kind is ReferenceKind.NAME else f"{ADDRESSES[self.kind]}{self.name[:4]}…"
 
 
-LINK = re.compile(r"^(?:https?://)?(?:www\.)?(?:t\.me|telegram\.me|telegram\.dog)/(?:s/)?(?P<path>[^?#]+)", re.IGNORECASE)
+LINK = re.compile(
+    r"^(?:https?://)?(?:www\.)?(?:t\.me|telegram\.me|telegram\.dog)/(?:s/)?(?P<path>[^?#]+)", re.IGNORECASE
+)
 USERNAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{3,31}$")
 INVITE = re.compile(r"^(?!\d+$)[A-Za-z0-9_-]{5,64}$")
 """Digits alone are excluded as a phone number: t.me/+79990000000 opens a chat with a person."""
 APP_LINK = re.compile(r"^tg:(?://)?(?P<action>[a-z]+)/?\?(?P<query>.*)$", re.IGNORECASE)
 APP_LINKS = {"resolve": ("domain", ""), "join": ("invite", "+"), "addlist": ("slug", "addlist/")}
-"""Links that open the Telegram app, like tg://join?invite=…: the parameter that names the channel, and its prefix on t.me."""
+"""Links that open the Telegram app, like tg://join?invite=…: the parameter that names the channel,
+and its prefix on t.me.
+"""
 
 
 def parse_reference(text: str) -> Reference:
-    """Parses `@name`, `name`, t.me links (name, name/123, +secret, joinchat/secret, addlist/secret) and tg:// links, or raises Rejected."""
+    """Parses `@name`, `name`, t.me links (name, name/123, +secret, joinchat/secret,
+    addlist/secret) and tg:// links, or raises Rejected.
+    """
     written = text.strip()
     path = _path_of(written).strip("/")
     secret = path.removeprefix("joinchat/").removeprefix("+") if path.startswith(("joinchat/", "+")) else None
@@ -84,7 +97,8 @@ def parse_reference(text: str) -> Reference:
     raise Rejected(
         Reason(
             "reference_invalid",
-            "{written!r} names no channel; write @name, https://t.me/name or an invitation like https://t.me/+AbCdEf",
+            "{written!r} names no channel; write @name, https://t.me/name or an invitation like "
+            "https://t.me/+AbCdEf",
             written=written[:80],
         )
     )

@@ -12,7 +12,10 @@ from telegram_assistant.reasons import Reason
 MAX_OPEN_REQUESTS = 10_000
 """The most open requests of one tenant."""
 PREVIEW_SECONDS = 3.0
-"""Pause between two public preview pages. No limit is published; one page a second was served for as long as it was tried."""
+"""Pause between two public preview pages.
+
+No limit is published; one page a second was served for as long as it was tried.
+"""
 SHORT_WAIT_SECONDS = 10.0
 """An account waits so long by itself."""
 
@@ -50,7 +53,9 @@ METHODS = {
     RequestKind.UNREADABLE: "",
 }
 """The Telegram method whose budget each kind uses; empty: none, it is served from what is stored."""
-LOOK_UPS_PER_DAY = round(min(limit.per_second for limit in budget_of(METHODS[RequestKind.USERNAME]).limits) * DAY)
+LOOK_UPS_PER_DAY = round(
+    min(limit.per_second for limit in budget_of(METHODS[RequestKind.USERNAME]).limits) * DAY
+)
 """How many names an account may resolve per day in the long run."""
 _LOOK_UPS = Reason("name_look_ups", "name look-ups")
 _LISTS_OF_CHATS = Reason("requests_for_chats", "requests for the list of chats")
@@ -66,7 +71,8 @@ SPENDS = {
 
 FASTER = Reason(
     "faster_than_names",
-    "folders, t.me/addlist links and the list of joined channels are faster: they need no name look-ups; public previews need no account at all",
+    "folders, t.me/addlist links and the list of joined channels are faster: they need no name look-ups; "
+    "public previews need no account at all",
 )
 TOO_MANY = Reason(
     "too_many_open_requests",
@@ -74,9 +80,14 @@ TOO_MANY = Reason(
     max_requests=MAX_OPEN_REQUESTS,
     faster=FASTER,
 )
-NO_ACCOUNT = Reason("no_account_for_request", "no account can do it: log one in, or read public channels without one (PREVIEWS_ENABLED)")
+NO_ACCOUNT = Reason(
+    "no_account_for_request",
+    "no account can do it: log one in, or read public channels without one (PREVIEWS_ENABLED)",
+)
 NO_OWN_ACCOUNT = Reason("own_account_needed", "it needs an account of your own: log one in")
-NOT_RUNNING = Reason("account_not_running", "no process uses the account at the moment: is the ingest role running?")
+NOT_RUNNING = Reason(
+    "account_not_running", "no process uses the account at the moment: is the ingest role running?"
+)
 TAKEN = Reason("request_taken", "it is being looked up now")
 NEXT = Reason("request_next", "it is next")
 JOINED = Reason("joined_channels", "the channels that the account has joined")
@@ -106,7 +117,9 @@ class RequestFate(StrEnum):
 
     @property
     def state(self) -> RequestState:
-        return {RequestFate.WAITING: RequestState.OPEN, RequestFate.FAILED: RequestState.FAILED}.get(self, RequestState.DONE)
+        return {RequestFate.WAITING: RequestState.OPEN, RequestFate.FAILED: RequestState.FAILED}.get(
+            self, RequestState.DONE
+        )
 
     @classmethod
     def of(cls, state: RequestState, *, was_followed: bool) -> "RequestFate":
@@ -155,7 +168,9 @@ class Expectation:
 
 
 def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetime) -> Expectation:
-    """The expectation for the tenant's open request of a kind at a position, counted from 1, if nothing changes."""
+    """The expectation for the tenant's open request of a kind at a position, counted from 1,
+    if nothing changes.
+    """
     is_name = kind is RequestKind.USERNAME
     accounts = [one for one in capacity.accounts if one.is_own or is_name]
     turns = position * (1 + capacity.sharing_tenants) if is_name else position
@@ -176,7 +191,9 @@ def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetim
 
 
 def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[ServingAccount]) -> float:
-    """The time in which the accounts share the requests, leaving out the slowest accounts if the others finish sooner without them."""
+    """The time in which the accounts share the requests,
+    leaving out the slowest accounts if the others finish sooner without them.
+    """
 
     def among(count: int) -> float:
         return sorted(one.seconds_until(kind, ceil(requests / count)) for one in accounts)[count - 1]
@@ -186,11 +203,18 @@ def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[Servi
 
 def _why(kind: RequestKind, account: ServingAccount) -> Reason:
     if account.is_blocked(kind):
-        return Reason("account_waits_with", "Telegram asks the account to wait with {what}", what=SPENDS[kind])
+        return Reason(
+            "account_waits_with", "Telegram asks the account to wait with {what}", what=SPENDS[kind]
+        )
     return Reason("account_used_up", "the account has used up its {what} for now", what=SPENDS[kind])
 
 
 def _ahead(position: int) -> Reason:
     if position == 1:
         return NEXT
-    return Reason("requests_first", "{count:,} of your requests comes first", "{count:,} of your requests come first", count=position - 1)
+    return Reason(
+        "requests_first",
+        "{count:,} of your requests comes first",
+        "{count:,} of your requests come first",
+        count=position - 1,
+    )

@@ -1,7 +1,7 @@
 """Coverage of a channel: the ranges of message ids that are proven to be read.
 
-A page of history, requested below some id, proves every id between its lowest message and that id: an id that the
-page does not contain does not exist. Ids between two messages of a page are deletions, not gaps.
+A page of history, requested below some id, proves every id between its lowest message and that id: an id that
+the page does not contain does not exist. Ids between two messages of a page are deletions, not gaps.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,10 @@ class Known:
 
 
 def is_unread(message_id: MessageId, known: Known | None) -> bool:
-    """Whether the id is outside the highest range. A page may reach below that range: a run that died left a gap there."""
+    """Whether the id is outside the highest range.
+
+    A page may reach below that range: a run that died left a gap there.
+    """
     return known is None or message_id not in known.top
 
 
@@ -106,7 +109,8 @@ class CoverageState(StrEnum):
 
 PREVIEW_SEES = Reason(
     "preview_sees",
-    "read by public preview: no service details, rounded counts, no media originals; deleted and restricted posts are not seen",
+    "read by public preview: no service details, rounded counts, no media originals; "
+    "deleted and restricted posts are not seen",
 )
 NO_ACCOUNT = Reason("no_account_opens_channel", "no account can open it yet")
 FIRST_POLL = Reason("first_poll_to_come", "the first poll is to come")
@@ -140,13 +144,19 @@ class CoverageFacts:
 
     @property
     def is_wanting(self) -> bool:
-        """Whether something is missing that the follower wants. History that only others want does not count."""
+        """Whether something is missing that the follower wants.
+
+        History that only others want does not count.
+        """
         return bool(self.missing_ids) or not self.is_in_reach
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageStatus:
-    """The state and its reason. `until` is when it may change by itself; for an unreadable channel, since when it holds."""
+    """The state and its reason.
+
+    `until` is when it may change by itself; for an unreadable channel, since when it holds.
+    """
 
     state: CoverageState
     why: Reason | None = None
@@ -154,7 +164,9 @@ class CoverageStatus:
 
 
 def status_of(facts: CoverageFacts) -> CoverageStatus:
-    """The status of a channel; obstacles are checked in the order in which a person would want to know them."""
+    """The status of a channel;
+    obstacles are checked in the order in which a person would want to know them.
+    """
     if not facts.has_account and facts.by_preview:
         return _preview_status(facts)
     if not facts.has_account:
@@ -165,7 +177,9 @@ def status_of(facts: CoverageFacts) -> CoverageStatus:
     if not facts.is_wanting:
         return CoverageStatus(CoverageState.COMPLETE, why, until)
     if facts.is_filling and not why:
-        return CoverageStatus(CoverageState.FILLING, _to_read(facts.missing_ids) if facts.missing_ids else PAST_TO_READ)
+        return CoverageStatus(
+            CoverageState.FILLING, _to_read(facts.missing_ids) if facts.missing_ids else PAST_TO_READ
+        )
     return CoverageStatus(CoverageState.MISSING, why or NEXT_PLAN, until)
 
 
@@ -174,12 +188,18 @@ def _preview_status(facts: CoverageFacts) -> CoverageStatus:
         return CoverageStatus(CoverageState.UNREADABLE, facts.parked_reason, facts.lost_at)
     if not facts.was_previewed:
         return CoverageStatus(CoverageState.WAITING, FIRST_PREVIEW, facts.previews_blocked_until)
-    why = Reason("preview_waits", "the site asks to wait; {sees}", sees=PREVIEW_SEES) if facts.previews_blocked_until else PREVIEW_SEES
+    why = (
+        Reason("preview_waits", "the site asks to wait; {sees}", sees=PREVIEW_SEES)
+        if facts.previews_blocked_until
+        else PREVIEW_SEES
+    )
     return CoverageStatus(CoverageState.PREVIEW, why, facts.previews_blocked_until)
 
 
 def _to_read(missing_ids: int) -> Reason:
-    return Reason("ids_to_read", "{count} message id to read", "{count} message ids to read", count=missing_ids)
+    return Reason(
+        "ids_to_read", "{count} message id to read", "{count} message ids to read", count=missing_ids
+    )
 
 
 def _obstacle(facts: CoverageFacts) -> tuple[Reason | None, datetime | None]:

@@ -1,16 +1,28 @@
-"""Whether a followed channel is read well: a state, why, and what happens next; and how fresh each priority shall be."""
+"""Whether a followed channel is read well: a state, why, and what happens next;
+and how fresh each priority shall be.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from telegram_assistant.domain.channels.coverage import ACCOUNT_WAITS, FIRST_POLL, CoverageState, CoverageStatus
+from telegram_assistant.domain.channels.coverage import (
+    ACCOUNT_WAITS,
+    FIRST_POLL,
+    CoverageState,
+    CoverageStatus,
+)
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.reasons import Reason
 
-PROMISED = {Priority.HIGH: timedelta(minutes=15), Priority.NORMAL: timedelta(minutes=30), Priority.LOW: timedelta(minutes=60)}
-"""How soon a new post is stored: the one promise of pages, documentation and alerts. With 1,000 channels, an account keeps it for 98 to 99.9 of
-100 posts (docs/scale.md). The ratios follow the weights of the priorities: four times the weight halves the wait."""
+PROMISED = {
+    Priority.HIGH: timedelta(minutes=15),
+    Priority.NORMAL: timedelta(minutes=30),
+    Priority.LOW: timedelta(minutes=60),
+}
+"""How soon a new post is stored: the one promise of pages, documentation and alerts. With 1,000 channels, an
+account keeps it for 98 to 99.9 of 100 posts (docs/scale.md). The ratios follow the weights of the priorities:
+four times the weight halves the wait."""
 
 
 class ChannelHealth(StrEnum):
@@ -35,7 +47,9 @@ AT_ITS_TURN = Reason("health_at_its_turn", "it is read when its turn comes")
 
 @dataclass(frozen=True, slots=True)
 class ReadingHealth:
-    """The health of a channel, why it is so, and what happens next; a channel that is read well and complete needs neither."""
+    """The health of a channel, why it is so, and what happens next;
+    a channel that is read well and complete needs neither.
+    """
 
     health: ChannelHealth
     why: Reason | None = None
@@ -48,19 +62,39 @@ def suspended_health(why: Reason | None) -> ReadingHealth:
 
 
 def assess_health(
-    status: CoverageStatus, *, may_be_read: bool, parked_until: datetime | None, last_polled_at: datetime | None, priority: Priority, now: datetime
+    status: CoverageStatus,
+    *,
+    may_be_read: bool,
+    parked_until: datetime | None,
+    last_polled_at: datetime | None,
+    priority: Priority,
+    now: datetime,
 ) -> ReadingHealth:
     """Judges a channel. `may_be_read`: an account can open it, or its preview is read."""
     if not may_be_read:
         return ReadingHealth(ChannelHealth.UNREADABLE, status.why, OPENS_LATER)
     if parked_until is not None:
-        return ReadingHealth(ChannelHealth.PARKED, status.why, Reason("health_next_attempt", "next attempt at {at:%Y-%m-%d %H:%M}", at=parked_until))
-    goes_on = Reason("health_goes_on", "it goes on at {at:%Y-%m-%d %H:%M}", at=status.until) if status.until else AT_ITS_TURN
+        return ReadingHealth(
+            ChannelHealth.PARKED,
+            status.why,
+            Reason("health_next_attempt", "next attempt at {at:%Y-%m-%d %H:%M}", at=parked_until),
+        )
+    goes_on = (
+        Reason("health_goes_on", "it goes on at {at:%Y-%m-%d %H:%M}", at=status.until)
+        if status.until
+        else AT_ITS_TURN
+    )
     if status.state is CoverageState.WAITING or last_polled_at is None:
-        return ReadingHealth(ChannelHealth.WAITING, status.why if status.state is CoverageState.WAITING else FIRST_POLL, goes_on)
+        return ReadingHealth(
+            ChannelHealth.WAITING,
+            status.why if status.state is CoverageState.WAITING else FIRST_POLL,
+            goes_on,
+        )
     if now - last_polled_at > PROMISED[priority]:
         late = Reason("health_not_checked", "not checked since {since:%Y-%m-%d %H:%M}", since=last_polled_at)
-        return ReadingHealth(ChannelHealth.LATE, ACCOUNT_WAITS if status.why == ACCOUNT_WAITS else late, goes_on)
+        return ReadingHealth(
+            ChannelHealth.LATE, ACCOUNT_WAITS if status.why == ACCOUNT_WAITS else late, goes_on
+        )
     why = status.why
     if why is not None and status.state in UNFINISHED:
         why = Reason("health_history", "older posts are missing: {why}", why=why)

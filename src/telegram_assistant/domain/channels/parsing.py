@@ -48,7 +48,13 @@ class Statistics:
         return self.sample_count < THIN_BELOW_POSTS
 
 
-def choose_mode(settings: ParserSettings, *, last_parsed_at: datetime | None, last_polled_at: datetime | None, now: datetime) -> tuple[Mode, bool]:
+def choose_mode(
+    settings: ParserSettings,
+    *,
+    last_parsed_at: datetime | None,
+    last_polled_at: datetime | None,
+    now: datetime,
+) -> tuple[Mode, bool]:
     """The mode, and whether it was forced because the channel was not read for too long."""
     if settings.mode is not ModeOverride.AUTO:
         return Mode(settings.mode.value), False
@@ -66,8 +72,19 @@ def overlap_of(statistics: Statistics | None) -> timedelta:
     return min(max(timedelta(seconds=0.5 * statistics.p95), timedelta(minutes=2)), MAX_OVERLAP)
 
 
-def start_of(mode: Mode, *, mark: datetime | None, last_parsed_at: datetime | None, overlap: timedelta, now: datetime, window: timedelta) -> datetime:
-    """The time from which a run reads. The historical window is a minimum: older unread posts are read too."""
+def start_of(
+    mode: Mode,
+    *,
+    mark: datetime | None,
+    last_parsed_at: datetime | None,
+    overlap: timedelta,
+    now: datetime,
+    window: timedelta,
+) -> datetime:
+    """The time from which a run reads.
+
+    The historical window is a minimum: older unread posts are read too.
+    """
     known = mark or last_parsed_at
     if known is None:
         return now - window

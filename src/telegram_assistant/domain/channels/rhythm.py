@@ -1,8 +1,9 @@
 """When to poll a channel next, from the remembered rhythm of its posts.
 
-Posts wait until the next poll. Their mean wait is shortest if every channel is polled as soon as its expected waiting
-post-seconds reach the same price; for a constant rate that is an interval of one over the square root of the rate. The
-price makes all channels of an account fit into its requests. Times are seconds of the epoch, rates are posts per second.
+Posts wait until the next poll. Their mean wait is shortest if every channel is polled as soon as its expected
+waiting post-seconds reach the same price; for a constant rate that is an interval of one over the square root
+of the rate. The price makes all channels of an account fit into its requests. Times are seconds of the epoch,
+rates are posts per second.
 """
 
 import math
@@ -10,7 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 type Profile = Sequence[float]
-"""The factor of each hour: 24 of a weekday, then 24 of a weekend day, UTC. Over a week (5 and 2 days) the mean is 1."""
+"""The factor of each hour: 24 of a weekday, then 24 of a weekend day, UTC.
+
+Over a week (5 and 2 days) the mean is 1.
+"""
 
 HOUR = 3600.0
 DAY = 86400.0
@@ -22,9 +26,14 @@ OWN_POSTS = 60
 LEVEL_MEMORY_SECONDS = 7 * DAY
 BURST_MEMORY_SECONDS = 900.0
 FOLLOWING = 0.4
-"""How many posts one post triggers on average. One value and one memory serve all channels, although each channel has its own."""
+"""How many posts one post triggers on average.
+
+One value and one memory serve all channels, although each channel has its own.
+"""
 FADING = (1.0 - FOLLOWING) / BURST_MEMORY_SECONDS
-"""How fast a burst or a lull decays to the usual rate; slower than the memory, because new posts trigger others."""
+"""How fast a burst or a lull decays to the usual rate; slower than the memory,
+because new posts trigger others.
+"""
 SHORTEST_SECONDS = 15.0
 EXACT_SECONDS = 0.1
 LOOK_AHEAD_SECONDS = 300.0
@@ -35,7 +44,9 @@ LATEST_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """The remembered rhythm of a channel: two counts that decay with time, so a poll without posts has nothing to write."""
+    """The remembered rhythm of a channel: two counts that decay with time,
+    so a poll without posts has nothing to write.
+    """
 
     since: float
     level: float
@@ -45,7 +56,9 @@ class Rhythm:
 
 
 def new_rhythm(posted: Sequence[float], now: float, *, since: float) -> Rhythm:
-    """The rhythm after the first page: its publish times, and the time since which it is complete (the oldest of a full page)."""
+    """The rhythm after the first page: its publish times,
+    and the time since which it is complete (the oldest of a full page).
+    """
     return after_posts(Rhythm(since, 0.0, now, 0.0, now), posted, now)
 
 
@@ -82,13 +95,22 @@ def hour_of_week(at: float) -> int:
     return hours % 24 + (24 if (hours // 24 + 3) % 7 >= SATURDAY else 0)
 
 
-def wait_seconds(rhythm: Rhythm, profile: Profile, *, now: float, price: float, weight: float = 1.0, max_seconds: float) -> float:
-    """How long to wait after a poll: until the posts expected since then have waited for `price` post-seconds.
+def wait_seconds(
+    rhythm: Rhythm, profile: Profile, *, now: float, price: float, weight: float = 1.0, max_seconds: float
+) -> float:
+    """How long to wait after a poll: until the posts expected since then have waited for `price`
+    post-seconds.
 
-    The expected rate is the usual one of the hour, lower or higher for a while if the last minutes were quiet or busy.
+    The expected rate is the usual one of the hour, lower or higher for a while if the last minutes were quiet
+    or busy.
     """
     level = rate(rhythm, now)
-    burst = FOLLOWING / BURST_MEMORY_SECONDS * rhythm.burst * math.exp((rhythm.burst_at - now) / BURST_MEMORY_SECONDS)
+    burst = (
+        FOLLOWING
+        / BURST_MEMORY_SECONDS
+        * rhythm.burst
+        * math.exp((rhythm.burst_at - now) / BURST_MEMORY_SECONDS)
+    )
     goal = price / weight
     passed = posts = waited = 0.0
     while passed < max_seconds:
@@ -103,7 +125,9 @@ def wait_seconds(rhythm: Rhythm, profile: Profile, *, now: float, price: float, 
 
 
 def _expected(usual: float, extra: float, posts: float, seconds: float) -> tuple[float, float]:
-    """New posts within some seconds at usual + extra * exp(-FADING * t), and the post-seconds that they and earlier ones wait."""
+    """New posts within some seconds at usual + extra * exp(-FADING * t),
+    and the post-seconds that they and earlier ones wait.
+    """
     fading = FADING * seconds
     faded = math.exp(-fading)
     new = usual * seconds + extra * (1.0 - faded) / FADING
@@ -111,8 +135,12 @@ def _expected(usual: float, extra: float, posts: float, seconds: float) -> tuple
 
 
 def _until(usual: float, extra: float, posts: float, goal: float) -> float:
-    """The seconds until the waiting reaches the goal, by Newton's method, which never passes it from above: the function is convex."""
-    seconds = max(SHORTEST_SECONDS, (math.sqrt(posts * posts + 2.0 * goal * (usual + extra)) - posts) / (usual + extra))
+    """The seconds until the waiting reaches the goal, by Newton's method, which never passes it from above:
+    the function is convex.
+    """
+    seconds = max(
+        SHORTEST_SECONDS, (math.sqrt(posts * posts + 2.0 * goal * (usual + extra)) - posts) / (usual + extra)
+    )
     step = math.inf
     while abs(step) > EXACT_SECONDS:
         new, waited = _expected(usual, extra, posts, seconds)
@@ -122,23 +150,34 @@ def _until(usual: float, extra: float, posts: float, goal: float) -> float:
 
 
 def price(roots: float, requests_per_second: float, trim: float = 1.0) -> float:
-    """The price that makes channels fit into the requests; `roots` is the sum of sqrt(weight * base) over them, recomputed every hour."""
+    """The price that makes channels fit into the requests;
+    `roots` is the sum of sqrt(weight * base) over them, recomputed every hour.
+    """
     return trim * (roots / requests_per_second) ** 2 / 2
 
 
 def adjust_trim(trim: float, lateness: Iterable[float], *, channels: int) -> float:
-    """The slow correction of the price by the lateness of polls, as shares of their planned waits, negative if early.
+    """The slow correction of the price by the lateness of polls, as shares of their planned waits, negative
+    if early.
 
-    A poll's share is (polled_at - due_at) / (due_at - the poll before). A very late poll indicates an outage, not a wrong price.
+    A poll's share is (polled_at - due_at) / (due_at - the poll before). A very late poll indicates an outage,
+    not a wrong price.
     """
     late = sum(share for share in lateness if share <= LATEST_SHARE)
     return min(TRIM_HIGHEST, max(TRIM_LOWEST, trim * math.exp(TRIM_GAIN * late / channels)))
 
 
 def profile_of(counts: Sequence[int], pooled: Profile) -> Profile:
-    """The profile from posts of whole weeks, counted by `hour_of_week`; with few posts the pooled profile of all channels dominates."""
+    """The profile from posts of whole weeks, counted by `hour_of_week`;
+    with few posts the pooled profile of all channels dominates.
+    """
     known = sum(counts) + OWN_POSTS
     smooth = [
-        (counts[part + (hour - 1) % 24] + 2 * counts[part + hour] + counts[part + (hour + 1) % 24]) / 4 for part in (0, 24) for hour in range(24)
+        (counts[part + (hour - 1) % 24] + 2 * counts[part + hour] + counts[part + (hour + 1) % 24]) / 4
+        for part in (0, 24)
+        for hour in range(24)
     ]
-    return tuple((168 / days * own + OWN_POSTS * shared) / known for own, shared, days in zip(smooth, pooled, DAYS_A_WEEK, strict=True))
+    return tuple(
+        (168 / days * own + OWN_POSTS * shared) / known
+        for own, shared, days in zip(smooth, pooled, DAYS_A_WEEK, strict=True)
+    )

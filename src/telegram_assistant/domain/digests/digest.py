@@ -24,7 +24,9 @@ class Novelty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DigestSentence:
-    """A sentence and the posts that say it: word for word in the first of them, unless a provider wrote the story."""
+    """A sentence and the posts that say it: word for word in the first of them,
+    unless a provider wrote the story.
+    """
 
     text: str
     posts: tuple[PostId, ...]

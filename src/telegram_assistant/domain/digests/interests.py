@@ -51,7 +51,10 @@ ABOUT_STORIES = (Feedback.MORE, Feedback.LESS, Feedback.MUTED)
 
 @dataclass(frozen=True, slots=True)
 class StoryFeedback:
-    """What a person said about a story, and which topics were learnt from it. Any post of the story may name it."""
+    """What a person said about a story, and which topics were learnt from it.
+
+    Any post of the story may name it.
+    """
 
     post_id: PostId
     feedback: Feedback
@@ -88,4 +91,7 @@ def clamped(weight: float) -> float:
 
 def touched_by(matching: Sequence[Interest]) -> Touched:
     """The effect of the interests that match a text."""
-    return Touched(tuple(one.topic for one in matching if one.weight > 0), 2.0 ** clamped(sum(one.weight for one in matching)))
+    return Touched(
+        tuple(one.topic for one in matching if one.weight > 0),
+        2.0 ** clamped(sum(one.weight for one in matching)),
+    )

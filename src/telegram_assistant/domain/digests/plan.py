@@ -42,8 +42,16 @@ class DigestPlan:
 
 
 def latest_moment(plan: DigestPlan, *, zone: ZoneInfo, now: datetime) -> datetime | None:
-    """The last moment at or before `now` that the plan names. A time that a change of clocks skips or repeats happens once."""
+    """The last moment at or before `now` that the plan names.
+
+    A time that a change of clocks skips or repeats happens once.
+    """
     today = now.astimezone(zone).date()
     days = [today - timedelta(days=back) for back in range(LOOK_BACK_DAYS)]
-    moments = [datetime.combine(day, at, zone).astimezone(UTC) for day in days if day.isoweekday() in plan.weekdays for at in plan.times]
+    moments = [
+        datetime.combine(day, at, zone).astimezone(UTC)
+        for day in days
+        if day.isoweekday() in plan.weekdays
+        for at in plan.times
+    ]
     return max((one for one in moments if one <= now), default=None)

@@ -17,7 +17,9 @@ MAX_NAME_LENGTH = 200
 
 
 class Visibility(StrEnum):
-    """Who sees an enrichment: tenants with access to providers see the provider's result if there is one, otherwise the local one."""
+    """Who sees an enrichment: tenants with access to providers see the provider's result if there is one,
+    otherwise the local one.
+    """
 
     ALL = "all"
     """The local result of a post without a provider's result."""
@@ -26,7 +28,10 @@ class Visibility(StrEnum):
     PROVIDER = "provider"
 
 
-VISIBILITIES_OF = {Tier.LOCAL: (Visibility.ALL, Visibility.LOCAL), Tier.PROVIDER: (Visibility.ALL, Visibility.PROVIDER)}
+VISIBILITIES_OF = {
+    Tier.LOCAL: (Visibility.ALL, Visibility.LOCAL),
+    Tier.PROVIDER: (Visibility.ALL, Visibility.PROVIDER),
+}
 """The visibilities that each tier sees: every fact of a post exactly once."""
 
 
@@ -62,7 +67,10 @@ class Contribution:
 
     @property
     def has_node(self) -> bool:
-        """Whether the post has a node of its own. Most have none: they are numbers on the edges of their channel's day."""
+        """Whether the post has a node of its own.
+
+        Most have none: they are numbers on the edges of their channel's day.
+        """
         return self.origin is not None or self.reply_to is not None
 
 
@@ -77,7 +85,14 @@ def contribution_of(post: Post, facts: PostFacts) -> Contribution:
         reply_to=PostId(post.channel_id, post.reply_to) if post.reply_to is not None else None,
         pages=tuple(dict.fromkeys(map(page_of, urls_of(post.text, post.entities)))),
         names=tuple(dict.fromkeys((sight, name) for sight, data in understood for name in _names(data))),
-        tags=tuple(dict.fromkeys((sight, tag) for sight, data in understood for one in _list(data, "tags") if (tag := str(one)[:MAX_NAME_LENGTH]))),
+        tags=tuple(
+            dict.fromkeys(
+                (sight, tag)
+                for sight, data in understood
+                for one in _list(data, "tags")
+                if (tag := str(one)[:MAX_NAME_LENGTH])
+            )
+        ),
     )
 
 
@@ -123,7 +138,9 @@ class Visible:
     local: frozenset[ChannelId] = frozenset()
     provider: frozenset[ChannelId] = frozenset()
     since: Mapping[ChannelId, date] = field(default_factory=dict)
-    """The day on which the window of a channel begins; a channel without an entry is visible from its beginning."""
+    """The day on which the window of a channel begins;
+    a channel without an entry is visible from its beginning.
+    """
 
 
 @dataclass(frozen=True, slots=True)

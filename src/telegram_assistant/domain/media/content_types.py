@@ -11,7 +11,10 @@ MAX_EXTENSION_CHARACTERS = 12
 
 
 class ContentType(StrEnum):
-    """Types that a browser may show in a page. Every other file is OTHER, whatever its sender calls it, and can only be downloaded."""
+    """Types that a browser may show in a page.
+
+    Every other file is OTHER, whatever its sender calls it, and can only be downloaded.
+    """
 
     JPEG = "image/jpeg"
     PNG = "image/png"
@@ -68,7 +71,22 @@ _IN_RIFF = {b"WEBP": ContentType.WEBP, b"WAVE": ContentType.WAV}
 # The first of the brands that a file in an ISO container names.
 _BRANDS = {
     **dict.fromkeys(
-        (b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"dash", b"MSNV", b"M4V ", b"M4VH", b"M4VP"), ContentType.MP4
+        (
+            b"isom",
+            b"iso2",
+            b"iso4",
+            b"iso5",
+            b"iso6",
+            b"mp41",
+            b"mp42",
+            b"avc1",
+            b"dash",
+            b"MSNV",
+            b"M4V ",
+            b"M4VH",
+            b"M4VP",
+        ),
+        ContentType.MP4,
     ),
     **dict.fromkeys((b"M4A ", b"M4B "), ContentType.M4A),
     **dict.fromkeys((b"avif", b"avis"), ContentType.AVIF),
@@ -99,7 +117,10 @@ def sniff_content_type(first: bytes) -> ContentType:  # noqa: PLR0911 -- one for
 
 
 def safe_file_name(wanted: str | None, content_type: ContentType, *, otherwise: str) -> str:
-    """A name without folders, control characters and tricks. Its extension is that of the content type, if that is known."""
+    """A name without folders, control characters and tricks.
+
+    Its extension is that of the content type, if that is known.
+    """
     name = _clean(wanted or "") or otherwise
     stem, dot, extension = name.rpartition(".")
     if not (stem and dot and len(extension) <= MAX_EXTENSION_CHARACTERS):
@@ -112,7 +133,11 @@ def safe_file_name(wanted: str | None, content_type: ContentType, *, otherwise: 
 
 
 def _clean(name: str) -> str:
-    """Control characters, and those that change the direction of text and so hide an extension, are left out."""
-    visible = "".join(one for one in unicodedata.normalize("NFC", name) if unicodedata.category(one)[0] != "C")
+    """Control characters, and those that change the direction of text and so hide an extension,
+    are left out.
+    """
+    visible = "".join(
+        one for one in unicodedata.normalize("NFC", name) if unicodedata.category(one)[0] != "C"
+    )
     last = re.split(r"[/\\]", visible)[-1]
     return " ".join(re.sub(r'[<>:"|?*]', "_", last).split()).strip(". ")

@@ -61,9 +61,13 @@ _WORDS = {
     SkipReason.NO_PLACE: NO_PLACE,
     SkipReason.NOT_WANTED: Reason("media_not_wanted", "nobody who follows the channel wants its media"),
     SkipReason.PROTECTED: Reason(
-        "media_protected", "the channel is private or protects its content; a subscription may keep its media all the same (keeps_protected)"
+        "media_protected",
+        "the channel is private or protects its content; a subscription may keep its media all the same "
+        "(keeps_protected)",
     ),
-    SkipReason.QUOTA: Reason("media_over_quota", "the quota of everybody who wants it is used up; it comes back when there is room"),
+    SkipReason.QUOTA: Reason(
+        "media_over_quota", "the quota of everybody who wants it is used up; it comes back when there is room"
+    ),
 }
 
 
@@ -95,7 +99,9 @@ def files_of(post: Post) -> tuple[MediaFile, ...]:
     shown = media if isinstance(media, Mapping) else {}
     items = shown.get("items")
     found = items if isinstance(items, Sequence) and not isinstance(items, str) else [shown]
-    return tuple(_file(ordinal, one) for ordinal, one in enumerate(found) if isinstance(one, Mapping) and _is_file(one))
+    return tuple(
+        _file(ordinal, one) for ordinal, one in enumerate(found) if isinstance(one, Mapping) and _is_file(one)
+    )
 
 
 def _is_file(facts: Mapping[str, Json]) -> bool:
@@ -137,7 +143,10 @@ class MediaRules:
 
 @dataclass(slots=True)
 class MediaSubscriber:
-    """A tenant whose subscription wants the media of a channel. `room_bytes` is what is left of its quota; None means no limit."""
+    """A tenant whose subscription wants the media of a channel.
+
+    `room_bytes` is what is left of its quota; None means no limit.
+    """
 
     tenant_id: TenantId
     keeps_protected: bool
@@ -154,7 +163,9 @@ class Terms:
 
 
 def decide(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules) -> SkipReason | None:
-    """Returns None if the file is wanted and fits into a tenant's quota; it then counts in full for every tenant that wants it."""
+    """Returns None if the file is wanted and fits into a tenant's quota;
+    it then counts in full for every tenant that wants it.
+    """
     reason = _skip_reason(file, is_protected=is_protected, terms=terms, rules=rules)
     if reason is None:
         for one in terms.wanting:
@@ -167,7 +178,9 @@ NOBODY = Terms(is_closed=True)
 """The terms of an unknown channel."""
 
 
-def _skip_reason(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules) -> SkipReason | None:
+def _skip_reason(
+    file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules
+) -> SkipReason | None:
     if (reason := _by_itself(file, rules)) is not None:
         return reason
     if not terms.wanting:

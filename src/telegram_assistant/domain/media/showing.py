@@ -35,7 +35,10 @@ class NoThumbnail(AssistantError):
     """A file has no thumbnail; the text says why."""
 
     def __init__(self, why: str, *, may_show_original: bool = False) -> None:
-        """`may_show_original`: only its format was the matter. It exceeds no limit, and its reader has survived it."""
+        """`may_show_original`: only its format was the matter.
+
+        It exceeds no limit, and its reader has survived it.
+        """
         super().__init__(why)
         self.may_show_original = may_show_original
 
@@ -56,7 +59,9 @@ _WORDS = {
     Unavailability.SKIPPED: Reason("media_skipped", "this file is not kept"),
     Unavailability.GIVEN_UP: Reason("media_given_up", "this file could not be fetched from Telegram"),
     Unavailability.NO_PLACE: SkipReason.NO_PLACE.words,
-    Unavailability.LOST: Reason("media_lost", "this file is missing in the store; the next `tga media sweep` has it fetched again"),
+    Unavailability.LOST: Reason(
+        "media_lost", "this file is missing in the store; the next `tga media sweep` has it fetched again"
+    ),
     Unavailability.NO_THUMBNAIL: Reason("media_no_thumbnail", "this file has no thumbnail"),
 }
 
@@ -72,7 +77,9 @@ class MediaUnavailable(Conflicting):
 
     def __init__(self, why: Unavailability, *, skip_reason: SkipReason | None = None) -> None:
         super().__init__(
-            _WORDS[why] if skip_reason is None else Reason("media_skipped_because", "this file is not kept: {why}", why=skip_reason.words)
+            _WORDS[why]
+            if skip_reason is None
+            else Reason("media_skipped_because", "this file is not kept: {why}", why=skip_reason.words)
         )
         self.why = why
         self.skip_reason = skip_reason

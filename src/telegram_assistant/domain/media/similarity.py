@@ -1,7 +1,7 @@
 """Whether two files show the same picture, perhaps saved again, scaled down or with a watermark.
 
-A perceptual hash finds similar pictures. It does not notice a changed date on a notice, so the text in both pictures must
-match too: the numbers exactly, the words nearly.
+A perceptual hash finds similar pictures. It does not notice a changed date on a notice, so the text in both
+pictures must match too: the numbers exactly, the words nearly.
 """
 
 import re
@@ -12,13 +12,21 @@ COARSE_BITS = 64
 NEAR = 7
 """The most coarse bits of 64 that may differ; `probes` depends on it."""
 FINE_NEAR = 16
-"""The most fine bits of 256 that may differ. Saved or watermarked copies differ in up to 15, cropped ones in more: those count as different."""
+"""The most fine bits of 256 that may differ.
+
+Saved or watermarked copies differ in up to 15, cropped ones in more: those count as different.
+"""
 PLAIN_BITS = 4
 """A picture with fewer set (or unset) bits is nearly one colour and would match every other such picture."""
 CROP_NEAR, CROP_FINE_NEAR = 20, 72
-"""The most bits in which a cropped copy differs. Unlike pictures differ in half of them, pictures of one template in as few: the words decide."""
+"""The most bits in which a cropped copy differs.
+
+Unlike pictures differ in half of them, pictures of one template in as few: the words decide.
+"""
 MIN_CROP_WORDS = 4
-"""With fewer words in a picture, such as the name of a channel, a crop cannot be told from another picture."""
+"""With fewer words in a picture, such as the name of a channel,
+a crop cannot be told from another picture.
+"""
 SAME_WORDS = 0.8
 MAX_WORDS = 100
 """So many different words of a picture are compared: what a stranger has written must not keep us busy."""
@@ -30,7 +38,9 @@ _WORD = re.compile(r"(?<![@\w])[^\W\d_]{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Two perceptual hashes of a picture: which of two neighbouring points is brighter, on a coarse and on a fine grid."""
+    """Two perceptual hashes of a picture: which of two neighbouring points is brighter,
+    on a coarse and on a fine grid.
+    """
 
     coarse: int
     fine: int
@@ -46,8 +56,13 @@ def is_same_picture(one: Look, other: Look, *, words: str, other_words: str) -> 
 
 
 def is_copied_picture(one: Look, other: Look, *, words: str, other_words: str) -> bool:
-    """Like `is_same_picture`, and finds cropped copies too, if there are words in them. For pictures of posts that tell the same."""
-    if not look_alike(one, other, near=CROP_NEAR, fine_near=CROP_FINE_NEAR) or not _words_agree(words, other_words):
+    """Like `is_same_picture`, and finds cropped copies too, if there are words in them.
+
+    For pictures of posts that tell the same.
+    """
+    if not look_alike(one, other, near=CROP_NEAR, fine_near=CROP_FINE_NEAR) or not _words_agree(
+        words, other_words
+    ):
         return False
     return look_alike(one, other) or min(len(_words_of(words)), len(_words_of(other_words))) >= MIN_CROP_WORDS
 
@@ -56,7 +71,9 @@ def look_alike(one: Look, other: Look, *, near: int = NEAR, fine_near: int = FIN
     """Whether their hashes are near. Alone it proves nothing: notices of one kind look alike."""
     if one.is_plain or other.is_plain:
         return False
-    return (one.coarse ^ other.coarse).bit_count() <= near and (one.fine ^ other.fine).bit_count() <= fine_near
+    return (one.coarse ^ other.coarse).bit_count() <= near and (
+        one.fine ^ other.fine
+    ).bit_count() <= fine_near
 
 
 def _words_agree(one: str, other: str) -> bool:
@@ -76,5 +93,7 @@ def bands(coarse: int) -> tuple[int, ...]:
 
 
 def probes(coarse: int) -> tuple[tuple[int, ...], ...]:
-    """The values to look up for each piece: hashes that differ in at most seven bits have a piece that differs in at most one."""
+    """The values to look up for each piece: hashes that differ in at most
+    seven bits have a piece that differs in at most one.
+    """
     return tuple((piece, *(piece ^ (1 << bit) for bit in range(_BAND))) for piece in bands(coarse))

@@ -45,9 +45,16 @@ class VisionDecision(StrEnum):
 
 _WORDS = {
     VisionDecision.LOOK: Reason("vision_looks", "it is looked at"),
-    VisionDecision.HERE_ONLY: Reason("vision_here_only", "it is read on this machine only: nobody who follows the channel lets it go to a provider"),
-    VisionDecision.PROTECTED: Reason("vision_protected", "it is read on this machine only: its channel protects what it shows"),
-    VisionDecision.OFF: Reason("vision_off", "who follows the channel does not want its posts understood (ai_policy off)"),
+    VisionDecision.HERE_ONLY: Reason(
+        "vision_here_only",
+        "it is read on this machine only: nobody who follows the channel lets it go to a provider",
+    ),
+    VisionDecision.PROTECTED: Reason(
+        "vision_protected", "it is read on this machine only: its channel protects what it shows"
+    ),
+    VisionDecision.OFF: Reason(
+        "vision_off", "who follows the channel does not want its posts understood (ai_policy off)"
+    ),
     VisionDecision.NO_PLACE: NO_PLACE,
     VisionDecision.ABSENT: Reason("vision_absent", "its bytes are not kept here"),
     VisionDecision.FILM: Reason("vision_film", "it is a film, and no picture of it is kept"),

@@ -21,12 +21,22 @@ class Seen:
     is_document: bool = False
 
     def as_json(self) -> dict[str, Json]:
-        return {"description": self.description, "text": self.text, "is_meme": self.is_meme, "is_document": self.is_document}
+        return {
+            "description": self.description,
+            "text": self.text,
+            "is_meme": self.is_meme,
+            "is_document": self.is_document,
+        }
 
     @classmethod
     def of(cls, data: Mapping[str, Json]) -> "Seen":
         """Reads a stored result; missing values are empty or False."""
-        return cls(str(data.get("description") or ""), str(data.get("text") or ""), bool(data.get("is_meme")), bool(data.get("is_document")))
+        return cls(
+            str(data.get("description") or ""),
+            str(data.get("text") or ""),
+            bool(data.get("is_meme")),
+            bool(data.get("is_document")),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +83,17 @@ def summarize_post(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     return {"status": status_of(sights), **_together(seen).as_json(), "files": files}
 
 
-def summarize_album(items: Sequence[int], seen: Mapping[int, Mapping[Tier, Mapping[str, Json]]]) -> dict[Tier, Mapping[str, Json]]:
-    """An album's summary from the rows of its items, for the local tier and every other tier that an item has."""
+def summarize_album(
+    items: Sequence[int], seen: Mapping[int, Mapping[Tier, Mapping[str, Json]]]
+) -> dict[Tier, Mapping[str, Json]]:
+    """An album's summary from the rows of its items,
+    for the local tier and every other tier that an item has.
+    """
     tiers = {Tier.LOCAL, *(tier for rows in seen.values() for tier in rows)}
-    return {tier: _album(items, {item: rows.get(tier) or rows.get(Tier.LOCAL, {}) for item, rows in seen.items()}) for tier in tiers}
+    return {
+        tier: _album(items, {item: rows.get(tier) or rows.get(Tier.LOCAL, {}) for item, rows in seen.items()})
+        for tier in tiers
+    }
 
 
 def _album(items: Sequence[int], rows: Mapping[int, Mapping[str, Json]]) -> dict[str, Json]:
@@ -91,7 +108,9 @@ def _together(seen: Iterable[Seen]) -> Seen:
     """Joins results without repetitions."""
     shown = list(seen)
     return Seen(
-        description=" ".join(dict.fromkeys(one.description for one in shown if one.description))[:MAX_CHARACTERS],
+        description=" ".join(dict.fromkeys(one.description for one in shown if one.description))[
+            :MAX_CHARACTERS
+        ],
         text="\n".join(dict.fromkeys(one.text for one in shown if one.text))[:MAX_CHARACTERS],
         is_meme=any(one.is_meme for one in shown),
         is_document=any(one.is_document for one in shown),

@@ -18,7 +18,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `tga doctor`, and of the page Operations. `subject` is the name of what was checked, the same in every language."""
+    """One line of `tga doctor`, and of the page Operations.
+
+    `subject` is the name of what was checked, the same in every language.
+    """
 
     subject: str
     verdict: Severity
@@ -54,4 +57,10 @@ def clock_skew(subject: str, skew_seconds: float) -> list[Finding]:
         what = Reason("clock_ahead", "the server's clock is {seconds:.0f} s ahead of ours", seconds=seconds)
     else:
         what = Reason("clock_behind", "the server's clock is {seconds:.0f} s behind ours", seconds=seconds)
-    return [bad(f"{subject} clock", what, remedy=Reason("synchronise_clocks", "synchronise both machines with NTP"))]
+    return [
+        bad(
+            f"{subject} clock",
+            what,
+            remedy=Reason("synchronise_clocks", "synchronise both machines with NTP"),
+        )
+    ]

@@ -1,7 +1,7 @@
 """The difference between two versions of a text, word by word, at a bounded cost.
 
-The author of a post chooses both texts, so the work is bounded for any input: a patience diff in a few passes, and beyond a
-number of words everything between the common ends counts as one replacement.
+The author of a post chooses both texts, so the work is bounded for any input: a patience diff in a few
+passes, and beyond a number of words everything between the common ends counts as one replacement.
 """
 
 import re
@@ -19,7 +19,10 @@ MAX_WORDS = 2000
 MAX_CHARACTERS = 50_000
 """Longer texts, which no post has, count as replaced as a whole."""
 MAX_CHANGES = 100
-"""The most changes of one edit. Nobody reads more, and a page of edits with a thousand each would delay other requests."""
+"""The most changes of one edit.
+
+Nobody reads more, and a page of edits with a thousand each would delay other requests.
+"""
 MAX_DEPTH = 4
 """The most passes over the same words."""
 STEP_SIZE = 3
@@ -42,7 +45,10 @@ class Piece:
 
 
 type Difference = tuple[int, ...]
-"""The number of characters kept, removed and added, in turn. Together with both texts it is complete, and it is small enough to store."""
+"""The number of characters kept, removed and added, in turn.
+
+Together with both texts it is complete, and it is small enough to store.
+"""
 
 type _Run = tuple[int, int, int]
 """A run of equal words: their position in the old text, in the new text, and how many."""
@@ -60,7 +66,8 @@ def replacement(before: str, after: str) -> Difference:
 
 
 def pieces_of(found: Difference | None, before: str, after: str) -> tuple[Piece, ...]:
-    """The pieces in reading order: those kept and removed make the old text, those kept and added the new one.
+    """The pieces in reading order: those kept and removed make the old text, those kept and added the new
+    one.
 
     Falls back to `replacement` if there is no difference yet, or it belongs to other texts.
     """
@@ -75,7 +82,10 @@ def _compared(before: str, after: str, *, max_words: int) -> Difference:
         return 0, len(before), len(after)
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     steps, kept, last_old, last_new = list[int](), 0, 0, 0
-    for place, other, length in (*_runs(old, new, 0, 0, max_words=max_words, depth=0), (len(old), len(new), 0)):
+    for place, other, length in (
+        *_runs(old, new, 0, 0, max_words=max_words, depth=0),
+        (len(old), len(new), 0),
+    ):
         removed, added = _characters(old[last_old:place]), _characters(new[last_new:other])
         if removed or added:
             steps += (kept, removed, added)
@@ -85,8 +95,12 @@ def _compared(before: str, after: str, *, max_words: int) -> Difference:
     return (*steps, kept, 0, 0)
 
 
-def _runs(old: Sequence[str], new: Sequence[str], at_old: int, at_new: int, *, max_words: int, depth: int) -> Iterator[_Run]:
-    """Yields the common ends; between them the words that occur once in each text, in the same order; between those recursively."""
+def _runs(
+    old: Sequence[str], new: Sequence[str], at_old: int, at_new: int, *, max_words: int, depth: int
+) -> Iterator[_Run]:
+    """Yields the common ends; between them the words that occur once in each text, in the same order;
+    between those recursively.
+    """
     start, end = _common_ends(old, new)
     yield at_old, at_new, start
     old_middle, new_middle = old[start : len(old) - end], new[start : len(new) - end]
@@ -95,7 +109,9 @@ def _runs(old: Sequence[str], new: Sequence[str], at_old: int, at_new: int, *, m
         edges = [(-1, -1), *anchors, (len(old_middle), len(new_middle))]
         for (a, b), (c, d) in pairwise(edges) if anchors else ():
             gap = (at_old + start + a + 1, at_new + start + b + 1)
-            yield from _runs(old_middle[a + 1 : c], new_middle[b + 1 : d], *gap, max_words=max_words, depth=depth + 1)
+            yield from _runs(
+                old_middle[a + 1 : c], new_middle[b + 1 : d], *gap, max_words=max_words, depth=depth + 1
+            )
             if c < len(old_middle):
                 yield at_old + start + c, at_new + start + d, 1
     yield at_old + len(old) - end, at_new + len(new) - end, end

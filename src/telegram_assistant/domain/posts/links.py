@@ -8,7 +8,21 @@ from telegram_assistant.domain.posts.post import TextEntity
 
 MAX_URL_LENGTH = 2000
 USUAL_PORTS = {"http": ":80", "https": ":443"}
-TRACKING_PARAMETERS = frozenset({"fbclid", "gclid", "dclid", "yclid", "ysclid", "msclkid", "igshid", "mc_cid", "mc_eid", "_openstat", "twclid"})
+TRACKING_PARAMETERS = frozenset(
+    {
+        "fbclid",
+        "gclid",
+        "dclid",
+        "yclid",
+        "ysclid",
+        "msclkid",
+        "igshid",
+        "mc_cid",
+        "mc_eid",
+        "_openstat",
+        "twclid",
+    }
+)
 """Query parameters that identify the referrer and not the page; so do all that begin with utm_."""
 
 
@@ -20,7 +34,9 @@ def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
         if entity.kind == "text_url":
             address = entity.url or ""
         elif entity.kind == "url":
-            address = units[entity.offset * 2 : (entity.offset + entity.length) * 2].decode("utf-16-le", "replace")
+            address = units[entity.offset * 2 : (entity.offset + entity.length) * 2].decode(
+                "utf-16-le", "replace"
+            )
         else:
             continue
         normal = normal_url(address)
@@ -30,7 +46,10 @@ def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
 
 
 def normal_url(address: str) -> str | None:
-    """Normalises a link: with a scheme, a lower-case host and no fragment. Returns None if it is no web address."""
+    """Normalises a link: with a scheme, a lower-case host and no fragment.
+
+    Returns None if it is no web address.
+    """
     address = address.strip()
     if "://" not in address:
         address = f"http://{address}"
@@ -58,9 +77,21 @@ def canonical_url(url: str) -> str:
         return url
     if not host:
         return url
-    kept = [(name, value) for name, value in given if not name.lower().startswith("utm_") and name.lower() not in TRACKING_PARAMETERS]
+    kept = [
+        (name, value)
+        for name, value in given
+        if not name.lower().startswith("utm_") and name.lower() not in TRACKING_PARAMETERS
+    ]
     query = parts.query if len(kept) == len(given) else urlencode(kept)
-    return urlunsplit((parts.scheme, parts.netloc.removesuffix(USUAL_PORTS.get(parts.scheme, "")), parts.path or "/", query, ""))
+    return urlunsplit(
+        (
+            parts.scheme,
+            parts.netloc.removesuffix(USUAL_PORTS.get(parts.scheme, "")),
+            parts.path or "/",
+            query,
+            "",
+        )
+    )
 
 
 def link_to(post_id: PostId, username: str | None) -> str:

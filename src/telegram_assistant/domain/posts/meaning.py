@@ -16,7 +16,13 @@ class MeaningKind(StrEnum):
     CERTAINTY = "certainty"
 
 
-WEIGHTS = {MeaningKind.NEGATION: 6, MeaningKind.NUMBER: 5, MeaningKind.NAME: 4, MeaningKind.DATE: 4, MeaningKind.CERTAINTY: 3}
+WEIGHTS = {
+    MeaningKind.NEGATION: 6,
+    MeaningKind.NUMBER: 5,
+    MeaningKind.NAME: 4,
+    MeaningKind.DATE: 4,
+    MeaningKind.CERTAINTY: 3,
+}
 MAX_WEIGHT = 100
 
 
@@ -32,19 +38,39 @@ class MeaningChange:
     def words(self) -> Reason:
         before, after = self.before, self.after
         said = {
-            (MeaningKind.NUMBER, True, True): Reason("number_changed", "a number changed: {before} → {after}", before=before, after=after),
-            (MeaningKind.NUMBER, False, True): Reason("number_added", "a number was added: {after}", after=after),
-            (MeaningKind.NUMBER, True, False): Reason("number_removed", "a number was removed: {before}", before=before),
-            (MeaningKind.NAME, True, True): Reason("name_changed", "a name changed: {before} → {after}", before=before, after=after),
+            (MeaningKind.NUMBER, True, True): Reason(
+                "number_changed", "a number changed: {before} → {after}", before=before, after=after
+            ),
+            (MeaningKind.NUMBER, False, True): Reason(
+                "number_added", "a number was added: {after}", after=after
+            ),
+            (MeaningKind.NUMBER, True, False): Reason(
+                "number_removed", "a number was removed: {before}", before=before
+            ),
+            (MeaningKind.NAME, True, True): Reason(
+                "name_changed", "a name changed: {before} → {after}", before=before, after=after
+            ),
             (MeaningKind.NAME, False, True): Reason("name_added", "a name was added: {after}", after=after),
-            (MeaningKind.NAME, True, False): Reason("name_removed", "a name was removed: {before}", before=before),
-            (MeaningKind.DATE, True, True): Reason("date_changed", "a date changed: {before} → {after}", before=before, after=after),
+            (MeaningKind.NAME, True, False): Reason(
+                "name_removed", "a name was removed: {before}", before=before
+            ),
+            (MeaningKind.DATE, True, True): Reason(
+                "date_changed", "a date changed: {before} → {after}", before=before, after=after
+            ),
             (MeaningKind.DATE, False, True): Reason("date_added", "a date was added: {after}", after=after),
-            (MeaningKind.DATE, True, False): Reason("date_removed", "a date was removed: {before}", before=before),
+            (MeaningKind.DATE, True, False): Reason(
+                "date_removed", "a date was removed: {before}", before=before
+            ),
             (MeaningKind.NEGATION, False, True): Reason("negation_added", "“{after}” was added", after=after),
-            (MeaningKind.NEGATION, True, False): Reason("negation_removed", "“{before}” was removed", before=before),
-            (MeaningKind.CERTAINTY, False, True): Reason("became_less_certain", "it is less certain now: “{after}” was added", after=after),
-            (MeaningKind.CERTAINTY, True, False): Reason("became_more_certain", "it is more certain now: “{before}” was removed", before=before),
+            (MeaningKind.NEGATION, True, False): Reason(
+                "negation_removed", "“{before}” was removed", before=before
+            ),
+            (MeaningKind.CERTAINTY, False, True): Reason(
+                "became_less_certain", "it is less certain now: “{after}” was added", after=after
+            ),
+            (MeaningKind.CERTAINTY, True, False): Reason(
+                "became_more_certain", "it is more certain now: “{before}” was removed", before=before
+            ),
         }
         return said[self.kind, bool(before), bool(after)]
 

@@ -1,10 +1,11 @@
 """Whether one text is a near copy of another: the enrichment of one then holds for the other.
 
-A copy differs in its surroundings: links, emoji, the channel's signature, a word like `breaking`. It may also differ in a few
-words. It never differs in its numbers and names: two fires reported in the same sentences are two fires.
+A copy differs in its surroundings: links, emoji, the channel's signature, a word like `breaking`. It may also
+differ in a few words. It never differs in its numbers and names: two fires reported in the same sentences are
+two fires.
 
-The author of a copy must not be able to choose which words are sampled. So words are hashed with a secret key, and lengths
-count too.
+The author of a copy must not be able to choose which words are sampled. So words are hashed with a secret
+key, and lengths count too.
 """
 
 import re
@@ -14,13 +15,16 @@ from hashlib import blake2b, sha256
 
 ADDRESS = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
 CALL_TO_FOLLOW = re.compile(
-    r"\bподпи(?:шись|шитесь|сывайся|сывайтесь|саться)\b|\bподписк\w* на (?:наш|канал|нас)|\bприслать (?:новость|фото|видео)|"
+    r"\bподпи(?:шись|шитесь|сывайся|сывайтесь|саться)\b|\bподписк\w* на (?:наш|канал|нас)|\bприслать "
+    r"(?:новость|фото|видео)|"
     r"\bнаш (?:чат|канал|бот)\b|\bбуст\w* (?:канал|нас)|\bsubscribe\b|\bfollow us\b|\bjoin us\b|"
     r"\bboost (?:us|our|the channel)\b|(?:^|\|)\W{0,5}(?:буст|boost)\W{0,5}(?:$|\|)",
     re.IGNORECASE,
 )
 """What a channel asks of its readers. «Подписал договор» is news."""
-_OPENING = re.compile(r"\W*(?:срочно|молния|важно|обновлено|breaking|urgent|update|just in)\b\W*", re.IGNORECASE)
+_OPENING = re.compile(
+    r"\W*(?:срочно|молния|важно|обновлено|breaking|urgent|update|just in)\b\W*", re.IGNORECASE
+)
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[.!?…:\n]+\s*")
 SIGNATURE_LINES = 3
@@ -63,7 +67,10 @@ def content_of(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The part of a sketch that needs no key and takes half the time. Texts in different buckets are not copies."""
+    """The part of a sketch that needs no key and takes half the time.
+
+    Texts in different buckets are not copies.
+    """
 
     content: bytes
     bucket: bytes
@@ -74,7 +81,12 @@ class Outline:
         if self.bucket == self.content:
             return Sketch(self.content, self.bucket, (), len(self.words))
         sampled = self.words[:MAX_WORDS]
-        pairs = {_hashed(pair, key) for pair in {" ".join(sampled[place : place + SHINGLE]) for place in range(len(sampled) - SHINGLE + 1)}}
+        pairs = {
+            _hashed(pair, key)
+            for pair in {
+                " ".join(sampled[place : place + SHINGLE]) for place in range(len(sampled) - SHINGLE + 1)
+            }
+        }
         return Sketch(self.content, self.bucket, tuple(sorted(pairs)[:SKETCH_SIZE]), len(self.words))
 
 
@@ -115,7 +127,9 @@ def _content(words: Iterable[str]) -> bytes:
 
 
 def _hashed(pair: str, key: bytes) -> int:
-    return int.from_bytes(blake2b(pair.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES, key=key).digest())
+    return int.from_bytes(
+        blake2b(pair.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES, key=key).digest()
+    )
 
 
 def _words_of(bare: str) -> list[str]:
@@ -129,14 +143,19 @@ def without_surroundings(text: str) -> str:
         if len(lines) > 1 and _is_signature(lines[-1]):
             lines.pop()
     bare = "\n".join(lines)
-    if any(mark in bare for mark in "/@#") or "www." in bare.casefold():  # only these can be in an address, and are found sooner
+    if (
+        any(mark in bare for mark in "/@#") or "www." in bare.casefold()
+    ):  # only these can be in an address, and are found sooner
         bare = ADDRESS.sub(" ", bare)
     opening = _OPENING.match(bare)
     return bare[opening.end() :] if opening else bare
 
 
 def _is_signature(line: str) -> bool:
-    return bool(ADDRESS.search(line) or CALL_TO_FOLLOW.search(line)) and len(_WORD.findall(ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
+    return (
+        bool(ADDRESS.search(line) or CALL_TO_FOLLOW.search(line))
+        and len(_WORD.findall(ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
+    )
 
 
 def _facts(bare: str) -> set[str]:
@@ -144,6 +163,8 @@ def _facts(bare: str) -> set[str]:
     found = set()
     for sentence in _SENTENCE.split(bare):
         for place, word in enumerate(_WORD.findall(sentence)):
-            if (place and word[0].isupper()) or (not word.isalpha() and any(letter.isdigit() for letter in word)):
+            if (place and word[0].isupper()) or (
+                not word.isalpha() and any(letter.isdigit() for letter in word)
+            ):
                 found.add(word.casefold().replace("ё", "е"))
     return found

@@ -86,9 +86,15 @@ class Post:
 
 
 def fingerprint(text: str, entities: Sequence[TextEntity] = (), media_ids: Sequence[int] = ()) -> bytes:
-    """SHA-256 of what a reader sees. Views, reactions and the edit date are excluded on purpose: they are no edit.
+    """SHA-256 of what a reader sees. Views, reactions and the edit date are excluded on purpose: they are no
+    edit.
 
-    An entity's detail is excluded too: posts stored before it was kept would all look edited. The text must be storable.
+    An entity's detail is excluded too: posts stored before it was kept would all look edited. The text must
+    be storable.
     """
-    seen = [unicodedata.normalize("NFC", text), [[e.kind, e.offset, e.length, e.url] for e in entities], list(media_ids)]
+    seen = [
+        unicodedata.normalize("NFC", text),
+        [[e.kind, e.offset, e.length, e.url] for e in entities],
+        list(media_ids),
+    ]
     return hashlib.sha256(to_json(seen)).digest()

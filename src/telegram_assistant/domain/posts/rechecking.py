@@ -1,7 +1,7 @@
 """When stored posts are read again: often while they are young, less and less often later.
 
-Most deletions and corrections come soon. A level defines how often a channel is read again, and how far back; levels of
-different channels are not due at the same time.
+Most deletions and corrections come soon. A level defines how often a channel is read again, and how far back;
+levels of different channels are not due at the same time.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,9 @@ class Level(NamedTuple):
 
 
 FRESH = timedelta(hours=1)
-"""Every poll of a channel that the account has not joined rechecks posts so young: the poll has fetched their page anyway."""
+"""Every poll of a channel that the account has not joined rechecks posts so young:
+the poll has fetched their page anyway.
+"""
 LEVELS = (
     Level(timedelta(hours=1), timedelta(hours=6)),
     Level(timedelta(hours=6), timedelta(days=2)),
@@ -36,7 +38,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def depth_due(channel_id: ChannelId, rechecked_at: datetime, now: datetime) -> timedelta | None:
     """How far back the channel is due to be read again now; None if it is not due."""
-    due = [level.depth for level in LEVELS if _turn(channel_id, level.period, now) > _turn(channel_id, level.period, rechecked_at)]
+    due = [
+        level.depth
+        for level in LEVELS
+        if _turn(channel_id, level.period, now) > _turn(channel_id, level.period, rechecked_at)
+    ]
     return max(due, default=None)
 
 

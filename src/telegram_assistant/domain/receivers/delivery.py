@@ -1,4 +1,6 @@
-"""How alerts and digests leave: receivers, signatures, attempts, and when a failed receiver is tried again."""
+"""How alerts and digests leave: receivers, signatures, attempts,
+and when a failed receiver is tried again.
+"""
 
 import base64
 import hashlib
@@ -23,7 +25,10 @@ MAX_RETRY = timedelta(minutes=15)
 MAX_RETRY_AFTER = timedelta(days=1)
 """A receiver that asks to be left alone for longer is asked again after a day."""
 PAUSED_AFTER = timedelta(days=1)
-"""A receiver that has failed for so long is paused until a person resumes it. Nothing is lost: what was raised meanwhile waits."""
+"""A receiver that has failed for so long is paused until a person resumes it.
+
+Nothing is lost: what was raised meanwhile waits.
+"""
 OLD_SECRET_LASTS = timedelta(days=1)
 """After a secret was replaced, requests carry the signatures of both for so long."""
 MAX_WRONG_CODES = 10
@@ -117,6 +122,8 @@ def signatures(active_secrets: Sequence[str], message_id: str, timestamp: int, b
 
 
 def retry_after(failures: int) -> timedelta:
-    """How long a receiver is left alone after so many failures in a row: twice as long each time, up to a quarter of an hour."""
+    """How long a receiver is left alone after so many failures in a row: twice as long each time,
+    up to a quarter of an hour.
+    """
     doubled: timedelta = FIRST_RETRY * 2 ** min(failures - 1, 20)
     return min(MAX_RETRY, doubled)

@@ -60,4 +60,7 @@ def facets_of(found: Iterable[Counted]) -> Facets:
 def _most[T: (str, ChannelId)](values: Iterable[T]) -> tuple[Facet[T], ...]:
     """The most frequent values; equal ones by value, so that the same posts give the same result."""
     counts = Counter(values)
-    return tuple(Facet(value, counts[value]) for value in sorted(counts, key=lambda value: (-counts[value], value))[:MAX_VALUES])
+    return tuple(
+        Facet(value, counts[value])
+        for value in sorted(counts, key=lambda value: (-counts[value], value))[:MAX_VALUES]
+    )

@@ -1,13 +1,19 @@
-"""Reciprocal rank fusion: an item that ranks high in any ranking ranks high, and higher if several rankings agree."""
+"""Reciprocal rank fusion: an item that ranks high in any ranking ranks high,
+and higher if several rankings agree.
+"""
 
 from collections.abc import Hashable, Sequence
 
 DAMPING = 60
-"""The value of the original paper (Cormack, Clarke, Büttcher 2009): the first rank is worth little more than the second."""
+"""The value of the original paper (Cormack, Clarke, Büttcher 2009):
+the first rank is worth little more than the second.
+"""
 
 
 def fuse_rankings[T: Hashable](*rankings: Sequence[T], damping: int = DAMPING) -> tuple[T, ...]:
-    """Items by the sum of their reciprocal ranks; ties keep the order of the first ranking that contains them."""
+    """Items by the sum of their reciprocal ranks; ties keep the order of the first ranking that contains
+    them.
+    """
     scores: dict[T, float] = {}
     for ranking in rankings:
         for place, one in enumerate(ranking, start=1):

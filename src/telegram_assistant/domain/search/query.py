@@ -65,7 +65,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A parsed query: one of the alternatives and all filters must match. Days are in the user's time zone, both ends included."""
+    """A parsed query: one of the alternatives and all filters must match.
+
+    Days are in the user's time zone, both ends included.
+    """
 
     alternatives: tuple[tuple[Term, ...], ...] = ()
     channels: tuple[str, ...] = ()
@@ -84,7 +87,9 @@ class Query:
 
     @property
     def words(self) -> str:
-        """The words alone, with quotes, exclusions and alternatives, in the syntax of `websearch_to_tsquery`."""
+        """The words alone, with quotes, exclusions and alternatives,
+        in the syntax of `websearch_to_tsquery`.
+        """
         return " or ".join(" ".join(map(str, terms)) for terms in self.alternatives)
 
     @property
@@ -118,10 +123,17 @@ class Query:
 
 
 def parse_query(typed: str, *, today: date) -> Query:
-    """Parses a query. Raises Rejected, with a correction, if an operator's value makes no sense or the query is too long."""
+    """Parses a query.
+
+    Raises Rejected, with a correction, if an operator's value makes no sense or the query is too long.
+    """
     if len(typed) > MAX_CHARACTERS:
         raise Rejected(
-            Reason("query_too_long", "the query has more than {max_characters} characters; use fewer words", max_characters=MAX_CHARACTERS)
+            Reason(
+                "query_too_long",
+                "the query has more than {max_characters} characters; use fewer words",
+                max_characters=MAX_CHARACTERS,
+            )
         )
     reading = _Reading(today)
     for token in _TOKEN.finditer(storable(typed)):
@@ -129,7 +141,9 @@ def parse_query(typed: str, *, today: date) -> Query:
     return reading.done()
 
 
-_TOKEN = re.compile(r'(?P<minus>-+)?(?:(?P<name>[A-Za-z]+):(?=[^\s:]))?(?:"(?P<quoted>[^"]*)"?|(?P<bare>[^\s"]+))')
+_TOKEN = re.compile(
+    r'(?P<minus>-+)?(?:(?P<name>[A-Za-z]+):(?=[^\s:]))?(?:"(?P<quoted>[^"]*)"?|(?P<bare>[^\s"]+))'
+)
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _LETTER = re.compile(r"\w")
 _PLAIN = re.compile(r"[^\s:]\S*")
@@ -156,7 +170,13 @@ class _Reading:
         operator = _OPERATORS.get((name or "").lower())
         if operator is not None:
             if is_excluded:
-                raise Rejected(Reason("only_words_excluded", "only words can be excluded; write {operator}: without the minus", operator=name or ""))
+                raise Rejected(
+                    Reason(
+                        "only_words_excluded",
+                        "only words can be excluded; write {operator}: without the minus",
+                        operator=name or "",
+                    )
+                )
             operator(self, " ".join((quoted if quoted is not None else bare or "").split()))
         elif bare is not None and not name and bare.endswith(":") and bare[:-1].lower() in _OPERATORS:
             raise Rejected(
@@ -194,10 +214,21 @@ class _Reading:
     def done(self) -> Query:
         if self.since and self.until and self.since > self.until:
             raise Rejected(
-                Reason("since_after_until", "since:{since} is after until:{until}; swap them", since=str(self.since), until=str(self.until))
+                Reason(
+                    "since_after_until",
+                    "since:{since} is after until:{until}; swap them",
+                    since=str(self.since),
+                    until=str(self.until),
+                )
             )
         if sum(map(len, self.alternatives)) > MAX_TERMS:
-            raise Rejected(Reason("query_too_many_words", "the query has more than {max_words} words; use fewer", max_words=MAX_TERMS))
+            raise Rejected(
+                Reason(
+                    "query_too_many_words",
+                    "the query has more than {max_words} words; use fewer",
+                    max_words=MAX_TERMS,
+                )
+            )
         return Query(
             alternatives=tuple(tuple(terms) for terms in self.alternatives if terms),
             channels=_each_once(self.channels),
@@ -213,7 +244,9 @@ class _Reading:
 
 def _from(reading: _Reading, value: str) -> None:
     if not _LETTER.search(value):
-        raise Rejected(Reason("from_needs_channel", 'from: needs a channel, as in from:@gorod_news or from:"Its title"'))
+        raise Rejected(
+            Reason("from_needs_channel", 'from: needs a channel, as in from:@gorod_news or from:"Its title"')
+        )
     reading.channels.append(value)
 
 
@@ -221,35 +254,55 @@ def _has(reading: _Reading, value: str) -> None:
     for one in value.lower().split(","):
         name = SAME_AS.get(one, one)
         if name not in set(Has):
-            raise Rejected(Reason("has_unknown", "has:{value} is not known; write has:{known}", value=one, known=", has:".join(Has)))
+            raise Rejected(
+                Reason(
+                    "has_unknown",
+                    "has:{value} is not known; write has:{known}",
+                    value=one,
+                    known=", has:".join(Has),
+                )
+            )
         reading.has.append(Has(name))
 
 
 def _lang(reading: _Reading, value: str) -> None:
     for one in value.lower().split(","):
         if not _LANGUAGE.fullmatch(one):
-            raise Rejected(Reason("lang_needs_code", "lang: needs a two-letter code, as in lang:ru or lang:en"))
+            raise Rejected(
+                Reason("lang_needs_code", "lang: needs a two-letter code, as in lang:ru or lang:en")
+            )
         reading.languages.append(one)
 
 
 def _tag(reading: _Reading, value: str) -> None:
     tag = " ".join(value.removeprefix("#").replace("_", " ").casefold().split())
     if not _LETTER.search(tag):
-        raise Rejected(Reason("tag_needs_value", 'tag: needs a tag, as in tag:погода or tag:"public transport"'))
+        raise Rejected(
+            Reason("tag_needs_value", 'tag: needs a tag, as in tag:погода or tag:"public transport"')
+        )
     reading.tags.append(tag)
 
 
 def _kind(reading: _Reading, value: str) -> None:
     for one in value.lower().split(","):
         if one not in set(PostSort):
-            raise Rejected(Reason("kind_unknown", "kind:{value} is not known; write kind:{known}", value=one, known=", kind:".join(PostSort)))
+            raise Rejected(
+                Reason(
+                    "kind_unknown",
+                    "kind:{value} is not known; write kind:{known}",
+                    value=one,
+                    known=", kind:".join(PostSort),
+                )
+            )
         reading.kinds.append(PostSort(one))
         reading.with_ads |= one == PostSort.ADVERTISING
 
 
 def _ads(reading: _Reading, value: str) -> None:
     if value.lower() not in {"yes", "no"}:
-        raise Rejected(Reason("ads_needs_yes_or_no", "ads: needs yes or no; without it, advertising is hidden"))
+        raise Rejected(
+            Reason("ads_needs_yes_or_no", "ads: needs yes or no; without it, advertising is hidden")
+        )
     reading.with_ads = value.lower() == "yes"
 
 

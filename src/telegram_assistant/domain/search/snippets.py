@@ -7,7 +7,10 @@ LENGTH = 240
 LEAD = 60
 """Characters of context before the first mark."""
 MAX_MARKS = 30
-"""The most marks of one text. Comparing all marks of a text that repeats one word a thousand times takes a second."""
+"""The most marks of one text.
+
+Comparing all marks of a text that repeats one word a thousand times takes a second.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,20 @@ class Assignment:
     merged: Mapping[StoryId, StoryId]
 
 
-def assign(groups: Sequence[frozenset[PostId]], known: Mapping[PostId, StoryId], new_id: Callable[[], StoryId]) -> Assignment:
-    """Gives each group the id of the story from which most of its posts come, if no other group has more of that story.
+def assign(
+    groups: Sequence[frozenset[PostId]], known: Mapping[PostId, StoryId], new_id: Callable[[], StoryId]
+) -> Assignment:
+    """Gives each group the id of the story from which most of its posts come, if no other group has more of
+    that story.
 
-    `known` is the story of every post that had one. The largest part decides first; of equal parts that of the earlier group.
+    `known` is the story of every post that had one. The largest part decides first; of equal parts that of
+    the earlier group.
     """
-    parts = [(count, -place, story) for place, group in enumerate(groups) for story, count in _known_in(group, known).items()]
+    parts = [
+        (count, -place, story)
+        for place, group in enumerate(groups)
+        for story, count in _known_in(group, known).items()
+    ]
     named: dict[int, StoryId] = {}
     taken: set[StoryId] = set()
     for _, place, story in sorted(parts, key=lambda part: (-part[0], -part[1], part[2])):
@@ -34,7 +42,9 @@ def assign(groups: Sequence[frozenset[PostId]], known: Mapping[PostId, StoryId],
         for story, count in _known_in(group, known).items():
             went.setdefault(story, Counter())[story_id] += count
     merged = {story: targets.most_common(1)[0][0] for story, targets in went.items() if story not in taken}
-    return Assignment({post: story_id for story_id, group in zip(ids, groups, strict=True) for post in group}, merged)
+    return Assignment(
+        {post: story_id for story_id, group in zip(ids, groups, strict=True) for post in group}, merged
+    )
 
 
 def _known_in(group: frozenset[PostId], known: Mapping[PostId, StoryId]) -> Counter[StoryId]:

@@ -9,9 +9,14 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.visible import VisibleStory
 
 WINDOW = timedelta(minutes=30)
-"""In a quarter of an hour one post that is not recognised hides a burst, and at night five channels need longer."""
+"""In a quarter of an hour one post that is not recognised hides a burst,
+and at night five channels need longer.
+"""
 MIN_CHANNELS = 5
-"""Within the window. With four, some are told by no more channels within an hour, and more than half are ordinary news."""
+"""Within the window.
+
+With four, some are told by no more channels within an hour, and more than half are ordinary news.
+"""
 STEP = timedelta(minutes=10)
 """Of a chart."""
 MAX_STEPS = 72
@@ -29,8 +34,15 @@ class Burst:
 
 def burst_of(story: VisibleStory) -> Burst | None:
     """The first burst of a story; advertising counts nothing."""
-    windows = [one for _, one in _full_windows((post.posted_at, post.post_id) for post in story.posts if not post.is_ad)]
-    return Burst(windows[0].began_at, windows[0].found_at, max(one.channels for one in windows)) if windows else None
+    windows = [
+        one
+        for _, one in _full_windows((post.posted_at, post.post_id) for post in story.posts if not post.is_ad)
+    ]
+    return (
+        Burst(windows[0].began_at, windows[0].found_at, max(one.channels for one in windows))
+        if windows
+        else None
+    )
 
 
 def bursting_posts(told: Iterable[tuple[datetime, PostId]]) -> frozenset[PostId]:

@@ -1,4 +1,5 @@
-"""Keywords that trend: names and tags that many channels mention at once, far more often than at this hour of the week before.
+"""Keywords that trend: names and tags that many channels mention at once, far more often than at this hour of
+the week before.
 
 A mention is an hour in which a channel posts about a keyword, however many posts it takes.
 """
@@ -18,9 +19,14 @@ CHART = timedelta(hours=12)
 WEEKS = 4
 MIN_CHANNELS = 5
 MIN_SURPRISE = 4.0
-"""Once in ten thousand times. A name that was never mentioned in four weeks needs five channels, one that was needs more."""
+"""Once in ten thousand times.
+
+A name that was never mentioned in four weeks needs five channels, one that was needs more.
+"""
 MIN_TIMES = 3.0
-"""Channels repeat each other, so counts vary more than those of independent events: many mentions are surprising soon, and half of them usual."""
+"""Channels repeat each other, so counts vary more than those of independent events:
+many mentions are surprising soon, and half of them usual.
+"""
 PRIOR = 0.5
 """Mentions that are added to those of all weeks: what was never mentioned is not impossible."""
 SHARED = 0.5
@@ -58,7 +64,10 @@ class KeywordCount:
 
 @dataclass(frozen=True, slots=True)
 class KeywordCounts:
-    """All keywords of a period that enough channels mention. `weeks` is how much of the weeks before is known, measured by this period's posts."""
+    """All keywords of a period that enough channels mention.
+
+    `weeks` is how much of the weeks before is known, measured by this period's posts.
+    """
 
     weeks: float
     counts: tuple[KeywordCount, ...]
@@ -97,7 +106,10 @@ class TrendDay:
 
 
 def weeks_known(mentions: int, before: Iterable[int]) -> float:
-    """How many weeks before are known, given the mentions of anything. Who followed half of the channels then knows half of each week."""
+    """How many weeks before are known, given the mentions of anything.
+
+    Who followed half of the channels then knows half of each week.
+    """
     return sum(before) / mentions if mentions else 0.0
 
 
@@ -107,15 +119,25 @@ def usual_of(before: Iterable[int], weeks: float) -> float:
 
 
 def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
-    """How improbable so many mentions are, as the number of zeros: 4 is once in 10,000 times. 0 if they are usual, or if nothing is known.
+    """How improbable so many mentions are, as the number of zeros: 4 is once in 10,000 times. 0 if they are
+    usual, or if nothing is known.
 
-    Mentions are taken to come at a steady rate, which is known from the weeks before only: a negative binomial distribution.
+    Mentions are taken to come at a steady rate, which is known from the weeks before only: a negative
+    binomial distribution.
     """
     seen = sum(before) + PRIOR
     if weeks <= 0 or mentions * weeks <= seen:
         return 0.0
-    more = -log1p(weeks)  # of the probability that the next mention falls into this period, not into the weeks before
-    first = lgamma(mentions + seen) - lgamma(seen) - lgamma(mentions + 1) + seen * (log(weeks) + more) + mentions * more
+    more = -log1p(
+        weeks
+    )  # of the probability that the next mention falls into this period, not into the weeks before
+    first = (
+        lgamma(mentions + seen)
+        - lgamma(seen)
+        - lgamma(mentions + 1)
+        + seen * (log(weeks) + more)
+        + mentions * more
+    )
     tail, term, count = 1.0, 1.0, mentions
     while term > tail * 1e-9:
         term *= (count + seen) / (count + 1) * exp(more)
@@ -126,8 +148,16 @@ def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
 
 def trending(found: KeywordCounts) -> tuple[KeywordCount, ...]:
     """The keywords that trend, the most surprising first."""
-    judged = [(surprise_of(one.mentions, one.before, found.weeks), one) for one in found.counts if one.channels >= MIN_CHANNELS]
-    kept = [(surprise, one) for surprise, one in judged if surprise >= MIN_SURPRISE and one.mentions >= MIN_TIMES * usual_of(one.before, found.weeks)]
+    judged = [
+        (surprise_of(one.mentions, one.before, found.weeks), one)
+        for one in found.counts
+        if one.channels >= MIN_CHANNELS
+    ]
+    kept = [
+        (surprise, one)
+        for surprise, one in judged
+        if surprise >= MIN_SURPRISE and one.mentions >= MIN_TIMES * usual_of(one.before, found.weeks)
+    ]
     return tuple(one for _, one in sorted(kept, key=lambda pair: (-pair[0], pair[1].keyword)))
 
 
@@ -137,7 +167,9 @@ def is_about(posts: frozenset[PostId], others: Iterable[PostId]) -> bool:
 
 
 def gather(found: Sequence[tuple[Keyword, frozenset[PostId]]]) -> tuple[tuple[Keyword, ...], ...]:
-    """Keywords of the same posts together, each group under its first keyword: of one event several names are mentioned."""
+    """Keywords of the same posts together, each group under its first keyword:
+    of one event several names are mentioned.
+    """
     groups: list[tuple[frozenset[PostId], list[Keyword]]] = []
     for keyword, posts in found:
         same = next((keywords for lead, keywords in groups if is_about(posts, lead)), None)

@@ -1,4 +1,5 @@
-"""Whether two posts tell the same: features of a pair, a rule for copies, a rule for pictures, and three small regressions.
+"""Whether two posts tell the same: features of a pair, a rule for copies, a rule for pictures, and three
+small regressions.
 
 `python -m bench.fit_stories` prints the constants.
 """
@@ -14,7 +15,9 @@ MIN_PAIRS = 6
 COPIED = 0.6
 """The share of the shorter text's word pairs that a copy has."""
 SAME_SEEN = 0.75
-"""The share of the words and numbers in either picture that must be in both: notices of the same kind differ in a place and a number."""
+"""The share of the words and numbers in either picture that must be in both:
+notices of the same kind differ in a place and a number.
+"""
 MAX_SCORE = 20.0
 COPY_SCORE = 4.0
 PICTURE_SCORE = 2.0
@@ -72,7 +75,9 @@ def features_of(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> F
         length=sqrt(min(len(a.words), len(b.words)) / max(len(a.words), len(b.words), 1)),
         facts=min((shared_names + shared_numbers) / 30, 1.0),
         same_names=shared_names / (one.names_weight + other.names_weight - shared_names) if names else 0.0,
-        same_numbers=shared_numbers / (one.numbers_weight + other.numbers_weight - shared_numbers) if numbers else 0.0,
+        same_numbers=shared_numbers / (one.numbers_weight + other.numbers_weight - shared_numbers)
+        if numbers
+        else 0.0,
     )
 
 
@@ -90,10 +95,15 @@ def score_of(features: Features, side: str) -> float:
 
 
 def compare(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link | None:
-    """The link between two posts, if they tell the same, whichever is given first. Two private channels are never compared."""
+    """The link between two posts, if they tell the same, whichever is given first.
+
+    Two private channels are never compared.
+    """
     if one.post == other.post or (one.is_private and other.is_private):
         return None
-    later, earlier = (one, other) if (one.posted_at, one.post) > (other.posted_at, other.post) else (other, one)
+    later, earlier = (
+        (one, other) if (one.posted_at, one.post) > (other.posted_at, other.post) else (other, one)
+    )
     features, side = features_of(later, earlier, weights), side_of(later, earlier)
     score = score_of(features, side)
     kind = LinkKind.TRANSLATION if side == "across" else LinkKind.REWRITE
@@ -103,12 +113,26 @@ def compare(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link 
         kind, score = (LinkKind.PICTURE, PICTURE_SCORE) if score <= 0 else (kind, score)
     if score <= 0:
         return None
-    return Link(later.post, earlier.post, kind, round(score, 4), later.posted_at, earlier.posted_at, one.is_private or other.is_private)
+    return Link(
+        later.post,
+        earlier.post,
+        kind,
+        round(score, 4),
+        later.posted_at,
+        earlier.posted_at,
+        one.is_private or other.is_private,
+    )
 
 
 def is_copy(one: WeighedPost, other: WeighedPost, pairs: float) -> bool:
-    """Most word pairs of the shorter text are in the other, with all its names and numbers, and at least one of those; or all are the same."""
-    a, b = (one.terms, other.terms) if len(one.terms.pairs) <= len(other.terms.pairs) else (other.terms, one.terms)
+    """Most word pairs of the shorter text are in the other, with all its names and numbers,
+    and at least one of those; or all are the same.
+    """
+    a, b = (
+        (one.terms, other.terms)
+        if len(one.terms.pairs) <= len(other.terms.pairs)
+        else (other.terms, one.terms)
+    )
     if pairs < COPIED or len(a.pairs) < MIN_PAIRS:
         return False
     is_exact = a.pairs == b.pairs and a.numbers == b.numbers
@@ -116,7 +140,10 @@ def is_copy(one: WeighedPost, other: WeighedPost, pairs: float) -> bool:
 
 
 def is_same_picture(one: WeighedPost, other: WeighedPost) -> bool:
-    """A picture of both looks the same, and the words read in their pictures agree. A picture without words proves nothing."""
+    """A picture of both looks the same, and the words read in their pictures agree.
+
+    A picture without words proves nothing.
+    """
     a, b = one.terms.seen, other.terms.seen
     if not one.terms.looks or not other.terms.looks or not a or len(a & b) < SAME_SEEN * len(a | b):
         return False

@@ -1,7 +1,9 @@
-"""Which posts make one story, from the links between them. The same posts and links give the same stories, in whatever order they came.
+"""Which posts make one story, from the links between them. The same posts and links give the same stories, in
+whatever order they came.
 
-Certain links hold always. Otherwise the two groups become one whose posts are linked best on average, again and again, until no average
-suffices. What is not linked counts as 0: one false link between posts about similar events must not make one story of all of them.
+Certain links hold always. Otherwise the two groups become one whose posts are linked best on average, again
+and again, until no average suffices. What is not linked counts as 0: one false link between posts about
+similar events must not make one story of all of them.
 """
 
 from collections import defaultdict
@@ -19,13 +21,20 @@ MAX_SPAN = timedelta(days=7)
 UNITES = frozenset({LinkKind.FORWARD, LinkKind.ALBUM, LinkKind.REPLY})
 
 
-def partition(posts: Mapping[PostId, datetime], links: Collection[Link], private: Collection[PostId] = ()) -> list[frozenset[PostId]]:
-    """The groups of these posts, the one with the earliest post first. Posts of private channels join last, each one group."""
+def partition(
+    posts: Mapping[PostId, datetime], links: Collection[Link], private: Collection[PostId] = ()
+) -> list[frozenset[PostId]]:
+    """The groups of these posts, the one with the earliest post first.
+
+    Posts of private channels join last, each one group.
+    """
     ids = sorted(posts)
     numbers = {post: number for number, post in enumerate(ids)}
     groups = _Groups([posts[post] for post in ids])
     known = [one for one in links if one.post in numbers and one.other in numbers]
-    ordered = sorted(known, key=lambda one: (one.kind not in UNITES, -one.score, numbers[one.post], numbers[one.other]))
+    ordered = sorted(
+        known, key=lambda one: (one.kind not in UNITES, -one.score, numbers[one.post], numbers[one.other])
+    )
     for link in ordered:
         if not link.is_leaf:
             groups.link(numbers[link.post], numbers[link.other], link.score)
@@ -41,7 +50,9 @@ def partition(posts: Mapping[PostId, datetime], links: Collection[Link], private
 
 
 class _Groups:
-    """Posts are numbers in the order of their ids: they are compared a hundred times each, and numbers compare faster."""
+    """Posts are numbers in the order of their ids: they are compared a hundred times each,
+    and numbers compare faster.
+    """
 
     def __init__(self, moments: Sequence[datetime]) -> None:
         self._moments = moments
@@ -60,12 +71,22 @@ class _Groups:
 
     def unite_the_best(self) -> None:
         """Average linkage. Of equal averages the earlier groups are united first."""
-        waiting = [self._waiting(one, other) for one, others in self._scores.items() for other in others if one < other]
+        waiting = [
+            self._waiting(one, other)
+            for one, others in self._scores.items()
+            for other in others
+            if one < other
+        ]
         heapify(waiting)
         while waiting and -waiting[0][0] >= SUPPORT:
             best = heappop(waiting)
             one, other = best[-2:]
-            if one not in self._members or other not in self._members or self._waiting(one, other) != best or not self._is_short(one, other):
+            if (
+                one not in self._members
+                or other not in self._members
+                or self._waiting(one, other) != best
+                or not self._is_short(one, other)
+            ):
                 continue
             self._unite(one, other)
             for third in self._scores[one]:
@@ -79,7 +100,9 @@ class _Groups:
                 return
 
     def all(self) -> list[list[int]]:
-        return sorted(self._members.values(), key=lambda one: min((self._moments[post], post) for post in one))
+        return sorted(
+            self._members.values(), key=lambda one: min((self._moments[post], post) for post in one)
+        )
 
     def _waiting(self, one: int, other: int) -> tuple[float, int, int]:
         pairs = len(self._members[one]) * len(self._members[other])

@@ -20,7 +20,9 @@ class ReadPicture:
 
 @dataclass(frozen=True, slots=True)
 class OncePicture:
-    """A picture that is shown once: the largest of its copies, and the posts that have one, the first first."""
+    """A picture that is shown once: the largest of its copies, and the posts that have one,
+    the first first.
+    """
 
     picture: StoryPicture
     shown_by: VisiblePost
@@ -34,7 +36,10 @@ class OncePicture:
 
 
 def pictures_of(story: VisibleStory, read: Mapping[str, ReadPicture]) -> tuple[OncePicture, ...]:
-    """Each stored picture once, in the order in which they appeared. `read` are files by their hashes; the others are compared by hash alone."""
+    """Each stored picture once, in the order in which they appeared.
+
+    `read` are files by their hashes; the others are compared by hash alone.
+    """
     groups: dict[str, list[tuple[StoryPicture, VisiblePost]]] = {}
     first_of: dict[str, str] = {}
     for post in story.posts:
@@ -46,13 +51,18 @@ def pictures_of(story: VisibleStory, read: Mapping[str, ReadPicture]) -> tuple[O
 
 
 def _same(sha256: str, firsts: list[str], read: Mapping[str, ReadPicture]) -> str:
-    """The first copy of the same picture; the file itself if it is the first. Copies of copies may show something else in the end."""
+    """The first copy of the same picture; the file itself if it is the first.
+
+    Copies of copies may show something else in the end.
+    """
     seen = read.get(sha256)
     if seen is None:
         return sha256
     for first in firsts[:MAX_COMPARED]:
         earlier = read.get(first)
-        if earlier is not None and is_copied_picture(earlier.look, seen.look, words=earlier.words, other_words=seen.words):
+        if earlier is not None and is_copied_picture(
+            earlier.look, seen.look, words=earlier.words, other_words=seen.words
+        ):
             return first
     return sha256
 

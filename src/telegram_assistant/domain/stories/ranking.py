@@ -24,5 +24,11 @@ def weight_of(story: VisibleStory, *, now: datetime, is_new: bool = False) -> fl
     busiest = max(Counter(int(post.posted_at.timestamp()) // 3600 for post in story.posts).values())
     views = sum(post.views or 0 for post in story.posts)
     age_hours = max(0.0, (now - story.newest.posted_at).total_seconds() / 3600)
-    weight = 2 * log1p(len(own)) + 0.6 * log1p(len(repeating)) + 0.5 * log1p(busiest) + 0.25 * log10(1 + views) + 0.3 * bool(story.folders)
+    weight = (
+        2 * log1p(len(own))
+        + 0.6 * log1p(len(repeating))
+        + 0.5 * log1p(busiest)
+        + 0.25 * log10(1 + views)
+        + 0.3 * bool(story.folders)
+    )
     return (weight + is_new) * exp2(-age_hours / HALF_LIFE_HOURS)

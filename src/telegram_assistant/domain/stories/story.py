@@ -45,7 +45,10 @@ SUREST = {kind: place for place, kind in enumerate(LinkKind)}
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Two posts that tell the same. `score` is the logit of the decision, at most 20; certain links have 20."""
+    """Two posts that tell the same.
+
+    `score` is the logit of the decision, at most 20; certain links have 20.
+    """
 
     post: PostId
     """The later one."""

@@ -1,4 +1,6 @@
-"""What posts are compared by: their words, names, numbers, links and pictures as hashes, and how much each of them weighs."""
+"""What posts are compared by: their words, names, numbers, links and pictures as hashes,
+and how much each of them weighs.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,11 +13,16 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.media.similarity import Look, bands
 
 MIN_TEXTS = 200
-"""With fewer counted texts, words are weighed as if so many had been counted: what is rare is not known yet."""
+"""With fewer counted texts, words are weighed as if so many had been counted:
+what is rare is not known yet.
+"""
 MAX_KEYS = 20
 """A post is found by so many of its rarest words, and by as many of its rarest names and numbers."""
 COMMON = log(50)
-"""A word that one post in fifty has finds nothing. Names and numbers do: across languages there is nothing else."""
+"""A word that one post in fifty has finds nothing.
+
+Names and numbers do: across languages there is nothing else.
+"""
 MIN_VOTES = 2
 """Posts are compared that share so many terms, or a whole link, or a part of a picture's hash."""
 LINK_WEIGHT, MENTION_WEIGHT, LOOK_WEIGHT = 12.0, 3.0, 8.0
@@ -56,7 +63,9 @@ class StoryTerms:
             self.seen,
             [(one.coarse, one.fine) for one in self.looks],
         )
-        digest = blake2b(repr([self.language, *(sorted(part) for part in parts)]).encode(), digest_size=8).digest()
+        digest = blake2b(
+            repr([self.language, *(sorted(part) for part in parts)]).encode(), digest_size=8
+        ).digest()
         return int.from_bytes(digest, signed=True)
 
 
@@ -103,18 +112,39 @@ class WeighedPost:
 
 
 def weigh(
-    post: PostId, posted_at: datetime, terms: StoryTerms, weights: TermWeights, *, is_private: bool, username: int, terms_hash: int
+    post: PostId,
+    posted_at: datetime,
+    terms: StoryTerms,
+    weights: TermWeights,
+    *,
+    is_private: bool,
+    username: int,
+    terms_hash: int,
 ) -> WeighedPost:
     """A post with its weights, which depend on how rare its terms are now."""
     norm = sqrt(weights.squares(terms.words))
-    return WeighedPost(post, posted_at, is_private, username, terms, terms_hash, norm, weights.total(terms.names), weights.total(terms.numbers))
+    return WeighedPost(
+        post,
+        posted_at,
+        is_private,
+        username,
+        terms,
+        terms_hash,
+        norm,
+        weights.total(terms.names),
+        weights.total(terms.numbers),
+    )
 
 
 def keys_of(told: WeighedPost, weights: TermWeights) -> dict[int, float]:
     """The terms under which a post is found, with the weight of each."""
     terms = told.terms
-    words = nlargest(MAX_KEYS, ((weight, term) for term in terms.words if (weight := weights.of(term)) >= COMMON))
-    facts = nlargest(MAX_KEYS, ((weights.of(term), term) for part in (terms.names, terms.numbers) for term in part))
+    words = nlargest(
+        MAX_KEYS, ((weight, term) for term in terms.words if (weight := weights.of(term)) >= COMMON)
+    )
+    facts = nlargest(
+        MAX_KEYS, ((weights.of(term), term) for part in (terms.names, terms.numbers) for term in part)
+    )
     return {term: weight for weight, term in (*words, *facts)} | sure_keys_of(told)
 
 
@@ -127,7 +157,9 @@ def sure_keys_of(told: WeighedPost) -> dict[int, float]:
 
 
 def own_keys(told: WeighedPost) -> tuple[int, ...]:
-    """Under these a post is found by later ones that mention its channel, and by earlier posts of the channels that it mentions."""
+    """Under these a post is found by later ones that mention its channel,
+    and by earlier posts of the channels that it mentions.
+    """
     named = (told.username,) if told.username else ()
     return (*named, *(_mentioning(one) for one in mentioned_by(told)))
 
@@ -147,7 +179,10 @@ def _mentioning(username: int) -> int:
 
 
 def posting_key(term: int, period: int, *, is_private: bool) -> int:
-    """A key of the index: the term in one period, apart for private channels. 32 bits of the term and as many of the rest."""
+    """A key of the index: the term in one period, apart for private channels.
+
+    32 bits of the term and as many of the rest.
+    """
     return (term << 32) | ((period * 2 + is_private) & 0xFFFFFFFF)
 
 

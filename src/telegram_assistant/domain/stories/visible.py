@@ -96,7 +96,8 @@ class VisiblePost:
 class VisibleStory:
     """Posts that hold together by visible links, in the order of their publication.
 
-    Any of its posts names it. Its own id is that of its first post, so it says nothing about posts that the tenant does not see.
+    Any of its posts names it. Its own id is that of its first post, so it says nothing about posts that the
+    tenant does not see.
     """
 
     posts: tuple[VisiblePost, ...]
@@ -165,10 +166,21 @@ class VisibleStory:
         return tuple(post for post in self.posts if post.stored_at > moment)
 
 
-def stories_of(posts: Iterable[VisiblePost], links: Sequence[Link], grouping: Grouping) -> tuple[VisibleStory, ...]:
-    """The connected components of the links that are sure enough. A post of a private channel never holds two others together."""
+def stories_of(
+    posts: Iterable[VisiblePost], links: Sequence[Link], grouping: Grouping
+) -> tuple[VisibleStory, ...]:
+    """The connected components of the links that are sure enough.
+
+    A post of a private channel never holds two others together.
+    """
     known = {post.post_id: post for post in sorted(posts, key=lambda one: one.place)}
-    sure = [link for link in links if link.post in known and link.other in known and (link.kind.is_certain or link.score >= grouping.min_score)]
+    sure = [
+        link
+        for link in links
+        if link.post in known
+        and link.other in known
+        and (link.kind.is_certain or link.score >= grouping.min_score)
+    ]
     held = [link for link in sure if not link.is_leaf or known[link.post].entry == known[link.other].entry]
     places = {post_id: place for place, post_id in enumerate(known)}
     root = list(range(len(known)))
@@ -177,9 +189,14 @@ def stories_of(posts: Iterable[VisiblePost], links: Sequence[Link], grouping: Gr
     together: dict[int, list[VisiblePost]] = {}
     for place, post in enumerate(known.values()):
         together.setdefault(_find(root, place), []).append(post)
-    follows = _follows([link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])], known)
+    follows = _follows(
+        [link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])], known
+    )
     return tuple(
-        VisibleStory(tuple(members), {post.post_id: follows[post.post_id] for post in members if post.post_id in follows})
+        VisibleStory(
+            tuple(members),
+            {post.post_id: follows[post.post_id] for post in members if post.post_id in follows},
+        )
         for members in together.values()
     )
 
@@ -200,14 +217,18 @@ def _single_links(known: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -
         return both, SUREST[link.kind], -link.score, link.post, link.other
 
     for link in sorted(leaves, key=order):
-        private = {known[one].entry for one in (link.post, link.other) if known[one].is_private} or {known[link.post].entry}
+        private = {known[one].entry for one in (link.post, link.other) if known[one].is_private} or {
+            known[link.post].entry
+        }
         if known[link.post].entry != known[link.other].entry and not private & taken:
             taken |= private
             yield link
 
 
 def _follows(links: Sequence[Link], known: Mapping[PostId, VisiblePost]) -> dict[PostId, Link]:
-    """For each post its surest link to an earlier one; of several alike the one with the best score, then the earliest."""
+    """For each post its surest link to an earlier one; of several alike the one with the best score,
+    then the earliest.
+    """
     found: dict[PostId, Link] = {}
     for link in sorted(links, key=lambda one: (SUREST[one.kind], -one.score, known[one.other].place)):
         if known[link.other].place < known[link.post].place:

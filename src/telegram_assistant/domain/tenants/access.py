@@ -13,10 +13,14 @@ from telegram_assistant.reasons import Reason
 
 KEY_BEGINS = "tga_"
 SHOWN_LETTERS = 10
-"""The number of leading letters of a key that are stored in the clear, so that people can tell their keys apart."""
+"""The number of leading letters of a key that are stored in the clear,
+so that people can tell their keys apart.
+"""
 MIN_OPERATOR_KEY_LETTERS = 32
 MAX_KEY_GENERATIONS = 8
-"""The longest chain of keys created with one another; each use of a key checks that all its ancestors are valid."""
+"""The longest chain of keys created with one another;
+each use of a key checks that all its ancestors are valid.
+"""
 
 
 class MemberRole(StrEnum):
@@ -47,8 +51,12 @@ SCOPES_OF = {
 }
 
 
-def effective_scopes(scopes: frozenset[KeyScope], *, role: MemberRole | None, is_operator: bool) -> frozenset[KeyScope]:
-    """The effective scopes of a key: never more than its person's role permits, and OPERATE only for the operator's tenant."""
+def effective_scopes(
+    scopes: frozenset[KeyScope], *, role: MemberRole | None, is_operator: bool
+) -> frozenset[KeyScope]:
+    """The effective scopes of a key: never more than its person's role permits,
+    and OPERATE only for the operator's tenant.
+    """
     within = scopes if role is None else scopes & SCOPES_OF[role]
     return within if is_operator else within - {KeyScope.OPERATE}
 
@@ -95,7 +103,11 @@ def new_operator_key() -> str:
 def weakness_of_operator_key(key: str) -> Reason | None:
     """Why the key could be guessed; None if it is strong enough."""
     if len(key) < MIN_OPERATOR_KEY_LETTERS:
-        return Reason("operator_key_short", "OPERATOR_KEY can be guessed: it is shorter than {letters} letters", letters=MIN_OPERATOR_KEY_LETTERS)
+        return Reason(
+            "operator_key_short",
+            "OPERATOR_KEY can be guessed: it is shorter than {letters} letters",
+            letters=MIN_OPERATOR_KEY_LETTERS,
+        )
     # Random text does not compress; repeated letters and words do.
     if len(zlib.compress(key.encode())) < MIN_OPERATOR_KEY_LETTERS:
         return Reason("operator_key_repeats", "OPERATOR_KEY can be guessed: it repeats itself")

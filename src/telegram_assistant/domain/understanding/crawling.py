@@ -33,13 +33,21 @@ class CrawlDecision(StrEnum):
 _WORDS = {
     CrawlDecision.READ: Reason("link_read", "it is read"),
     CrawlDecision.OFF: Reason("links_not_read", "reading pages is switched off (CRAWL_ENABLED)"),
-    CrawlDecision.DENIED: Reason("link_denied", "its site is on the list of those that are not read (CRAWL_DENY)"),
-    CrawlDecision.NOT_ALLOWED: Reason("link_not_allowed", "its site is not on the list of those that are read (CRAWL_ALLOW)"),
+    CrawlDecision.DENIED: Reason(
+        "link_denied", "its site is on the list of those that are not read (CRAWL_DENY)"
+    ),
+    CrawlDecision.NOT_ALLOWED: Reason(
+        "link_not_allowed", "its site is not on the list of those that are read (CRAWL_ALLOW)"
+    ),
     CrawlDecision.TELEGRAM: Reason("link_to_telegram", "it leads to Telegram, which is read otherwise"),
-    CrawlDecision.NEEDS_LOGIN: Reason("link_needs_login", "its site shows nothing to those who do not log in"),
+    CrawlDecision.NEEDS_LOGIN: Reason(
+        "link_needs_login", "its site shows nothing to those who do not log in"
+    ),
     CrawlDecision.FILE: Reason("link_to_file", "it leads to a file, not to a page"),
     CrawlDecision.TRACKER: Reason("link_to_tracker", "it only counts who follows it"),
-    CrawlDecision.TOO_MANY: Reason("links_too_many", "enough other links of this post are read (CRAWL_MAX_LINKS)"),
+    CrawlDecision.TOO_MANY: Reason(
+        "links_too_many", "enough other links of this post are read (CRAWL_MAX_LINKS)"
+    ),
     CrawlDecision.NO_PAGE: Reason("link_to_no_page", "it is no address of a page"),
 }
 
@@ -63,11 +71,26 @@ class Decision:
     verdict: CrawlDecision
 
 
-TELEGRAM = frozenset({"t.me", "telegram.me", "telegram.dog", "telegram.org", "telesco.pe", "tg.dev", "fragment.com"})
-NEEDS_LOGIN = frozenset(
-    {"facebook.com", "instagram.com", "linkedin.com", "threads.net", "tiktok.com", "twitter.com", "x.com", "discord.com", "discord.gg", "wa.me"}
+TELEGRAM = frozenset(
+    {"t.me", "telegram.me", "telegram.dog", "telegram.org", "telesco.pe", "tg.dev", "fragment.com"}
 )
-TRACKERS = frozenset({"doubleclick.net", "googleadservices.com", "mc.yandex.ru", "an.yandex.ru", "appsflyer.com", "onelink.me"})
+NEEDS_LOGIN = frozenset(
+    {
+        "facebook.com",
+        "instagram.com",
+        "linkedin.com",
+        "threads.net",
+        "tiktok.com",
+        "twitter.com",
+        "x.com",
+        "discord.com",
+        "discord.gg",
+        "wa.me",
+    }
+)
+TRACKERS = frozenset(
+    {"doubleclick.net", "googleadservices.com", "mc.yandex.ru", "an.yandex.ru", "appsflyer.com", "onelink.me"}
+)
 FILE = re.compile(
     r"\.(7z|apk|avi|avif|bmp|csv|deb|dmg|docx?|epub|exe|flac|gif|gz|heic|ico|iso|jpe?g|json|m4a|mkv|mov|mp3|mp4|msi|odt|ogg|opus"
     r"|pdf|png|pptx?|rar|rpm|rss|svg|tar|tgz|tiff?|torrent|txt|wav|webm|webp|wma|wmv|xlsx?|xml|xz|zip)$",
@@ -107,7 +130,10 @@ def worth_reading(url: str, rules: CrawlRules) -> CrawlDecision:
         (is_below(host, TELEGRAM), CrawlDecision.TELEGRAM),
         (is_below(host, TRACKERS), CrawlDecision.TRACKER),
         (FILE.search(parts.path) is not None, CrawlDecision.FILE),
-        (not rules.allow and (is_below(host, NEEDS_LOGIN) or parts.path.lower().startswith(LOGIN_PATHS)), CrawlDecision.NEEDS_LOGIN),
+        (
+            not rules.allow and (is_below(host, NEEDS_LOGIN) or parts.path.lower().startswith(LOGIN_PATHS)),
+            CrawlDecision.NEEDS_LOGIN,
+        ),
     )
     return next((verdict for applies, verdict in objections if applies), CrawlDecision.READ)
 

@@ -34,12 +34,20 @@ class PostFacts:
 
 
 def text_of(post: Post, facts: PostFacts) -> str:
-    """The text of a post for its vector: its own words, then the text of its pictures and the titles of its links.
+    """The text of a post for its vector: its own words, then the text of its pictures and the titles of its
+    links.
 
-    One vector serves all tenants, so nothing in it may come from a provider whose results only some of them may see.
+    One vector serves all tenants, so nothing in it may come from a provider whose results only some of them
+    may see.
     """
     pictures = facts.album or facts.seen
-    beside = "\n".join(dict.fromkeys(_words(str(pictures.get("description") or ""), str(pictures.get("text") or ""), *facts.page_titles)))
+    beside = "\n".join(
+        dict.fromkeys(
+            _words(
+                str(pictures.get("description") or ""), str(pictures.get("text") or ""), *facts.page_titles
+            )
+        )
+    )
     own = post.text.strip()[: MAX_CHARACTERS - min(len(beside), MAX_BESIDE)]
     return "\n".join(_words(own, beside))[:MAX_CHARACTERS]
 

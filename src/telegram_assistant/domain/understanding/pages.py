@@ -17,7 +17,9 @@ class PageStatus(StrEnum):
 
     READ = "read"
     EMPTY = "empty"
-    """The page exists, but nothing on it could be read: often scripts build it, and no browser was available."""
+    """The page exists, but nothing on it could be read: often scripts build it,
+    and no browser was available.
+    """
     GONE = "gone"
     """The server does not have it, or does not show it to us."""
     BLOCKED = "blocked"
@@ -30,7 +32,9 @@ class PageStatus(StrEnum):
     FAILED = "failed"
     """The server did not answer, or answered with an error."""
     WAITING = "waiting"
-    """Waiting for the site's turn, or for another process that reads the page, would have taken longer than a post waits."""
+    """Waiting for the site's turn, or for another process that reads the page,
+    would have taken longer than a post waits.
+    """
 
 
 class Unreadable(AssistantError):
@@ -75,7 +79,10 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedPage:
-    """A read page. `url` is the address after redirects; `canonical_url` is what the page claims, unverified."""
+    """A read page.
+
+    `url` is the address after redirects; `canonical_url` is what the page claims, unverified.
+    """
 
     url: str
     status: PageStatus
@@ -109,5 +116,9 @@ class LinkedPage:
 
 def kept_for(status: PageStatus, attempts: int) -> timedelta:
     """How long the result is valid; each failure in a row doubles it."""
-    longer = KEPT[status] * 2 ** min(max(attempts - 1, 0), 16) if status in {PageStatus.FAILED, PageStatus.TOO_SLOW} else KEPT[status]
+    longer = (
+        KEPT[status] * 2 ** min(max(attempts - 1, 0), 16)
+        if status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
+        else KEPT[status]
+    )
     return min(longer, MAX_KEPT_LENGTH)

@@ -30,7 +30,10 @@ class Urgency(IntEnum):
 
 
 class Tier(StrEnum):
-    """What made a result. Both results are stored: tenants that pay for a provider see its result, the others see the local one."""
+    """What made a result.
+
+    Both results are stored: tenants that pay for a provider see its result, the others see the local one.
+    """
 
     LOCAL = "local"
     PROVIDER = "provider"
@@ -96,7 +99,15 @@ class FallbackReason(StrEnum):
     FAILED = "failed"
 
 
-WORTH_TRYING_AGAIN = frozenset({FallbackReason.NO_BUDGET, FallbackReason.BUSY, FallbackReason.BREAKER, FallbackReason.AWAY, FallbackReason.FAILED})
+WORTH_TRYING_AGAIN = frozenset(
+    {
+        FallbackReason.NO_BUDGET,
+        FallbackReason.BUSY,
+        FallbackReason.BREAKER,
+        FallbackReason.AWAY,
+        FallbackReason.FAILED,
+    }
+)
 """Reasons for which a later call may succeed."""
 
 
@@ -104,7 +115,11 @@ def reason_of(failure: str) -> FallbackReason:
     """The fallback reason that a failure implies."""
     if failure == Failure.BLACKLIST:
         return FallbackReason.BLACKLIST
-    return FallbackReason.AWAY if failure in {Failure.OUTAGE, Failure.LATE, Failure.RATE, Failure.NO_MONEY} else FallbackReason.FAILED
+    return (
+        FallbackReason.AWAY
+        if failure in {Failure.OUTAGE, Failure.LATE, Failure.RATE, Failure.NO_MONEY}
+        else FallbackReason.FAILED
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +168,9 @@ class VisionModel:
 
 
 def policy_among(policies: tuple[AiPolicy, ...], *, is_private: bool, is_blocked: bool) -> AiPolicy:
-    """The policy of a channel: the most generous among the subscribers of a public one, the strictest of a private one."""
+    """The policy of a channel: the most generous among the subscribers of a public one,
+    the strictest of a private one.
+    """
     if is_blocked or not policies:
         return AiPolicy.OFF
     by_strictness = sorted(policies, key=STRICTEST_FIRST.index)

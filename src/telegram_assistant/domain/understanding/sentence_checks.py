@@ -7,7 +7,10 @@ from telegram_assistant.reasons import Reason
 
 
 class LeftOut(StrEnum):
-    """Why a sentence is not shown. It does not say what was invented: readers are told that it was left out, and do not read it."""
+    """Why a sentence is not shown.
+
+    It does not say what was invented: readers are told that it was left out, and do not read it.
+    """
 
     LINK = "link"
     NUMBER = "number"

@@ -115,12 +115,15 @@ def equal_shares(total: int, payers: int) -> tuple[int, ...]:
 def split_amount(amount: Amount, payers: Sequence[TenantId]) -> dict[TenantId, Amount]:
     """The equal share of each payer, in the order of their ids."""
     ordered = sorted(payers)
-    parts = zip(equal_shares(amount.micro, len(ordered)), equal_shares(amount.tokens, len(ordered)), strict=True)
+    parts = zip(
+        equal_shares(amount.micro, len(ordered)), equal_shares(amount.tokens, len(ordered)), strict=True
+    )
     return {payer: Amount(micro, tokens) for payer, (micro, tokens) in zip(ordered, parts, strict=True)}
 
 
 def split_within_balances(amount: Amount, balances: Mapping[TenantId, Balance]) -> dict[TenantId, Amount]:
-    """Splits the amount among the tenants that can pay their shares. One that cannot drops out, and the other shares grow.
+    """Splits the amount among the tenants that can pay their shares. One that cannot drops out, and the other
+    shares grow.
 
     Empty if nobody is left.
     """

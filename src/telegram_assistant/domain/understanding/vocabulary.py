@@ -1,4 +1,6 @@
-"""The installation's tags: a controlled vocabulary per language, which grows by tags that several channels propose."""
+"""The installation's tags: a controlled vocabulary per language,
+which grows by tags that several channels propose.
+"""
 
 import re
 from collections.abc import Mapping
@@ -41,7 +43,10 @@ class Support:
 
 
 def language_for(text: str) -> str:
-    """The language of the vocabulary for a text, whatever its own language. Links make any text look more Latin than it is."""
+    """The language of the vocabulary for a text, whatever its own language.
+
+    Links make any text look more Latin than it is.
+    """
     beginning = text[:ENOUGH]
     cyrillic, latin = (sum(map(len, letters.findall(beginning))) for letters in (_CYRILLIC, _LATIN))
     return "ru" if cyrillic * 3 >= latin else "en"
@@ -54,5 +59,8 @@ def tag_in(proposed: str) -> str | None:
 
 
 def is_established(support: Support) -> bool:
-    """Whether a proposed tag becomes active. Neither one channel alone nor one text in many channels can add a tag."""
+    """Whether a proposed tag becomes active.
+
+    Neither one channel alone nor one text in many channels can add a tag.
+    """
     return support.channels >= CHANNELS_THAT_AGREE and support.texts >= TEXTS_THAT_AGREE

@@ -115,11 +115,20 @@ class WatchConditions:
     @property
     def positives(self) -> list[str]:
         """The words of each alternative that a post must contain."""
-        return [" ".join(term.text for term in terms if not term.is_excluded) for terms in self.query.alternatives]
+        return [
+            " ".join(term.text for term in terms if not term.is_excluded) for terms in self.query.alternatives
+        ]
 
     def is_too_wide(self, kind: WatchKind) -> bool:
-        """Whether neither words nor channels nor tags limit it. Words that PostgreSQL ignores (`and`) are found out when it is indexed."""
-        return kind in {WatchKind.WORDS, WatchKind.MENTION} and not self.other_terms(kind) and not (self.positives and all(self.positives))
+        """Whether neither words nor channels nor tags limit it.
+
+        Words that PostgreSQL ignores (`and`) are found out when it is indexed.
+        """
+        return (
+            kind in {WatchKind.WORDS, WatchKind.MENTION}
+            and not self.other_terms(kind)
+            and not (self.positives and all(self.positives))
+        )
 
     def other_terms(self, kind: WatchKind) -> list[str]:
         """The terms by which the watch is found where no word can be required of a post."""
@@ -130,25 +139,51 @@ class WatchConditions:
         return ["a:"] if kind is WatchKind.CHANGES else []
 
 
-TOO_WIDE = Reason("watch_too_wide", "this would match almost every post; add a word, a channel (from:@name) or a tag (tag:name)")
+TOO_WIDE = Reason(
+    "watch_too_wide",
+    "this would match almost every post; add a word, a channel (from:@name) or a tag (tag:name)",
+)
 
 
 def check_target(target: WatchTarget, query: Query) -> None:
     """Raises Rejected, with what to write instead, if such a watch makes no sense."""
     if query.since is not None or query.until is not None:
-        raise Rejected(Reason("watch_has_days", "a watch looks at what comes next; leave out since:, until: and on:"))
+        raise Rejected(
+            Reason("watch_has_days", "a watch looks at what comes next; leave out since:, until: and on:")
+        )
     match target.kind:
         case WatchKind.WORDS | WatchKind.MENTION if query == Query(with_ads=query.with_ads):
             raise Rejected(Reason("watch_empty", "write a word, a phrase or a filter such as from:@channel"))
         case WatchKind.MENTION if not query.meaning:
-            raise Rejected(Reason("mention_needs_words", "write the name whose first mention you want to know of"))
+            raise Rejected(
+                Reason("mention_needs_words", "write the name whose first mention you want to know of")
+            )
         case WatchKind.MEANING if not query.meaning:
-            raise Rejected(Reason("meaning_needs_words", "write in a few words what the posts should be about"))
+            raise Rejected(
+                Reason("meaning_needs_words", "write in a few words what the posts should be about")
+            )
         case WatchKind.SILENCE if query != Query(channels=query.channels):
-            raise Rejected(Reason("silence_only_channels", "silence is about channels; write only from:@name, or nothing for all channels"))
+            raise Rejected(
+                Reason(
+                    "silence_only_channels",
+                    "silence is about channels; write only from:@name, or nothing for all channels",
+                )
+            )
         case WatchKind.SILENCE if target.hours is None or not 0 < target.hours <= MAX_SILENT_HOURS:
-            raise Rejected(Reason("silence_needs_hours", "say after how many hours of silence, from 1 to {max_hours}", max_hours=MAX_SILENT_HOURS))
+            raise Rejected(
+                Reason(
+                    "silence_needs_hours",
+                    "say after how many hours of silence, from 1 to {max_hours}",
+                    max_hours=MAX_SILENT_HOURS,
+                )
+            )
         case WatchKind.STORY if target.posts is None or not 1 < target.posts <= MAX_STORY_POSTS:
-            raise Rejected(Reason("story_needs_posts", "say how many posts a story must have, from 2 to {max_posts}", max_posts=MAX_STORY_POSTS))
+            raise Rejected(
+                Reason(
+                    "story_needs_posts",
+                    "say how many posts a story must have, from 2 to {max_posts}",
+                    max_posts=MAX_STORY_POSTS,
+                )
+            )
         case _:
             return

@@ -35,7 +35,10 @@ async def one_account(public_id: UUID, *, stores: TenantStores, now: datetime) -
 
 
 async def pause_account(public_id: UUID, *, by: str, stores: TenantStores, now: datetime) -> AccountHealth:
-    """Pauses an account; the process that uses it stops within 20 seconds. Raises Rejected if it is not in use."""
+    """Pauses an account; the process that uses it stops within 20 seconds.
+
+    Raises Rejected if it is not in use.
+    """
     if not await stores.accounts.pause(public_id, why=Reason("paused_by", "paused by {by}", by=by)):
         raise Missing(Reason("account_unknown", "there is no such account"))
     return await one_account(public_id, stores=stores, now=now)
@@ -49,14 +52,20 @@ async def resume_account(public_id: UUID, *, stores: TenantStores, now: datetime
 
 
 async def log_out_account(public_id: UUID, *, by: str, stores: TenantStores, now: datetime) -> AccountHealth:
-    """Lets ingest end the session at Telegram and delete it, within half a minute. Raises Rejected if nobody is logged in."""
+    """Lets ingest end the session at Telegram and delete it, within half a minute.
+
+    Raises Rejected if nobody is logged in.
+    """
     if not await stores.accounts.log_out(public_id, why=Reason("logged_out_by", "logged out by {by}", by=by)):
         raise Missing(Reason("account_unknown", "there is no such account"))
     return await one_account(public_id, stores=stores, now=now)
 
 
 async def reset_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
-    """Deletes the login of an account that is not in use, so that a person can log in again. Its channels are kept."""
+    """Deletes the login of an account that is not in use, so that a person can log in again.
+
+    Its channels are kept.
+    """
     if not await stores.accounts.reset(public_id):
         raise Missing(Reason("account_unknown", "there is no such account"))
     return await one_account(public_id, stores=stores, now=now)
@@ -87,7 +96,9 @@ def _use(budget: MethodBudget, known: MethodLimit | None) -> MethodUse:
             at_once=limit.burst,
             per_hour=round(limit.per_second * pace * HOUR, 2),
             left=round(left, 2) if budget.is_kept else None,
-            full_in_seconds=round((limit.burst - left) / (limit.per_second * pace), 1) if budget.is_kept else None,
+            full_in_seconds=round((limit.burst - left) / (limit.per_second * pace), 1)
+            if budget.is_kept
+            else None,
         )
         for limit, left in zip(budget.limits, meter.left(0.0), strict=True)
     )

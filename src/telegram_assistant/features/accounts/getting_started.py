@@ -1,4 +1,6 @@
-"""The way from an empty installation to channels that are read: which steps are done, which is next, and what is happening now."""
+"""The way from an empty installation to channels that are read: which steps are done, which is next,
+and what is happening now.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,7 +63,9 @@ class LoginStatus:
         if self.login is None:
             return f"none.{self.is_running:d}"
         attempt = self.login.attempt
-        return f"{attempt.attempt_id}.{attempt.state}.{attempt.question}.{attempt.answered}.{self.is_running:d}"
+        return (
+            f"{attempt.attempt_id}.{attempt.state}.{attempt.question}.{attempt.answered}.{self.is_running:d}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,10 @@ class GettingStarted:
             SetupStep.READING: self.followed > 0 and not self.waiting and self.coverage.complete,
         }
         first = next((step for step in SetupStep if not done[step]), None)
-        return {step: StepState.DONE if done[step] else StepState.NOW if step is first else StepState.LATER for step in SetupStep}
+        return {
+            step: StepState.DONE if done[step] else StepState.NOW if step is first else StepState.LATER
+            for step in SetupStep
+        }
 
 
 async def login_status(*, stores: TenantStores, secret: bytes, now: datetime) -> LoginStatus:
@@ -98,6 +105,12 @@ async def login_status(*, stores: TenantStores, secret: bytes, now: datetime) ->
 
 async def getting_started(*, stores: TenantStores, secret: bytes, now: datetime) -> GettingStarted:
     status = await login_status(stores=stores, secret=secret, now=now)
-    accounts = tuple(one for one in await account_health(stores=stores, now=now) if one.account.state is not AccountState.NEW)
+    accounts = tuple(
+        one
+        for one in await account_health(stores=stores, now=now)
+        if one.account.state is not AccountState.NEW
+    )
     coverage = await coverage_of_all(stores=stores, states=UNFINISHED, limit=SHOWN_CHANNELS)
-    return GettingStarted(status, accounts, coverage, await waiting_requests(requests=stores.requests, now=now))
+    return GettingStarted(
+        status, accounts, coverage, await waiting_requests(requests=stores.requests, now=now)
+    )

@@ -1,4 +1,7 @@
-"""Logging a tenant's account in to Telegram: start, see what is asked, answer, give up. The CLI and the pages use the same functions."""
+"""Logging a tenant's account in to Telegram: start, see what is asked, answer, give up.
+
+The CLI and the pages use the same functions.
+"""
 
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
@@ -24,10 +27,15 @@ class Login:
 
 
 async def begin_login(way: LoginWay, *, logins: OwnLogins, secret: bytes) -> UUID:
-    """Starts a login. Every process with the same secret can show its QR code. Raises Conflicting if too many logins are open."""
+    """Starts a login.
+
+    Every process with the same secret can show its QR code. Raises Conflicting if too many logins are open.
+    """
     attempt_id = uuid4()
     if not await logins.begin(attempt_id, way=way, door_key=_receiver(attempt_id, secret).public_key):
-        raise Conflicting(Reason("logins_open", "too many logins are open; finish them or give them up first"))
+        raise Conflicting(
+            Reason("logins_open", "too many logins are open; finish them or give them up first")
+        )
     return attempt_id
 
 
@@ -46,15 +54,26 @@ async def newest_login(*, logins: OwnLogins, secret: bytes) -> Login | None:
 
 
 async def answer_login(attempt_id: UUID, question: int, answer: str, *, logins: OwnLogins) -> None:
-    """Answers a question; the answer is sealed for the process that asked. Raises Conflicting if the question is not open any more."""
+    """Answers a question; the answer is sealed for the process that asked.
+
+    Raises Conflicting if the question is not open any more.
+    """
     if not 0 < len(answer.strip()) <= MAX_ANSWER_LETTERS:
-        raise Rejected(Reason("login_answer_empty", "write an answer of at most {most} letters", most=MAX_ANSWER_LETTERS))
+        raise Rejected(
+            Reason("login_answer_empty", "write an answer of at most {most} letters", most=MAX_ANSWER_LETTERS)
+        )
     attempt = await logins.get(attempt_id)
     if attempt is None:
         raise Missing(LOGIN_UNKNOWN)
-    sealed = None if attempt.public_key is None else seal(answer, attempt.public_key, question=f"{attempt_id}/{question}")
+    sealed = (
+        None
+        if attempt.public_key is None
+        else seal(answer, attempt.public_key, question=f"{attempt_id}/{question}")
+    )
     if sealed is None or attempt.is_over or not await logins.answer(attempt_id, question, sealed):
-        raise Conflicting(Reason("login_question_over", "this question was answered already, or is not asked any more"))
+        raise Conflicting(
+            Reason("login_question_over", "this question was answered already, or is not asked any more")
+        )
 
 
 async def give_up_login(attempt_id: UUID, *, logins: OwnLogins) -> None:
@@ -66,7 +85,9 @@ def _with_link(attempt: LoginAttempt, secret: bytes) -> Login:
     if attempt.state is not LoginState.QR_SHOWN or attempt.shown is None:
         return Login(attempt)
     try:
-        link = _receiver(attempt.attempt_id, secret).open(attempt.shown, question=f"{attempt.attempt_id}/{attempt.question}/shown")
+        link = _receiver(attempt.attempt_id, secret).open(
+            attempt.shown, question=f"{attempt.attempt_id}/{attempt.question}/shown"
+        )
     except Rejected:
         return Login(attempt)
     return Login(attempt, link)

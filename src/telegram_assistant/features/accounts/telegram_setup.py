@@ -1,4 +1,6 @@
-"""Connecting the installation to Telegram: the application and the proxy, which the operator enters and only ingest can read."""
+"""Connecting the installation to Telegram: the application and the proxy,
+which the operator enters and only ingest can read.
+"""
 
 import re
 
@@ -21,34 +23,70 @@ ADDRESS = re.compile(r"[A-Za-z0-9.:_\-\[\]]{1,253}")
 MAX_API_ID = 2**31 - 1
 MAX_PORT = 65535
 MAX_LETTERS = 200
-OPERATOR_ONLY = Reason("setup_operator_only", "only an owner of the operator's tenant can change how this installation connects to Telegram")
-NO_KEY = Reason("setup_no_key", "there is nobody to keep this secret yet: start the ingest role with SESSION_ENCRYPTION_KEY first")
+OPERATOR_ONLY = Reason(
+    "setup_operator_only",
+    "only an owner of the operator's tenant can change how this installation connects to Telegram",
+)
+NO_KEY = Reason(
+    "setup_no_key",
+    "there is nobody to keep this secret yet: start the ingest role with SESSION_ENCRYPTION_KEY first",
+)
 
 
-async def enter_application(api_id: str, api_hash: str, *, at_simulator: bool, setup: OwnTelegramSetup, entered_by: str) -> None:
-    """Seals the application for ingest. Raises Rejected if it is not what my.telegram.org shows; a simulator takes any."""
+async def enter_application(
+    api_id: str, api_hash: str, *, at_simulator: bool, setup: OwnTelegramSetup, entered_by: str
+) -> None:
+    """Seals the application for ingest.
+
+    Raises Rejected if it is not what my.telegram.org shows; a simulator takes any.
+    """
     digits, letters = api_id.strip(), api_hash.strip() if at_simulator else api_hash.strip().lower()
     if not (digits.isascii() and digits.isdecimal() and 0 < int(digits) <= MAX_API_ID):
         raise Rejected(Reason("api_id_invalid", "api_id is a number; copy it from my.telegram.org"))
     if at_simulator and not 0 < len(letters) <= MAX_LETTERS:
-        raise Rejected(Reason("api_hash_of_simulator_invalid", "api_hash is empty or too long; a simulator takes any other"))
+        raise Rejected(
+            Reason(
+                "api_hash_of_simulator_invalid", "api_hash is empty or too long; a simulator takes any other"
+            )
+        )
     if not at_simulator and not HASH.fullmatch(letters):
-        raise Rejected(Reason("api_hash_invalid", "api_hash has 32 characters, digits and letters a to f; copy it from my.telegram.org"))
+        raise Rejected(
+            Reason(
+                "api_hash_invalid",
+                "api_hash has 32 characters, digits and letters a to f; copy it from my.telegram.org",
+            )
+        )
     text = dump_application(Application(int(digits), letters))
     await _enter(TelegramSecret.APPLICATION, text, shown=str(int(digits)), setup=setup, entered_by=entered_by)
 
 
-async def enter_proxy(kind: str, address: str, port: str, *, username: str, password: str, setup: OwnTelegramSetup, entered_by: str) -> None:
+async def enter_proxy(
+    kind: str,
+    address: str,
+    port: str,
+    *,
+    username: str,
+    password: str,
+    setup: OwnTelegramSetup,
+    entered_by: str,
+) -> None:
     """Seals the proxy for ingest."""
     host, number = address.strip(), port.strip()
     if kind not in {one.value for one in ProxyType}:
         raise Rejected(Reason("proxy_kind_unknown", "choose one of the protocols that the page offers"))
     if not ADDRESS.fullmatch(host) or len(username) > MAX_LETTERS or len(password) > MAX_LETTERS:
-        raise Rejected(Reason("proxy_address_invalid", "the address of a proxy is a host name or an IP address, without a port"))
+        raise Rejected(
+            Reason(
+                "proxy_address_invalid",
+                "the address of a proxy is a host name or an IP address, without a port",
+            )
+        )
     if not (number.isascii() and number.isdecimal() and 0 < int(number) <= MAX_PORT):
         raise Rejected(Reason("proxy_port_invalid", "a port is a number from 1 to {most}", most=MAX_PORT))
     text = dump_proxy(Proxy(kind, host, int(number), username.strip(), password))
-    await _enter(TelegramSecret.PROXY, text, shown=f"{kind} {host}:{int(number)}", setup=setup, entered_by=entered_by)
+    await _enter(
+        TelegramSecret.PROXY, text, shown=f"{kind} {host}:{int(number)}", setup=setup, entered_by=entered_by
+    )
 
 
 async def forget_proxy(*, setup: OwnTelegramSetup) -> None:
@@ -56,7 +94,9 @@ async def forget_proxy(*, setup: OwnTelegramSetup) -> None:
     await setup.forget(TelegramSecret.PROXY)
 
 
-async def _enter(name: TelegramSecret, text: str, *, shown: str, setup: OwnTelegramSetup, entered_by: str) -> None:
+async def _enter(
+    name: TelegramSecret, text: str, *, shown: str, setup: OwnTelegramSetup, entered_by: str
+) -> None:
     known: TelegramSetup = await setup.get()
     if known.public_key is None or known.key_id is None:
         raise Conflicting(NO_KEY)

@@ -22,7 +22,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """The sentence of a post that fits the question best, with the one before it where it cannot stand alone."""
+    """The sentence of a post that fits the question best,
+    with the one before it where it cannot stand alone.
+    """
 
     post_id: PostId
     channel: str
@@ -42,7 +44,9 @@ class AnswerSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer to a question: its sentences, which are empty unless it was answered, and the passages, best first."""
+    """The answer to a question: its sentences, which are empty unless it was answered, and the passages,
+    best first.
+    """
 
     question: str
     outcome: Outcome
@@ -65,8 +69,19 @@ class Answer:
 
 _SAYS = {
     Outcome.ANSWERED: Reason("ask_answered", "this is what your channels say, in their own words"),
-    Outcome.NEAREST: Reason("ask_nearest", "your channels say nothing exact about this; these passages are the nearest"),
-    Outcome.NOTHING: Reason("ask_nothing", "this is not in your channels; ask in other words, or follow a channel that writes about it"),
+    Outcome.NEAREST: Reason(
+        "ask_nearest", "your channels say nothing exact about this; these passages are the nearest"
+    ),
+    Outcome.NOTHING: Reason(
+        "ask_nothing",
+        "this is not in your channels; ask in other words, or follow a channel that writes about it",
+    ),
 }
-_WRITTEN = Reason("ask_written", "a provider wrote this from your channels' posts; every sentence was compared with the posts that it cites")
-NOTHING_FOUND = Reason("ask_provider_nothing", "the provider found no answer in these posts; these are the posts' own words")
+_WRITTEN = Reason(
+    "ask_written",
+    "a provider wrote this from your channels' posts; every sentence was compared with the posts that it "
+    "cites",
+)
+NOTHING_FOUND = Reason(
+    "ask_provider_nothing", "the provider found no answer in these posts; these are the posts' own words"
+)

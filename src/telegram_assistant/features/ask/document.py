@@ -9,9 +9,14 @@ from telegram_assistant.translation import say
 
 
 def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
-    """The sentences with the posts that say them, each in a line of its own; without an exact answer, the nearest passages."""
+    """The sentences with the posts that say them, each in a line of its own; without an exact answer,
+    the nearest passages.
+    """
     notice = say(answer.words, language)
-    head = (block(BlockKind.TITLE, answer.question), block(BlockKind.NOTE, f"{notice[:1].upper()}{notice[1:]}."))
+    head = (
+        block(BlockKind.TITLE, answer.question),
+        block(BlockKind.NOTE, f"{notice[:1].upper()}{notice[1:]}."),
+    )
     if answer.outcome is not Outcome.ANSWERED:
         return (*head, *(_passage(one, language, zone) for one in answer.passages))
     return (*head, *(_sentence(one, answer) for one in answer.sentences))

@@ -1,4 +1,6 @@
-"""Lets a provider write the answer to a question from numbered posts, and shows only those of its sentences that the posts support."""
+"""Lets a provider write the answer to a question from numbered posts,
+and shows only those of its sentences that the posts support.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -36,8 +38,13 @@ MAX_CHARACTERS = MAX_SENT * (MAX_SENT_CHARACTERS + MAX_HEADING_CHARACTERS) + MAX
 
 
 async def offered(writer: TenantQuestions, *, tenant_id: TenantId) -> WritingOffer | None:
-    """The provider that would answer, and the most that a question can cost. None if no provider may be asked."""
-    return await writer.offer(len(prompt(PROMPT).text) + MAX_CHARACTERS, max_tokens=MAX_TOKENS, tenant_id=tenant_id)
+    """The provider that would answer, and the most that a question can cost.
+
+    None if no provider may be asked.
+    """
+    return await writer.offer(
+        len(prompt(PROMPT).text) + MAX_CHARACTERS, max_tokens=MAX_TOKENS, tenant_id=tenant_id
+    )
 
 
 async def write_answer(
@@ -50,9 +57,11 @@ async def write_answer(
     stores: TenantStores,
     patience_seconds: float | None,
 ) -> AsyncIterator[Answer]:
-    """Yields what was found without a provider, then the answer with each further sentence. `thread` ends with the question.
+    """Yields what was found without a provider, then the answer with each further sentence. `thread` ends
+    with the question.
 
-    Sends only posts whose channels may be sent, and none that speaks to a model. If nothing comes of it, what was found stands.
+    Sends only posts whose channels may be sent, and none that speaks to a model. If nothing comes of it, what
+    was found stands.
     """
     if not about:
         yield found
@@ -60,7 +69,9 @@ async def write_answer(
     passage_of = {result.post_id: passage for passage, result in about}
     sent = await sendable_posts([result for _, result in about], stores=stores)
     data = _data(thread, sent)
-    offer = await writer.offer(len(prompt(PROMPT).text) + len(data), max_tokens=MAX_TOKENS, tenant_id=tenant_id)
+    offer = await writer.offer(
+        len(prompt(PROMPT).text) + len(data), max_tokens=MAX_TOKENS, tenant_id=tenant_id
+    )
     if offer is None or not sent:
         yield found if offer is None else replace(found, fallback=NOT_SENT)
         return
@@ -74,10 +85,16 @@ async def write_answer(
             yield _answer(found, sentences, passages, text, price, is_final=False)
     understood = writing.understood
     if understood is None or understood.value is None:
-        yield replace(found, price=price, fallback=why_not_written(understood.reason if understood is not None else None))
+        yield replace(
+            found,
+            price=price,
+            fallback=why_not_written(understood.reason if understood is not None else None),
+        )
         return
     await asyncio.to_thread(list, text.end(understood.value.text))
-    price = replace(price, model=understood.model, provider=understood.provider, spent_micro=understood.cost_micro)
+    price = replace(
+        price, model=understood.model, provider=understood.provider, spent_micro=understood.cost_micro
+    )
     if text.sentences:
         yield _answer(found, text.sentences, passages, text, price, is_final=True)
     else:
@@ -88,14 +105,24 @@ async def write_answer(
 class _Writing:
     """A call to a provider whose answer is heard while it is written."""
 
-    def __init__(self, writer: TenantQuestions, data: str, tenant_id: TenantId, patience_seconds: float | None) -> None:
-        self._writer, self._data, self._tenant_id, self._patience_seconds = writer, data, tenant_id, patience_seconds
+    def __init__(
+        self, writer: TenantQuestions, data: str, tenant_id: TenantId, patience_seconds: float | None
+    ) -> None:
+        self._writer, self._data, self._tenant_id, self._patience_seconds = (
+            writer,
+            data,
+            tenant_id,
+            patience_seconds,
+        )
         self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
         self.understood: Understood[Prose] | None = None
         """None if nothing came in time, or our own stores are away."""
 
     async def pieces(self) -> AsyncIterator[str]:
-        """The pieces as they come. Whoever stops listening ends the waiting, not the call: its answer is kept for the next time."""
+        """The pieces as they come.
+
+        Whoever stops listening ends the waiting, not the call: its answer is kept for the next time.
+        """
         call = asyncio.create_task(self._call())
         try:
             while (piece := await self._pieces.get()) is not None:
@@ -132,7 +159,13 @@ def _grown(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
 
 
 def _answer(
-    found: Answer, sentences: Sequence[WrittenSentence], passages: tuple[Passage, ...], text: WrittenText, price: WritingPrice, *, is_final: bool
+    found: Answer,
+    sentences: Sequence[WrittenSentence],
+    passages: tuple[Passage, ...],
+    text: WrittenText,
+    price: WritingPrice,
+    *,
+    is_final: bool,
 ) -> Answer:
     return Answer(
         question=found.question,

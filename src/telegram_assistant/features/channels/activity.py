@@ -27,7 +27,9 @@ class ActiveChannel:
     accounts: tuple[OpeningAccount, ...]
 
 
-async def channel_with_activity(channel_id: ChannelId, *, stores: TenantStores, zone: ZoneInfo, now: datetime) -> ActiveChannel:
+async def channel_with_activity(
+    channel_id: ChannelId, *, stores: TenantStores, zone: ZoneInfo, now: datetime
+) -> ActiveChannel:
     """Counts hours in `zone`. Raises Missing if the tenant does not follow the channel."""
     channel = await get_followed(channel_id, followed=stores.followed)
     if not channel.active:

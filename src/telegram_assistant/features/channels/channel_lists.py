@@ -28,7 +28,10 @@ class ListedChannel:
 
 
 def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
-    """Writes folders as outlines and channels as outlines inside them. A private channel has no URL, only a title and an id."""
+    """Writes folders as outlines and channels as outlines inside them.
+
+    A private channel has no URL, only a title and an id.
+    """
     root = ET.Element("opml", version="2.0")
     ET.SubElement(ET.SubElement(root, "head"), "title").text = title
     body = ET.SubElement(root, "body")
@@ -37,21 +40,31 @@ def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
         if channel.folder not in folders:
             folders[channel.folder] = ET.SubElement(body, "outline", text=channel.folder or "")
         address = {"htmlUrl": f"https://t.me/{channel.username}"} if channel.username else {}
-        about = {"text": channel.title, "type": "telegram", "channelId": str(channel.channel_id), "priority": channel.priority.value}
+        about = {
+            "text": channel.title,
+            "type": "telegram",
+            "channelId": str(channel.channel_id),
+            "priority": channel.priority.value,
+        }
         ET.SubElement(folders[channel.folder], "outline", {**about, **address})
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
 def as_text(channels: Iterable[FollowedChannel]) -> str:
-    """Writes one @name per line, under the name of its folder. A private channel has no name that others could use: its line is a comment."""
+    """Writes one @name per line, under the name of its folder.
+
+    A private channel has no name that others could use: its line is a comment.
+    """
     lines, folder = [], None
     for channel in channels:
         if channel.folder != folder:
             folder = channel.folder
             lines += ["", f"# {_one_line(folder or '')}"]
         title = _one_line(channel.title)
-        lines.append(f"@{channel.username}  # {title}" if channel.username else f"# {channel.channel_id}  {title}")
+        lines.append(
+            f"@{channel.username}  # {title}" if channel.username else f"# {channel.channel_id}  {title}"
+        )
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -60,16 +73,42 @@ def _one_line(text: str) -> str:
 
 
 def read_list(text: str) -> tuple[ListedChannel, ...]:
-    """Reads OPML, CSV with a heading, or lines with references and # comments. Raises Rejected if the text names no channel."""
+    """Reads OPML, CSV with a heading, or lines with references and # comments.
+
+    Raises Rejected if the text names no channel.
+    """
     if len(text) > MAX_CHARACTERS:
-        raise Rejected(Reason("file_too_long", "the file has more than {max_characters} characters", max_characters=MAX_CHARACTERS))
+        raise Rejected(
+            Reason(
+                "file_too_long",
+                "the file has more than {max_characters} characters",
+                max_characters=MAX_CHARACTERS,
+            )
+        )
     text = text.replace("\0", "").lstrip("\ufeff")
-    entries = _from_opml(text) if text.lstrip().startswith("<") else _from_csv(text) if _columns(text) else _from_lines(text)
+    entries = (
+        _from_opml(text)
+        if text.lstrip().startswith("<")
+        else _from_csv(text)
+        if _columns(text)
+        else _from_lines(text)
+    )
     found = tuple(dict.fromkeys(entries))
     if len(found) > MAX_LISTED:
-        raise Rejected(Reason("file_names_too_many", "the file names more than {max_channels} channels", max_channels=MAX_LISTED))
+        raise Rejected(
+            Reason(
+                "file_names_too_many",
+                "the file names more than {max_channels} channels",
+                max_channels=MAX_LISTED,
+            )
+        )
     if not found:
-        raise Rejected(Reason("file_names_none", "the file names no channel; write one @name or link per line, or give an OPML file"))
+        raise Rejected(
+            Reason(
+                "file_names_none",
+                "the file names no channel; write one @name or link per line, or give an OPML file",
+            )
+        )
     return found
 
 
@@ -79,39 +118,62 @@ def decode_list(content: bytes) -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise Rejected(Reason("file_not_text", "the file is not a text in UTF-8; save the list as text, CSV or OPML")) from error
+        raise Rejected(
+            Reason("file_not_text", "the file is not a text in UTF-8; save the list as text, CSV or OPML")
+        ) from error
 
 
 def _from_opml(text: str) -> Iterator[ListedChannel]:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise Rejected(Reason("file_declares_entities", "the file declares its own XML entities; lists of channels need none"))
+        raise Rejected(
+            Reason(
+                "file_declares_entities",
+                "the file declares its own XML entities; lists of channels need none",
+            )
+        )
     try:
         root = ET.fromstring(text)  # noqa: S314 -- without a DOCTYPE there is nothing to expand
     except ET.ParseError as error:
-        raise Rejected(Reason("file_not_opml", "the file is not valid OPML ({error})", error=str(error))) from error
+        raise Rejected(
+            Reason("file_not_opml", "the file is not valid OPML ({error})", error=str(error))
+        ) from error
     body = root.find("body")
     yield from _outlines(body if body is not None else root, None, depth=1)
 
 
 def _outlines(parent: ET.Element, folder: str | None, *, depth: int) -> Iterator[ListedChannel]:
     if depth > MAX_DEPTH:
-        raise Rejected(Reason("file_nested_too_deep", "folders in the file are nested more than {max_depth} deep", max_depth=MAX_DEPTH))
+        raise Rejected(
+            Reason(
+                "file_nested_too_deep",
+                "folders in the file are nested more than {max_depth} deep",
+                max_depth=MAX_DEPTH,
+            )
+        )
     for outline in parent.findall("outline"):
         address = outline.get("htmlUrl") or outline.get("xmlUrl") or outline.get("url")
         if address and "t.me/" in address:
             yield ListedChannel(address, folder)
         elif address is None:
-            yield from _outlines(outline, outline.get("text") or outline.get("title") or folder, depth=depth + 1)
+            yield from _outlines(
+                outline, outline.get("text") or outline.get("title") or folder, depth=depth + 1
+            )
 
 
 def _columns(text: str) -> tuple[str, int, int | None] | None:
-    """Returns the delimiter, and the columns of the channel and of its folder; None if the text begins with no such heading."""
+    """Returns the delimiter, and the columns of the channel and of its folder;
+    None if the text begins with no such heading.
+    """
     heading = next(iter(text.lstrip().splitlines()), "").lower()
     for delimiter in DELIMITERS:
         names = [name.strip().strip('"') for name in heading.split(delimiter)]
         channel = next((names.index(one) for one in CHANNEL_COLUMNS if one in names), None)
         if channel is not None:
-            return delimiter, channel, next((names.index(one) for one in FOLDER_COLUMNS if one in names), None)
+            return (
+                delimiter,
+                channel,
+                next((names.index(one) for one in FOLDER_COLUMNS if one in names), None),
+            )
     return None
 
 
@@ -123,9 +185,14 @@ def _from_csv(text: str) -> Iterator[ListedChannel]:
         for row in list(csv.reader(text.lstrip().splitlines(), delimiter=delimiter))[1:]:
             reference = row[channel].strip() if channel < len(row) else ""
             if reference:
-                yield ListedChannel(reference, (row[folder].strip() or None) if folder is not None and folder < len(row) else None)
+                yield ListedChannel(
+                    reference,
+                    (row[folder].strip() or None) if folder is not None and folder < len(row) else None,
+                )
     except csv.Error as error:
-        raise Rejected(Reason("file_not_csv", "the file is not valid CSV ({error})", error=str(error))) from error
+        raise Rejected(
+            Reason("file_not_csv", "the file is not valid CSV ({error})", error=str(error))
+        ) from error
 
 
 def _from_lines(text: str) -> Iterator[ListedChannel]:

@@ -6,10 +6,22 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from telegram_assistant.domain.channels.channel_requests import TAKEN, TOO_MANY, Expectation, RequestFate, RequestKind, RequestState, expect
+from telegram_assistant.domain.channels.channel_requests import (
+    TAKEN,
+    TOO_MANY,
+    Expectation,
+    RequestFate,
+    RequestKind,
+    RequestState,
+    expect,
+)
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, ChannelRequests, RequestCursor
+from telegram_assistant.stores.postgres.channels.channel_requests import (
+    ChannelRequest,
+    ChannelRequests,
+    RequestCursor,
+)
 from telegram_assistant.stores.postgres.channels.request_fates import RequestFates
 
 
@@ -46,7 +58,9 @@ class WaitingKind:
 
 @dataclass(frozen=True, slots=True)
 class FateSummary:
-    """How many requests have each fate, and when the last waiting one is expected to be answered; None: unknown."""
+    """How many requests have each fate, and when the last waiting one is expected to be answered; None:
+    unknown.
+    """
 
     counts: Mapping[RequestFate, int]
     expected_end: datetime | None
@@ -69,10 +83,19 @@ async def summarize_fates(*, requests: ChannelRequests, fates: RequestFates, now
 
 
 async def list_requests(
-    which: RequestState | RequestFate | None, *, requests: ChannelRequests, now: datetime, limit: int, before: RequestCursor | None = None
+    which: RequestState | RequestFate | None,
+    *,
+    requests: ChannelRequests,
+    now: datetime,
+    limit: int,
+    before: RequestCursor | None = None,
 ) -> RequestPage:
     state = which.state if isinstance(which, RequestFate) else which
-    was_followed = which is RequestFate.ALREADY_FOLLOWED if isinstance(which, RequestFate) and state is RequestState.DONE else None
+    was_followed = (
+        which is RequestFate.ALREADY_FOLLOWED
+        if isinstance(which, RequestFate) and state is RequestState.DONE
+        else None
+    )
     found = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)
     shown = found[:limit]
     more = RequestCursor(shown[-1].created_at, shown[-1].request_id) if len(found) > limit else None
@@ -86,17 +109,30 @@ async def get_request(request_id: UUID, *, requests: ChannelRequests, now: datet
     return found[0]
 
 
-async def some_requests(request_ids: Collection[UUID], *, requests: ChannelRequests, now: datetime) -> tuple[RequestStatus, ...]:
+async def some_requests(
+    request_ids: Collection[UUID], *, requests: ChannelRequests, now: datetime
+) -> tuple[RequestStatus, ...]:
     return await _statuses(await requests.some(request_ids), requests=requests, now=now)
 
 
-async def try_again(request_id: UUID, *, requests: ChannelRequests, fates: RequestFates, now: datetime) -> RequestStatus:
-    """Opens a failed request again, behind the tenant's other requests. Returns the open request for its reference."""
+async def try_again(
+    request_id: UUID, *, requests: ChannelRequests, fates: RequestFates, now: datetime
+) -> RequestStatus:
+    """Opens a failed request again, behind the tenant's other requests.
+
+    Returns the open request for its reference.
+    """
     failed = await get_request(request_id, requests=requests, now=now)
     if failed.request.state is not RequestState.FAILED:
-        raise Conflicting(Reason("request_not_failed", "this request has not failed; only failed requests can be tried again"))
+        raise Conflicting(
+            Reason(
+                "request_not_failed", "this request has not failed; only failed requests can be tried again"
+            )
+        )
     if not failed.request.may_try_again:
-        raise Conflicting(Reason("line_cannot_be_tried_again", "this line names no channel; correct it and add it again"))
+        raise Conflicting(
+            Reason("line_cannot_be_tried_again", "this line names no channel; correct it and add it again")
+        )
     if await fates.try_again(request_id):
         return await get_request(request_id, requests=requests, now=now)
     merged = await requests.open_like(failed.request)
@@ -120,7 +156,9 @@ async def waiting_requests(*, requests: ChannelRequests, now: datetime) -> tuple
     return tuple(WaitingKind(kind, count, at(kind, 1), at(kind, count)) for kind, count in waiting.items())
 
 
-async def _statuses(found: Collection[ChannelRequest], *, requests: ChannelRequests, now: datetime) -> tuple[RequestStatus, ...]:
+async def _statuses(
+    found: Collection[ChannelRequest], *, requests: ChannelRequests, now: datetime
+) -> tuple[RequestStatus, ...]:
     if all(one.position is None for one in found):
         return tuple(RequestStatus(one, None) for one in found)
     capacity = await requests.capacity()

@@ -13,15 +13,28 @@ from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channels.channel_lists import ListedChannel
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
-from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, ChannelFilter, Followed, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels.channels import (
+    NOT_KNOWN_YET,
+    ChannelFilter,
+    Followed,
+    FollowedChannel,
+    Subscription,
+)
 from telegram_assistant.stores.postgres.stores import TenantStores
 
-KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: RequestKind.INVITE, ReferenceKind.LIST: RequestKind.LIST}
+KINDS = {
+    ReferenceKind.NAME: RequestKind.USERNAME,
+    ReferenceKind.INVITE: RequestKind.INVITE,
+    ReferenceKind.LIST: RequestKind.LIST,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedChannel:
-    """The immediate result for one reference: requested, already followed, or refused. Secrets are shortened."""
+    """The immediate result for one reference: requested, already followed, or refused.
+
+    Secrets are shortened.
+    """
 
     written: Reason
     request_id: UUID | None = None
@@ -29,10 +42,14 @@ class RequestedChannel:
     refused: Reason | None = None
 
 
-async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
-    """Requests every channel that the tenant does not follow yet. An invalid reference does not affect the others.
+async def follow(
+    listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores
+) -> tuple[RequestedChannel, ...]:
+    """Requests every channel that the tenant does not follow yet. An invalid reference does not affect the
+    others.
 
-    Whether another tenant follows a channel makes no difference. A channel that the tenant follows already gets the given options.
+    Whether another tenant follows a channel makes no difference. A channel that the tenant follows already
+    gets the given options.
     """
     lines = [_read(one) for one in listed]
     names = [one.name for one in lines if isinstance(one, Reference) and one.kind is ReferenceKind.NAME]
@@ -53,7 +70,9 @@ async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, store
     if again:
         await stores.request_fates.change_followed(again, wanted)
     for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
-        answers[place] = replace(answers[place], request_id=request_id, refused=None if request_id else TOO_MANY)
+        answers[place] = replace(
+            answers[place], request_id=request_id, refused=None if request_id else TOO_MANY
+        )
     return tuple(answers[place] for place in range(len(lines)))
 
 
@@ -75,16 +94,27 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
     """Returns the channel with this id, @name, link or title. Raises Rejected if none or several match."""
     text = written.strip()
     name = text.rsplit("/", 1)[-1].removeprefix("@").lower()
-    found = [one for one in channels if str(one.channel_id) == text or (one.username or "").lower() == name or one.title.lower() == text.lower()]
+    found = [
+        one
+        for one in channels
+        if str(one.channel_id) == text
+        or (one.username or "").lower() == name
+        or one.title.lower() == text.lower()
+    ]
     if not found:
         raise Rejected(
-            Reason("channel_not_followed_by_name", "{written!r} is not followed; `tga channels list` shows the followed channels", written=written)
+            Reason(
+                "channel_not_followed_by_name",
+                "{written!r} is not followed; `tga channels list` shows the followed channels",
+                written=written,
+            )
         )
     if len(found) > 1:
         raise Rejected(
             Reason(
                 "channel_name_ambiguous",
-                "{written!r} names several channels; use the id; `tga channels list` shows the followed channels",
+                "{written!r} names several channels; use the id; `tga channels list` shows the followed "
+                "channels",
                 written=written,
             )
         )
@@ -99,7 +129,9 @@ class ChannelPage:
     next: ChannelId | None
 
 
-async def list_followed(which: ChannelFilter, *, followed: Followed, limit: int, after: ChannelId | None = None) -> ChannelPage:
+async def list_followed(
+    which: ChannelFilter, *, followed: Followed, limit: int, after: ChannelId | None = None
+) -> ChannelPage:
     found = await followed.page(which, limit=limit + 1, after=after)
     shown = found[:limit]
     return ChannelPage(shown, shown[-1].channel_id if len(found) > limit else None)
@@ -108,7 +140,11 @@ async def list_followed(which: ChannelFilter, *, followed: Followed, limit: int,
 async def get_followed(channel_id: ChannelId, *, followed: Followed) -> FollowedChannel:
     found = (await followed.some([channel_id])).get(channel_id)
     if found is None:
-        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
+        raise Missing(
+            Reason(
+                "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
+            )
+        )
     return found
 
 
@@ -124,15 +160,26 @@ class SubscriptionUpdate:
     wants_media: bool | None = None
 
 
-async def change_followed(channel_id: ChannelId, wanted: SubscriptionUpdate, *, followed: Followed) -> FollowedChannel:
+async def change_followed(
+    channel_id: ChannelId, wanted: SubscriptionUpdate, *, followed: Followed
+) -> FollowedChannel:
     """Changes the settings of a followed channel. Raises Missing if the tenant does not follow it."""
     if not await change_all_followed([channel_id], wanted, followed=followed):
-        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
+        raise Missing(
+            Reason(
+                "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
+            )
+        )
     return await get_followed(channel_id, followed=followed)
 
 
-async def change_all_followed(channel_ids: Collection[ChannelId], wanted: SubscriptionUpdate, *, followed: Followed) -> int:
-    """Changes the settings of several channels. Returns how many of them the tenant follows; others are left out."""
+async def change_all_followed(
+    channel_ids: Collection[ChannelId], wanted: SubscriptionUpdate, *, followed: Followed
+) -> int:
+    """Changes the settings of several channels.
+
+    Returns how many of them the tenant follows; others are left out.
+    """
     options = Subscription(
         channel_id=NOT_KNOWN_YET,
         folder=wanted.folder,
@@ -146,7 +193,11 @@ async def change_all_followed(channel_ids: Collection[ChannelId], wanted: Subscr
 
 async def unfollow(channel_id: ChannelId, *, followed: Followed) -> None:
     if not await followed.leave(channel_id):
-        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
+        raise Missing(
+            Reason(
+                "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
+            )
+        )
 
 
 async def unfollow_all(channel_ids: Collection[ChannelId], *, followed: Followed) -> int:

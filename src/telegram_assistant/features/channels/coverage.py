@@ -61,7 +61,11 @@ class FullCoverage:
 
 
 async def coverage_of_all(
-    *, stores: TenantStores, states: Collection[CoverageState] = (), limit: int | None = None, after: CoveragePlace | None = None
+    *,
+    stores: TenantStores,
+    states: Collection[CoverageState] = (),
+    limit: int | None = None,
+    after: CoveragePlace | None = None,
 ) -> CoveragePage:
     """Returns channels by title, only those in `states` if any are given. The totals cover all channels."""
     known = await stores.coverage_overview.channels()
@@ -70,12 +74,19 @@ async def coverage_of_all(
     counts = Counter(one.status.state for one in known)
     sums = {state: counts[state] for state in CoverageState}
     shown = tuple(left[:limit])
-    return CoveragePage(shown, sums, sum(one.missing_ids for one in known), place_of(shown[-1]) if len(shown) < len(left) else None)
+    return CoveragePage(
+        shown,
+        sums,
+        sum(one.missing_ids for one in known),
+        place_of(shown[-1]) if len(shown) < len(left) else None,
+    )
 
 
 async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:
     """Raises Missing if the tenant does not follow the channel."""
-    known, ledger = await asyncio.gather(stores.coverage_overview.channels([channel_id]), stores.coverage.of(channel_id))
+    known, ledger = await asyncio.gather(
+        stores.coverage_overview.channels([channel_id]), stores.coverage.of(channel_id)
+    )
     if not known:
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
     return FullCoverage(known[0], ledger)
@@ -83,7 +94,9 @@ async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCov
 
 def least_fill_time(missing_ids: int) -> timedelta:
     """How long one account needs at least to read these ids, if it reads nothing else."""
-    return timedelta(seconds=math.ceil(missing_ids / IDS_PER_REQUEST) / min(limit.per_second for limit in HISTORY.limits))
+    return timedelta(
+        seconds=math.ceil(missing_ids / IDS_PER_REQUEST) / min(limit.per_second for limit in HISTORY.limits)
+    )
 
 
 def describe_coverage(one: ChannelCoverage) -> Reason:
@@ -92,21 +105,39 @@ def describe_coverage(one: ChannelCoverage) -> Reason:
     if one.status.why is not None:
         what = Reason("coverage_because", "{what}: {why}", what=what, why=one.status.why)
     if one.status.until is not None and one.status.state is CoverageState.UNREADABLE:
-        what = Reason("coverage_since", "{what} (since {since:%Y-%m-%d %H:%M})", what=what, since=one.status.until)
+        what = Reason(
+            "coverage_since", "{what} (since {since:%Y-%m-%d %H:%M})", what=what, since=one.status.until
+        )
     elif one.status.until is not None:
-        what = Reason("coverage_until", "{what} (until {until:%Y-%m-%d %H:%M})", what=what, until=one.status.until)
+        what = Reason(
+            "coverage_until", "{what} (until {until:%Y-%m-%d %H:%M})", what=what, until=one.status.until
+        )
     if one.last_polled_at is None:
         return Reason("coverage_never_checked", "{what}; never checked.", what=what)
-    return Reason("coverage_checked", "{what}; last checked {checked_at:%Y-%m-%d %H:%M}.", what=what, checked_at=one.last_polled_at)
+    return Reason(
+        "coverage_checked",
+        "{what}; last checked {checked_at:%Y-%m-%d %H:%M}.",
+        what=what,
+        checked_at=one.last_polled_at,
+    )
 
 
 def _describe_state(one: ChannelCoverage) -> Reason:
     if one.status.state is CoverageState.COMPLETE and one.floor_at is not None:
-        return Reason("coverage_complete_since", "Complete: everything posted since {since:%Y-%m-%d} is stored", since=one.floor_at)
+        return Reason(
+            "coverage_complete_since",
+            "Complete: everything posted since {since:%Y-%m-%d} is stored",
+            since=one.floor_at,
+        )
     return {
         CoverageState.COMPLETE: Reason("coverage_complete", "Complete: everything ever posted is stored"),
         CoverageState.FILLING: Reason("coverage_filling", "Being filled"),
-        CoverageState.MISSING: Reason("coverage_missing", "{count} message id is missing", "{count} message ids are missing", count=one.missing_ids),
+        CoverageState.MISSING: Reason(
+            "coverage_missing",
+            "{count} message id is missing",
+            "{count} message ids are missing",
+            count=one.missing_ids,
+        ),
         CoverageState.WAITING: Reason("coverage_waiting", "Nothing has been read yet"),
         CoverageState.UNREADABLE: Reason("coverage_unreadable", "Cannot be read"),
         CoverageState.PREVIEW: Reason("coverage_preview", "The newest posts are stored"),

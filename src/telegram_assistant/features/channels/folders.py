@@ -16,10 +16,21 @@ from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
 
 async def follow_folder(
-    title: str, *, tenant: Tenant, account_id: AccountId | None, subscription: Subscription, accounts: Accounts, requests: ChannelRequests
+    title: str,
+    *,
+    tenant: Tenant,
+    account_id: AccountId | None,
+    subscription: Subscription,
+    accounts: Accounts,
+    requests: ChannelRequests,
 ) -> RequestedChannel:
-    """Requests the folder from the given account, or from any account of the tenant. Its channels get a folder of the same name here."""
-    if account_id is not None and not any(one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()):
+    """Requests the folder from the given account, or from any account of the tenant.
+
+    Its channels get a folder of the same name here.
+    """
+    if account_id is not None and not any(
+        one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()
+    ):
         raise Rejected(
             Reason(
                 "tenant_has_no_account",
@@ -31,7 +42,9 @@ async def follow_folder(
     return await request_folder(title, account_id=account_id, subscription=subscription, requests=requests)
 
 
-async def request_folder(title: str, *, account_id: AccountId | None, subscription: Subscription, requests: ChannelRequests) -> RequestedChannel:
+async def request_folder(
+    title: str, *, account_id: AccountId | None, subscription: Subscription, requests: ChannelRequests
+) -> RequestedChannel:
     """Requests the folder; an account of another tenant never serves it."""
     wanted = replace(subscription, folder=subscription.folder or title)
     (request_id,) = await requests.add([NewRequest(RequestKind.FOLDER, title, wanted, account_id)])
@@ -40,16 +53,23 @@ async def request_folder(title: str, *, account_id: AccountId | None, subscripti
 
 def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
     """Returns the folder with this title or number. Raises Rejected if none or several match."""
-    found = [one for one in folders if one.title.casefold() == written.casefold() or str(one.folder_id) == written]
+    found = [
+        one for one in folders if one.title.casefold() == written.casefold() or str(one.folder_id) == written
+    ]
     if not found:
         raise Rejected(
-            Reason("folder_not_followed", "folder {written!r} is not followed; `tga folders list` shows the followed folders", written=written)
+            Reason(
+                "folder_not_followed",
+                "folder {written!r} is not followed; `tga folders list` shows the followed folders",
+                written=written,
+            )
         )
     if len(found) > 1:
         raise Rejected(
             Reason(
                 "folder_name_ambiguous",
-                "folder {written!r} names several folders; use the number; `tga folders list` shows the followed folders",
+                "folder {written!r} names several folders; use the number; "
+                "`tga folders list` shows the followed folders",
                 written=written,
             )
         )

@@ -1,4 +1,6 @@
-"""Following the channels of a list, each line of which keeps its fate: the waiting ones as requests, the others beside them."""
+"""Following the channels of a list, each line of which keeps its fate: the waiting ones as requests,
+the others beside them.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -20,7 +22,9 @@ MAX_LINE = 200
 """Characters that are kept of a line that names no channel."""
 
 
-async def import_channels(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+async def import_channels(
+    listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores
+) -> tuple[RequestedChannel, ...]:
     """Like `follow`, in batches, but lines that never wait are kept too, to be seen later."""
     requested: list[RequestedChannel] = []
     for start in range(0, len(listed), BATCH):
@@ -28,15 +32,23 @@ async def import_channels(listed: Sequence[ListedChannel], wanted: Subscription,
     return tuple(requested)
 
 
-async def _import_batch(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+async def _import_batch(
+    listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores
+) -> tuple[RequestedChannel, ...]:
     requested = await follow(listed, wanted, stores=stores)
-    answered = [line for one, result in zip(listed, requested, strict=True) if (line := _answered(one, result, wanted)) is not None]
+    answered = [
+        line
+        for one, result in zip(listed, requested, strict=True)
+        if (line := _answered(one, result, wanted)) is not None
+    ]
     if answered:
         await stores.request_fates.keep(answered)
     return requested
 
 
-async def import_picked(channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+async def import_picked(
+    channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores
+) -> tuple[RequestedChannel, ...]:
     """Like `follow_picked`, but channels that never wait are kept too."""
     requested = await follow_picked(channel_ids, wanted, stores=stores)
     answered = [
@@ -56,7 +68,9 @@ def _answered(listed: ListedChannel, result: RequestedChannel, wanted: Subscript
         return None
     kind, reference = _written(listed.reference)
     options = replace(wanted, folder=listed.folder or wanted.folder)
-    return AnsweredLine(kind, reference, outcome, options, result.followed.channel_id if result.followed else None)
+    return AnsweredLine(
+        kind, reference, outcome, options, result.followed.channel_id if result.followed else None
+    )
 
 
 def _outcome(result: RequestedChannel) -> Reason | None:

@@ -5,7 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from telegram_assistant.domain.channels.channel_requests import NO_OWN_ACCOUNT, TOO_MANY, RequestKind, RequestState
+from telegram_assistant.domain.channels.channel_requests import (
+    NO_OWN_ACCOUNT,
+    TOO_MANY,
+    RequestKind,
+    RequestState,
+)
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Conflicting, Rejected
 from telegram_assistant.features.channels.channel_requests import RequestStatus, some_requests
@@ -41,16 +46,28 @@ class JoinedList:
     def listed_at(self) -> datetime | None:
         """When the newest list was complete."""
         statuses = [one.status for one in self.accounts if one.status is not None]
-        answered = [one.request.answered_at for one in statuses if one.request.state is RequestState.DONE and one.request.answered_at]
+        answered = [
+            one.request.answered_at
+            for one in statuses
+            if one.request.state is RequestState.DONE and one.request.answered_at
+        ]
         return max((*answered, *(one.listed_at for one in self.channels)), default=None)
 
     @property
     def waiting(self) -> tuple[RequestStatus, ...]:
-        return tuple(one.status for one in self.accounts if one.status and one.status.request.state is RequestState.OPEN)
+        return tuple(
+            one.status
+            for one in self.accounts
+            if one.status and one.status.request.state is RequestState.OPEN
+        )
 
     @property
     def failed(self) -> tuple[RequestStatus, ...]:
-        return tuple(one.status for one in self.accounts if one.status and one.status.request.state is RequestState.FAILED)
+        return tuple(
+            one.status
+            for one in self.accounts
+            if one.status and one.status.request.state is RequestState.FAILED
+        )
 
 
 async def list_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
@@ -62,14 +79,22 @@ async def list_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
     return JoinedList(
         channels,
         tuple(
-            AccountListing(one.public_id, one.account_id, one.phone_masked, statuses.get(one.request_id) if one.request_id else None)
+            AccountListing(
+                one.public_id,
+                one.account_id,
+                one.phone_masked,
+                statuses.get(one.request_id) if one.request_id else None,
+            )
             for one in accounts
         ),
     )
 
 
 async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
-    """Asks every account of the tenant for its list. Lists that are on their way or fresh are not asked for again."""
+    """Asks every account of the tenant for its list.
+
+    Lists that are on their way or fresh are not asked for again.
+    """
     accounts = await stores.joined.accounts()
     if not accounts:
         raise Rejected(NO_OWN_ACCOUNT)
@@ -84,26 +109,43 @@ async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
             )
         )
     wanted = Subscription(channel_id=NOT_KNOWN_YET)
-    if None in await stores.requests.add([NewRequest(RequestKind.LISTING, "", wanted, account_id) for account_id in due]):
+    if None in await stores.requests.add(
+        [NewRequest(RequestKind.LISTING, "", wanted, account_id) for account_id in due]
+    ):
         raise Rejected(TOO_MANY)
     return await list_joined(stores=stores, now=now)
 
 
-async def follow_picked(channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
-    """Requests the picked channels, in their order. One that is followed already gets the given options; one that is not listed is refused."""
+async def follow_picked(
+    channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores
+) -> tuple[RequestedChannel, ...]:
+    """Requests the picked channels, in their order.
+
+    One that is followed already gets the given options; one that is not listed is refused.
+    """
     listed = {one.channel_id: one for one in await stores.joined.all(channel_ids)}
     followed = await stores.followed.some(channel_ids)
     if again := {channel_id: wanted.folder for channel_id, one in followed.items() if one.active}:
         await stores.request_fates.change_followed(again, wanted)
-    new = [channel_id for channel_id in dict.fromkeys(channel_ids) if channel_id in listed and channel_id not in again]
-    made = await stores.requests.add([NewRequest(RequestKind.PICK, str(channel_id), wanted) for channel_id in new])
+    new = [
+        channel_id
+        for channel_id in dict.fromkeys(channel_ids)
+        if channel_id in listed and channel_id not in again
+    ]
+    made = await stores.requests.add(
+        [NewRequest(RequestKind.PICK, str(channel_id), wanted) for channel_id in new]
+    )
     requests = dict(zip(new, made, strict=True))
 
     def result(channel_id: ChannelId) -> RequestedChannel:
         if channel_id in again:
             return RequestedChannel(quote(followed[channel_id].title), followed=followed[channel_id])
         if channel_id not in listed:
-            refused = Reason("channel_not_listed", "channel {channel_id} is not in the list of joined channels", channel_id=channel_id)
+            refused = Reason(
+                "channel_not_listed",
+                "channel {channel_id} is not in the list of joined channels",
+                channel_id=channel_id,
+            )
             return RequestedChannel(quote(str(channel_id)), refused=refused)
         requested = RequestedChannel(quote(listed[channel_id].title), requests[channel_id])
         return requested if requested.request_id else replace(requested, refused=TOO_MANY)

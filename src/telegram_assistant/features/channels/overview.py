@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from telegram_assistant.domain.channels.health import WORST_FIRST, ChannelHealth, ReadingHealth, assess_health, suspended_health
+from telegram_assistant.domain.channels.health import (
+    WORST_FIRST,
+    ChannelHealth,
+    ReadingHealth,
+    assess_health,
+    suspended_health,
+)
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
@@ -54,7 +60,10 @@ class ChannelLine:
 
 @dataclass(frozen=True, slots=True)
 class ChannelOverview:
-    """A page of the list. `health` counts all channels that the words and the folder match, whatever their health."""
+    """A page of the list.
+
+    `health` counts all channels that the words and the folder match, whatever their health.
+    """
 
     lines: tuple[ChannelLine, ...]
     found: tuple[ChannelId, ...]
@@ -66,7 +75,9 @@ class ChannelOverview:
     pages: int
 
 
-async def overview_of_channels(query: ChannelQuery, *, stores: TenantStores, now: datetime, limit: int, page: int = 1) -> ChannelOverview:
+async def overview_of_channels(
+    query: ChannelQuery, *, stores: TenantStores, now: datetime, limit: int, page: int = 1
+) -> ChannelOverview:
     """Returns a page of the list; a page that does not exist is the last one."""
     followed, covered = await asyncio.gather(stores.followed.channels(), stores.coverage_overview.channels())
     coverage = {one.channel_id: one for one in covered}
@@ -81,7 +92,9 @@ async def overview_of_channels(query: ChannelQuery, *, stores: TenantStores, now
     shown: Sequence[ChannelLine] = wanted[(page - 1) * limit : page * limit]
     counts = Counter(one.report.health for one in matching)
     return ChannelOverview(
-        tuple(shown if query.order is ChannelOrder.POSTS else await _with_posts(shown, stores=stores, now=now)),
+        tuple(
+            shown if query.order is ChannelOrder.POSTS else await _with_posts(shown, stores=stores, now=now)
+        ),
         tuple(one.channel.channel_id for one in wanted),
         len(followed),
         {one: counts[one] for one in ChannelHealth if counts[one]},
@@ -113,7 +126,9 @@ def _line(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datet
     return ChannelLine(channel, health_of(channel, coverage, now), coverage)
 
 
-async def _with_posts(lines: Sequence[ChannelLine], *, stores: TenantStores, now: datetime) -> list[ChannelLine]:
+async def _with_posts(
+    lines: Sequence[ChannelLine], *, stores: TenantStores, now: datetime
+) -> list[ChannelLine]:
     posts = await stores.activity.recent([one.channel.channel_id for one in lines], since=now - RECENT)
     return [replace(one, recent_posts=posts.get(one.channel.channel_id, 0)) for one in lines]
 

@@ -13,6 +13,9 @@ async def parked_channels(*, stores: TenantStores) -> tuple[Parked, ...]:
 
 
 async def release(channel_id: ChannelId, *, stores: TenantStores) -> None:
-    """Releases a channel: it is read at its next turn, and parked again if that fails. Raises Missing if it is not followed or not parked."""
+    """Releases a channel: it is read at its next turn, and parked again if that fails.
+
+    Raises Missing if it is not followed or not parked.
+    """
     if not await stores.parked.release(channel_id):
         raise Missing(Reason("channel_not_parked", "you do not follow this channel, or it is not parked"))

@@ -11,12 +11,25 @@ from telegram_assistant.stores.postgres.channels.schedule import Schedule
 async def poll_any(channel_id: ChannelId, *, mode: Mode | None, first: bool, schedule: Schedule) -> None:
     """For the operator: the account that reads the channel polls it."""
     if not await schedule.ask(channel_id, mode=mode, first=first):
-        raise Missing(Reason("channel_followed_by_nobody", "no tenant follows channel {channel_id}", channel_id=channel_id))
+        raise Missing(
+            Reason(
+                "channel_followed_by_nobody", "no tenant follows channel {channel_id}", channel_id=channel_id
+            )
+        )
 
 
 async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, followed: Followed) -> None:
     """For a tenant: only its own accounts poll the channel, so that no tenant uses up another's budgets."""
     if channel_id not in await followed.some([channel_id]):
-        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
+        raise Missing(
+            Reason(
+                "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
+            )
+        )
     if not await followed.poll(channel_id, mode=mode, first=first):
-        raise Conflicting(Reason("no_account_to_poll", "you have no active account that can read the channel now; it is read when its turn comes"))
+        raise Conflicting(
+            Reason(
+                "no_account_to_poll",
+                "you have no active account that can read the channel now; it is read when its turn comes",
+            )
+        )

@@ -1,4 +1,6 @@
-"""Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected; nothing twice."""
+"""Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected;
+nothing twice.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +21,12 @@ from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.digests.interests import touched
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import summary_of
-from telegram_assistant.features.stories.writing import SummaryWriter, known_summaries, materials_of, write_summaries
+from telegram_assistant.features.stories.writing import (
+    SummaryWriter,
+    known_summaries,
+    materials_of,
+    write_summaries,
+)
 from telegram_assistant.language.evidence import shared_words
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import numbers_in
@@ -35,9 +42,13 @@ LATE = timedelta(days=2)
 MAX_CHANNELS = 6
 """Channels that a digest names per story, and whose posts say whether it interests."""
 KNOWN_SHARE = 0.5
-"""Of the words of a sentence that tells something new without a new number or name, so many were told at most."""
+"""Of the words of a sentence that tells something new without a new number or name,
+so many were told at most.
+"""
 WRITING_SECONDS = 120.0
-"""How long a digest waits for a provider; stories that it has not written by then are told in the posts' own words."""
+"""How long a digest waits for a provider; stories that it has not
+written by then are told in the posts' own words.
+"""
 
 
 async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who writes
@@ -52,23 +63,37 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     interests: Sequence[Interest] = (),
     writer: SummaryWriter | None = None,
 ) -> Digest:
-    """Returns what happened since then, what interests most first. `earlier` are the digests of the last week: what they told is not told again.
+    """Returns what happened since then, what interests most first. `earlier` are the digests of the last
+    week: what they told is not told again.
 
     `writer` lets a provider sum up the stories; without it only texts that were written before are used.
     """
     muted = mutes or Mutes()
     found = await recent_stories(
-        since - LATE, stores=stores, now=now, seen_at=since, mutes=muted, limit=CONSIDERED, candidates=CONSIDERED, language=language
+        since - LATE,
+        stores=stores,
+        now=now,
+        seen_at=since,
+        mutes=muted,
+        limit=CONSIDERED,
+        candidates=CONSIDERED,
+        language=language,
     )
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
-    heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
+    heard = [
+        one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)
+    ]
     liked = await asyncio.to_thread(_by_interest, heard, interests, now)
     told: list[_ChosenStory] = []
     unchanged = beyond = 0
     for one, touch in liked:
         if len(told) == length.stories:
             beyond += 1
-        elif (chosen := await asyncio.to_thread(_chosen, one, since=since, length=length, language=language, earlier=earlier)) is None:
+        elif (
+            chosen := await asyncio.to_thread(
+                _chosen, one, since=since, length=length, language=language, earlier=earlier
+            )
+        ) is None:
             unchanged += 1
         else:
             told.append(replace(chosen, entry=replace(chosen.entry, interests=touch.topics)))
@@ -76,9 +101,20 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     return Digest(since, now, stories, unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
 
 
-def _by_interest(heard: Sequence[ListedStory], interests: Sequence[Interest], now: datetime) -> list[tuple[ListedStory, Touched]]:
-    liked = [(one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests)) for one in heard]
-    return sorted(liked, key=lambda pair: (-pair[1].factor * weight_of(pair[0].story, now=now, is_new=True), pair[0].story.story_id))
+def _by_interest(
+    heard: Sequence[ListedStory], interests: Sequence[Interest], now: datetime
+) -> list[tuple[ListedStory, Touched]]:
+    liked = [
+        (one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests))
+        for one in heard
+    ]
+    return sorted(
+        liked,
+        key=lambda pair: (
+            -pair[1].factor * weight_of(pair[0].story, now=now, is_new=True),
+            pair[0].story.story_id,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +128,14 @@ class _ChosenStory:
     """What earlier digests said of it."""
 
 
-def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language: str | None, earlier: Sequence[Digest]) -> _ChosenStory | None:
+def _chosen(
+    one: ListedStory,
+    *,
+    since: datetime,
+    length: DigestLength,
+    language: str | None,
+    earlier: Sequence[Digest],
+) -> _ChosenStory | None:
     """None if nobody can be quoted, or if an earlier digest told it and nothing has changed."""
     summary = summary_of(one.story, language=language)
     if summary is None:
@@ -107,7 +150,9 @@ def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language
         novelty, sentences = Novelty.CORRECTED, summary.sentences
     else:
         return None
-    return _ChosenStory(_entry(one.story, novelty, summary, sentences[: length.sentences]), one.story, summary, told)
+    return _ChosenStory(
+        _entry(one.story, novelty, summary, sentences[: length.sentences]), one.story, summary, told
+    )
 
 
 async def _with_texts(
@@ -118,20 +163,31 @@ async def _with_texts(
     if writer is None:
         texts = await known_summaries(materials, stores=stores)
     else:
-        texts = await write_summaries(materials, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS)
-    return tuple(_written(one, texts.get(material.key), length) for one, material in zip(told, materials, strict=True))
+        texts = await write_summaries(
+            materials, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS
+        )
+    return tuple(
+        _written(one, texts.get(material.key), length) for one, material in zip(told, materials, strict=True)
+    )
 
 
 def _written(one: _ChosenStory, written: WrittenSummary | None, length: DigestLength) -> DigestStory:
     """A story with new facts needs sentences that have them; a text without such sentences is not used."""
     if written is None:
         return one.entry
-    said = [sentence for sentence in written.sentences if sentence.text.removesuffix(".") != one.entry.headline]
+    said = [
+        sentence for sentence in written.sentences if sentence.text.removesuffix(".") != one.entry.headline
+    ]
     if one.entry.novelty is Novelty.GROWN:
         said = _with_new_facts(said, told=one.told)
     if not said:
         return replace(one.entry, checks=written.checks)
-    return replace(one.entry, sentences=_with_others(said[: length.sentences], one.summary), model=written.model, checks=written.checks)
+    return replace(
+        one.entry,
+        sentences=_with_others(said[: length.sentences], one.summary),
+        model=written.model,
+        checks=written.checks,
+    )
 
 
 def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> tuple[DigestSentence, ...]:
@@ -146,7 +202,9 @@ def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> t
 
 
 def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
-    """Sentences of the new posts with a number or a name that the earlier digests did not have; otherwise what several channels tell in new words."""
+    """Sentences of the new posts with a number or a name that the earlier digests did not have;
+    otherwise what several channels tell in new words.
+    """
     alone = summary_of(VisibleStory(one.new), language=language) if one.new else None
     if alone is None:
         return ()
@@ -157,9 +215,19 @@ def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSent
 def _in_new_words(sentences: Sequence[CitedSentence], one: ListedStory, *, told: str) -> list[CitedSentence]:
     """What the story came to: «Мост открыли раньше срока» has no new number and no new name."""
     new = {post.post_id for post in one.new}
-    earlier = parse_text("\n".join((told, *(post.text for post in one.story.posts if post.post_id not in new))))
-    several = [sentence for sentence in sentences if len({post.channel_id for post in sentence.posts}) >= MIN_CHANNELS]
-    return [sentence for sentence in several if shared_words(parse_text(sentence.text).content, earlier) <= KNOWN_SHARE]
+    earlier = parse_text(
+        "\n".join((told, *(post.text for post in one.story.posts if post.post_id not in new)))
+    )
+    several = [
+        sentence
+        for sentence in sentences
+        if len({post.channel_id for post in sentence.posts}) >= MIN_CHANNELS
+    ]
+    return [
+        sentence
+        for sentence in several
+        if shared_words(parse_text(sentence.text).content, earlier) <= KNOWN_SHARE
+    ]
 
 
 def _with_new_facts(sentences: Sequence[CitedSentence], *, told: str) -> list[CitedSentence]:
@@ -183,7 +251,9 @@ def _said(one: ListedStory) -> str:
     return "\n".join((one.telling.headline, *(sentence.text for sentence in one.telling.sentences)))
 
 
-def _entry(story: VisibleStory, novelty: Novelty, summary: StorySummary, sentences: Sequence[CitedSentence]) -> DigestStory:
+def _entry(
+    story: VisibleStory, novelty: Novelty, summary: StorySummary, sentences: Sequence[CitedSentence]
+) -> DigestStory:
     return DigestStory(
         novelty,
         summary.headline.text.removesuffix("."),

@@ -28,13 +28,19 @@ class DigestStoryResponse(BaseModel, frozen=True):
     channels: list[str]
     first_posted_at: datetime
     post_ids: list[str]
-    model: str = Field(description="The provider's model that wrote the sentences; empty if they stand in their first posts word for word.")
+    model: str = Field(
+        description="The provider's model that wrote the sentences; empty if they stand in their first "
+        "posts word for word."
+    )
     replaced: int = Field(description="Doubtful sentences of the model, shown as the sentence of the post.")
     left_out: list[str] = Field(description="Why sentences of the model are not shown, one reason each.")
 
 
 class DigestResponse(BaseModel, frozen=True):
-    """A digest of the time from `since` to `until`. `beyond`: stories of less weight for which there was no room."""
+    """A digest of the time from `since` to `until`.
+
+    `beyond`: stories of less weight for which there was no room.
+    """
 
     digest_id: UUID | None = Field(description="Null: it was composed for this answer and is not kept.")
     link: str | None = Field(description="The page of a digest that is kept.")
@@ -44,7 +50,9 @@ class DigestResponse(BaseModel, frozen=True):
     beyond: int
 
 
-def digest_response(digest: Digest, *, digest_id: UUID | None, here: str, say: Callable[[Reason], str]) -> DigestResponse:
+def digest_response(
+    digest: Digest, *, digest_id: UUID | None, here: str, say: Callable[[Reason], str]
+) -> DigestResponse:
     """`here` is where the pages of the tenant begin, `say` puts reasons into the reader's language."""
     return DigestResponse(
         digest_id=digest_id,
@@ -62,7 +70,11 @@ def _story_response(story: DigestStory, here: str, say: Callable[[Reason], str])
         headline=story.headline,
         link=f"{here}/story/{story.story_id}",
         sentences=[
-            DigestSentenceResponse(text=sentence.text, post_ids=[str(post) for post in sentence.posts], others_say=list(sentence.others_say))
+            DigestSentenceResponse(
+                text=sentence.text,
+                post_ids=[str(post) for post in sentence.posts],
+                others_say=list(sentence.others_say),
+            )
             for sentence in story.sentences
         ],
         channels=list(story.channels),

@@ -41,9 +41,11 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     is_planned: bool = False,
     writer: SummaryWriter | None = None,
 ) -> UUID:
-    """Makes the digest of this moment, once, however often it is asked for. Returns its id. `writer` is that of `compose`.
+    """Makes the digest of this moment, once, however often it is asked for. Returns its id. `writer` is that
+    of `compose`.
 
-    A planned one goes to the receivers of the plan, unless it has nothing to tell. One out of turn stays on the page of who asked for it.
+    A planned one goes to the receivers of the plan, unless it has nothing to tell. One out of turn stays on
+    the page of who asked for it.
     """
     digest_id = digest_id_of(tenant_id, user_id, moment)
     recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED)
@@ -61,7 +63,9 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
         interests=await own.interests.all(),
         writer=writer,
     )
-    await own.digests.save(digest_id, digest, receivers=plan.receivers if is_planned and digest.stories else ())
+    await own.digests.save(
+        digest_id, digest, receivers=plan.receivers if is_planned and digest.stories else ()
+    )
     return digest_id
 
 
@@ -89,21 +93,37 @@ async def set_plan(
     digests: PersonDigests,
     receivers: Iterable[UUID] | None = None,
 ) -> DigestPlan:
-    """Says when digests come, of which length, and to which receivers of the tenant; None: to those that were chosen before.
+    """Says when digests come, of which length, and to which receivers of the tenant; None: to those that were
+    chosen before.
 
-    Raises Rejected for a time that is no `HH:MM`, a day beyond 1 to 7, or an unknown length; Missing for an unknown receiver. No times: no digests.
+    Raises Rejected for a time that is no `HH:MM`, a day beyond 1 to 7, or an unknown length; Missing for an
+    unknown receiver. No times: no digests.
     """
-    kept = (await digests.plan()).receivers if receivers is None else await _known_receivers(frozenset(receivers), stores)
+    kept = (
+        (await digests.plan()).receivers
+        if receivers is None
+        else await _known_receivers(frozenset(receivers), stores)
+    )
     try:
         plan = DigestPlan(
-            tuple(sorted({time.fromisoformat(one).replace(second=0, microsecond=0, tzinfo=None) for one in times if one})),
+            tuple(
+                sorted(
+                    {
+                        time.fromisoformat(one).replace(second=0, microsecond=0, tzinfo=None)
+                        for one in times
+                        if one
+                    }
+                )
+            ),
             frozenset(int(one) for one in weekdays) & EVERY_DAY or EVERY_DAY,
             DigestLength(length),
             kept,
             ZoneInfo(zone).key,
         )
     except (ValueError, ZoneInfoNotFoundError) as error:
-        raise Rejected(Reason("digest_plan_wrong", "a digest comes at times like 08:00, on days from 1 (Monday) to 7")) from error
+        raise Rejected(
+            Reason("digest_plan_wrong", "a digest comes at times like 08:00, on days from 1 (Monday) to 7")
+        ) from error
     if len(plan.times) > MAX_TIMES:
         raise Rejected(Reason("digest_plan_long", "at most {most} digests a day", most=MAX_TIMES))
     await digests.set_plan(plan)

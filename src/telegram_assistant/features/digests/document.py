@@ -20,7 +20,9 @@ type PostLink = Callable[[PostId], str]
 """The address of a post, and of the story that begins with it."""
 
 
-def digest_document(digest: Digest, *, language: str, zone: tzinfo, story_link: PostLink, post_link: PostLink) -> Document:
+def digest_document(
+    digest: Digest, *, language: str, zone: tzinfo, story_link: PostLink, post_link: PostLink
+) -> Document:
     """The digest with the posts that say each sentence, in the words of `language`."""
 
     def in_words(reason: Reason) -> str:
@@ -42,7 +44,13 @@ def digest_subject(digest: Digest) -> Reason:
     first = digest.stories[0].headline
     if len(digest.stories) == 1:
         return quote(first)
-    return Reason("digest_subject", "{first} and {count} more story", "{first} and {count} more stories", first=first, count=len(digest.stories) - 1)
+    return Reason(
+        "digest_subject",
+        "{first} and {count} more story",
+        "{first} and {count} more stories",
+        first=first,
+        count=len(digest.stories) - 1,
+    )
 
 
 def _span_of(digest: Digest) -> Reason:
@@ -56,24 +64,36 @@ def _span_of(digest: Digest) -> Reason:
     )
 
 
-def _story(story: DigestStory, in_words: Callable[[Reason], str], story_link: PostLink, post_link: PostLink) -> Iterator[Block]:
+def _story(
+    story: DigestStory, in_words: Callable[[Reason], str], story_link: PostLink, post_link: PostLink
+) -> Iterator[Block]:
     mark = f" ({in_words(NOVELTIES[story.novelty])})" if story.novelty in NOVELTIES else ""
-    yield block(BlockKind.HEADING, Span(story.headline, story_link(story.story_id)), *([mark] if mark else []))
+    yield block(
+        BlockKind.HEADING, Span(story.headline, story_link(story.story_id)), *([mark] if mark else [])
+    )
     if story.sentences:
         yield Block(BlockKind.TEXT, tuple(_sentences(story.sentences, in_words, post_link)))
-    facts = [", ".join(story.channels), in_words(Reason("digest_first", "first {at:%-d %B, %H:%M}", at=story.first_posted_at))]
+    facts = [
+        ", ".join(story.channels),
+        in_words(Reason("digest_first", "first {at:%-d %B, %H:%M}", at=story.first_posted_at)),
+    ]
     if story.model:
         facts.append(in_words(Reason("digest_written_by", "written by {model}", model=story.model)))
     if story.interests:
-        facts.append(in_words(Reason("digest_because", "because of {topics}", topics=", ".join(story.interests))))
+        facts.append(
+            in_words(Reason("digest_because", "because of {topics}", topics=", ".join(story.interests)))
+        )
     yield block(BlockKind.NOTE, " · ".join(facts))
 
 
-def _sentences(sentences: tuple[DigestSentence, ...], in_words: Callable[[Reason], str], post_link: PostLink) -> Iterator[Span]:
+def _sentences(
+    sentences: tuple[DigestSentence, ...], in_words: Callable[[Reason], str], post_link: PostLink
+) -> Iterator[Span]:
     for place, one in enumerate(sentences):
         yield Span(f"{' ' if place else ''}{one.text}")
         for post_id in one.posts[:MAX_CITED]:
             yield Span(" ")
             yield Span("", post_link(post_id))
         if one.others_say:
-            yield Span(f" ({in_words(Reason('digest_others_say', 'others say {numbers}', numbers=', '.join(one.others_say)))})")
+            others = Reason("digest_others_say", "others say {numbers}", numbers=", ".join(one.others_say))
+            yield Span(f" ({in_words(others)})")

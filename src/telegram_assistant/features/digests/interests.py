@@ -35,12 +35,22 @@ MAX_HEADLINE = 200
 
 
 def touched(texts: Sequence[str], interests: Sequence[Interest]) -> Touched:
-    """Returns which interests a story touches that is told in these texts: two of them are about the topic, or the only one in its alphabet."""
-    return touched_by([one for one in interests if sum(touches(text, one.topic) for text in texts) >= _enough(texts, one.topic)])
+    """Returns which interests a story touches that is told in these texts: two of them are about the topic,
+    or the only one in its alphabet.
+    """
+    return touched_by(
+        [
+            one
+            for one in interests
+            if sum(touches(text, one.topic) for text in texts) >= _enough(texts, one.topic)
+        ]
+    )
 
 
 def _enough(texts: Sequence[str], topic: str) -> int:
-    """A word is found in texts of its own alphabet alone, which must be half of all; names are found in both."""
+    """A word is found in texts of its own alphabet alone, which must be half of all;
+    names are found in both.
+    """
     own = sum(is_cyrillic(text) == is_cyrillic(topic) for text in texts)
     return min(2, own if 2 * own >= len(texts) else len(texts))
 
@@ -51,7 +61,11 @@ async def write_down(topic: str, *, interests: PersonInterests, weight: float = 
     if not lemmas_in(words):
         raise Rejected(Reason("topic_empty", "write a topic in a few words, like “bridges” or “city budget”"))
     if not await interests.put(words, clamped(weight)):
-        raise Conflicting(Reason("topics_full", "a list of interests holds {most} topics; remove one first", most=MAX_INTERESTS))
+        raise Conflicting(
+            Reason(
+                "topics_full", "a list of interests holds {most} topics; remove one first", most=MAX_INTERESTS
+            )
+        )
 
 
 async def remove(topic: str, *, interests: PersonInterests) -> None:
@@ -65,7 +79,9 @@ async def all_of(interests: PersonInterests) -> tuple[tuple[Interest, ...], tupl
     return await interests.all(), await interests.said()
 
 
-async def say(post_id: PostId, feedback: Feedback, *, stores: TenantStores, interests: PersonInterests) -> tuple[str, ...]:
+async def say(
+    post_id: PostId, feedback: Feedback, *, stores: TenantStores, interests: PersonInterests
+) -> tuple[str, ...]:
     """What the person says about the story of this post. Returns the topics that were learnt from it.
 
     More replaces less, and the other way round. Raises Missing if the post is not visible, or is in no story.
@@ -74,10 +90,14 @@ async def say(post_id: PostId, feedback: Feedback, *, stores: TenantStores, inte
     telling = tell(story)
     said = "\n".join((telling.headline, *(one.text for one in telling.sentences)))
     topics = _topics(said) if feedback.step else ()
-    return await interests.say([one.post_id for one in story.posts], feedback, headline=telling.headline, topics=topics)
+    return await interests.say(
+        [one.post_id for one in story.posts], feedback, headline=telling.headline, topics=topics
+    )
 
 
-async def take_back(post_id: PostId, feedback: Feedback, *, stores: TenantStores, interests: PersonInterests) -> None:
+async def take_back(
+    post_id: PostId, feedback: Feedback, *, stores: TenantStores, interests: PersonInterests
+) -> None:
     """Undoes what the person said about the story of this post. Raises Missing if they have not said it."""
     try:
         posts = [one.post_id for one in (await visible_story(post_id, stores=stores)).posts]
@@ -89,7 +109,9 @@ async def take_back(post_id: PostId, feedback: Feedback, *, stores: TenantStores
 
 async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInterests) -> tuple[str, ...]:
     """Learns from a post that the person saved. Returns the topics that were learnt."""
-    return await interests.say([post_id], Feedback.SAVED, headline=" ".join(text.split())[:MAX_HEADLINE], topics=_topics(text))
+    return await interests.say(
+        [post_id], Feedback.SAVED, headline=" ".join(text.split())[:MAX_HEADLINE], topics=_topics(text)
+    )
 
 
 def said_about(story: VisibleStory, said: Sequence[StoryFeedback]) -> frozenset[Feedback]:

@@ -24,14 +24,19 @@ class DigestReader:
     zone: ZoneInfo
 
 
-def letter_of_digest(stored: StoredDigest, *, letter_id: UUID, reader: DigestReader, unsubscribe_url: str) -> Letter:
+def letter_of_digest(
+    stored: StoredDigest, *, letter_id: UUID, reader: DigestReader, unsubscribe_url: str
+) -> Letter:
     """The digest as a mail, in HTML and as plain text."""
     language, address = reader.language, f"{reader.here}/digest/plan"
     footers = (
         Reason("digest_mail_footer", "To change when digests come: {address}", address=address),
         Reason("mail_unsubscribe", "To unsubscribe, without logging in: {link}", link=unsubscribe_url),
     )
-    document = (*_document(stored.digest, reader), *(block(BlockKind.NOTE, say(footer, language)) for footer in footers))
+    document = (
+        *_document(stored.digest, reader),
+        *(block(BlockKind.NOTE, say(footer, language)) for footer in footers),
+    )
     return Letter(
         letter_id=letter_id,
         subject=say(digest_subject(stored.digest), language),
@@ -44,13 +49,22 @@ def letter_of_digest(stored: StoredDigest, *, letter_id: UUID, reader: DigestRea
 
 def title_text_and_html(digest: Digest, *, reader: DigestReader) -> tuple[str, str, str]:
     """What an entry of a feed says, as plain text and as HTML."""
-    title, document = say(digest_title(digest), reader.language, zone=reader.zone), _document(digest, reader)[1:]
+    title, document = (
+        say(digest_title(digest), reader.language, zone=reader.zone),
+        _document(digest, reader)[1:],
+    )
     return title, write_plain(document), write_fragment(document)
 
 
 def _document(digest: Digest, reader: DigestReader) -> Document:
     page = partial(_page, reader.here)
-    return digest_document(digest, language=reader.language, zone=reader.zone, story_link=partial(page, "story"), post_link=partial(page, "post"))
+    return digest_document(
+        digest,
+        language=reader.language,
+        zone=reader.zone,
+        story_link=partial(page, "story"),
+        post_link=partial(page, "post"),
+    )
 
 
 def _page(here: str, kind: str, post_id: PostId) -> str:

@@ -1,4 +1,6 @@
-"""The feed as a person reads it: albums together, copies folded, muted words set aside, and what is new since the last visit."""
+"""The feed as a person reads it: albums together, copies folded, muted words set aside,
+and what is new since the last visit.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -61,12 +63,20 @@ class ReadingPage:
 
 
 async def read_feed(
-    scope: ReadingScope, *, order: FeedOrder, own: PersonStores, mutes: Mutes, limit: int, after: Cursor | None = None
+    scope: ReadingScope,
+    *,
+    order: FeedOrder,
+    own: PersonStores,
+    mutes: Mutes,
+    limit: int,
+    after: Cursor | None = None,
 ) -> ReadingPage:
     """Returns about `limit` posts: an album is never cut in two."""
     found = await own.reading.page(scope, order=order, limit=limit + MAX_ALBUM, after=after)
     cut = _whole_albums(found, limit)
-    return ReadingPage(entries_of(found[:cut], mutes), cursor_of(found[cut - 1].stored) if len(found) > cut else None)
+    return ReadingPage(
+        entries_of(found[:cut], mutes), cursor_of(found[cut - 1].stored) if len(found) > cut else None
+    )
 
 
 def entries_of(posts: Sequence[ReadingPost], mutes: Mutes) -> tuple[FeedEntry, ...]:
@@ -96,7 +106,11 @@ async def mark(posts: Iterable[PostId], *, own: PersonStores, as_read: bool) -> 
 async def mute_word(word: str, *, own: PersonStores) -> str:
     shown = " ".join(word.casefold().split())
     if not 0 < len(shown) <= MAX_WORD_LETTERS:
-        raise Rejected(Reason("muted_word_length", "a muted word or phrase has 1 to {most} letters", most=MAX_WORD_LETTERS))
+        raise Rejected(
+            Reason(
+                "muted_word_length", "a muted word or phrase has 1 to {most} letters", most=MAX_WORD_LETTERS
+            )
+        )
     await own.choices.mute_word(shown)
     return shown
 
@@ -106,10 +120,22 @@ async def mute_channel(channel_id: ChannelId, *, own: PersonStores) -> None:
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
 
 
-async def oldest_unread(scope: ReadingScope, *, own: PersonStores, mutes: Mutes, floor: datetime, limit: int, after: Cursor | None) -> ReadingPage:
-    """Unread posts, oldest first, from where the person stopped. What is read before the first of them is never looked at again."""
+async def oldest_unread(
+    scope: ReadingScope, *, own: PersonStores, mutes: Mutes, floor: datetime, limit: int, after: Cursor | None
+) -> ReadingPage:
+    """Unread posts, oldest first, from where the person stopped.
+
+    What is read before the first of them is never looked at again.
+    """
     start = after or Cursor(floor, ChannelId(0), MessageId(0))
-    page = await read_feed(replace(scope, unread_only=True), order=FeedOrder.OLDEST, own=own, mutes=mutes, limit=limit, after=start)
+    page = await read_feed(
+        replace(scope, unread_only=True),
+        order=FeedOrder.OLDEST,
+        own=own,
+        mutes=mutes,
+        limit=limit,
+        after=start,
+    )
     if after is None and page.entries and scope == ReadingScope():
         first = page.entries[0].posts[0].stored.post.posted_at
         if first > floor:
@@ -120,7 +146,11 @@ async def oldest_unread(scope: ReadingScope, *, own: PersonStores, mutes: Mutes,
 def _whole_albums(found: Sequence[ReadingPost], limit: int) -> int:
     """Where to cut, so that the album at the end is whole."""
     cut = min(limit, len(found))
-    while 0 < cut < len(found) and _album_of(found[cut]) is not None and _album_of(found[cut]) == _album_of(found[cut - 1]):
+    while (
+        0 < cut < len(found)
+        and _album_of(found[cut]) is not None
+        and _album_of(found[cut]) == _album_of(found[cut - 1])
+    ):
         cut += 1
     return cut
 

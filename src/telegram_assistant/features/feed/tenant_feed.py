@@ -27,12 +27,18 @@ class FeedPage:
 
 
 async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | None = None) -> FeedPage:
-    """Returns the newest posts of all followed channels. Reads one more than `limit`, to know whether there is a next page."""
+    """Returns the newest posts of all followed channels.
+
+    Reads one more than `limit`, to know whether there is a next page.
+    """
     return await page_of(await stores.feed.newest(limit=limit + 1, before=before), stores=stores, limit=limit)
 
 
 async def page_of(found: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
-    """Returns the first `limit` posts with their channels. More than `limit` posts mean that there is a next page."""
+    """Returns the first `limit` posts with their channels.
+
+    More than `limit` posts mean that there is a next page.
+    """
     shown = found[:limit]
     channels = await stores.followed.some({one.post.channel_id for one in shown})
     posts = tuple(

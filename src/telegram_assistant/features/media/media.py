@@ -1,13 +1,28 @@
-"""The files of posts for people: the original, or a thumbnail. Row-level security decides first whether there is anything to see."""
+"""The files of posts for people: the original, or a thumbnail.
+
+Row-level security decides first whether there is anything to see.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.media.content_types import FIRST_BYTES, ContentType, safe_file_name, sniff_content_type
+from telegram_assistant.domain.media.content_types import (
+    FIRST_BYTES,
+    ContentType,
+    safe_file_name,
+    sniff_content_type,
+)
 from telegram_assistant.domain.media.files import MediaState
-from telegram_assistant.domain.media.showing import MediaUnavailable, NoThumbnail, ThumbnailKey, ThumbnailSize, Unavailability, unavailable
+from telegram_assistant.domain.media.showing import (
+    MediaUnavailable,
+    NoThumbnail,
+    ThumbnailKey,
+    ThumbnailSize,
+    Unavailability,
+    unavailable,
+)
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.media.thumbnails import Thumbnails
 from telegram_assistant.reasons import Reason
@@ -32,7 +47,10 @@ class OpenedMedia:
     is_private: bool
     """Whether its channel is private."""
     read: Callable[[int, int], AsyncIterator[bytes]]
-    """Reads from the first to the last byte, both included. Raises Busy or Rejected if the store loses it meanwhile."""
+    """Reads from the first to the last byte, both included.
+
+    Raises Busy or Rejected if the store loses it meanwhile.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +64,21 @@ class _StoredFile:
     is_private: bool
 
     def name(self, content_type: ContentType) -> str:
-        return safe_file_name(self.file_name, content_type, otherwise=f"{self.post_id.channel_id}-{self.post_id.message_id}-{self.ordinal}")
+        return safe_file_name(
+            self.file_name,
+            content_type,
+            otherwise=f"{self.post_id.channel_id}-{self.post_id.message_id}-{self.ordinal}",
+        )
 
 
-async def open_media(post_id: PostId, ordinal: int, *, stores: TenantStores, files: Files | None) -> OpenedMedia:
-    """Opens a file of a post. Raises Missing if the tenant does not see it, MediaUnavailable if it is not stored, Busy while the store is away."""
+async def open_media(
+    post_id: PostId, ordinal: int, *, stores: TenantStores, files: Files | None
+) -> OpenedMedia:
+    """Opens a file of a post.
+
+    Raises Missing if the tenant does not see it, MediaUnavailable if it is not stored, Busy while the store
+    is away.
+    """
     file = await _find(post_id, ordinal, stores)
     if files is None:
         raise MediaUnavailable(Unavailability.NO_PLACE)
@@ -58,16 +86,28 @@ async def open_media(post_id: PostId, ordinal: int, *, stores: TenantStores, fil
 
 
 async def open_thumbnail(
-    post_id: PostId, ordinal: int, size: ThumbnailSize, *, stores: TenantStores, files: Files | None, thumbnails: Thumbnails | None
+    post_id: PostId,
+    ordinal: int,
+    size: ThumbnailSize,
+    *,
+    stores: TenantStores,
+    files: Files | None,
+    thumbnails: Thumbnails | None,
 ) -> OpenedMedia:
-    """Opens a thumbnail like `open_media`. A small picture in a format that only browsers can read is shown itself."""
+    """Opens a thumbnail like `open_media`.
+
+    A small picture in a format that only browsers can read is shown itself.
+    """
     file = await _find(post_id, ordinal, stores)
     if files is None or thumbnails is None:
         raise MediaUnavailable(Unavailability.NO_PLACE)
     try:
         thumbnail = await thumbnails.get(ThumbnailKey(file.sha256, size))
     except NoThumbnail as error:
-        if error.may_show_original and (original := await _open_original(file, files)).size_bytes < SMALL_BYTES:
+        if (
+            error.may_show_original
+            and (original := await _open_original(file, files)).size_bytes < SMALL_BYTES
+        ):
             return original
         raise MediaUnavailable(Unavailability.NO_THUMBNAIL) from error
     except Rejected as error:

@@ -1,4 +1,6 @@
-"""Thumbnails of stored pictures: made when somebody first looks, in a sandboxed process, and kept in the store."""
+"""Thumbnails of stored pictures: made when somebody first looks, in a sandboxed process,
+and kept in the store.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -19,7 +21,9 @@ MAX_UNDER_WAY = 500
 MAX_SECONDS = 30.0
 RETRY_AFTER_SECONDS = 5.0
 FAILED_SECONDS = 600.0
-"""How long a picture without a thumbnail is not tried again: it may cost a reader ten seconds and its life."""
+"""How long a picture without a thumbnail is not tried again:
+it may cost a reader ten seconds and its life.
+"""
 MAX_FAILED = 10_000
 TOO_MANY = Reason("too_many_thumbnails", "too many thumbnails are being made")
 
@@ -37,7 +41,9 @@ class _Failure:
 class Thumbnails:
     """One per process. Those who want the same thumbnail at the same time share its making."""
 
-    def __init__(self, files: Files, picture_readers: PictureReaders, *, max_seconds: float = MAX_SECONDS) -> None:
+    def __init__(
+        self, files: Files, picture_readers: PictureReaders, *, max_seconds: float = MAX_SECONDS
+    ) -> None:
         self._files = files
         self._picture_readers = picture_readers
         self._max_seconds = max_seconds
@@ -46,13 +52,16 @@ class Thumbnails:
         self._failed: dict[ThumbnailKey, _Failure] = {}
 
     async def get(self, key: ThumbnailKey) -> bytes:
-        """A JPEG. Raises NoThumbnail, Rejected if the file is not in the store, and Busy if it must be tried again later.
+        """A JPEG. Raises NoThumbnail, Rejected if the file is not in the store, and Busy if it must be tried
+        again later.
 
         Who leaves does not stop the making, so that the next one finds it made.
         """
         if (kept := await self._files.thumbnail(key)) is not None:
             return kept
-        if (failure := self._failed.get(key)) is not None and asyncio.get_running_loop().time() < failure.until:
+        if (
+            failure := self._failed.get(key)
+        ) is not None and asyncio.get_running_loop().time() < failure.until:
             raise NoThumbnail(failure.why, may_show_original=failure.may_show_original)
         if key not in self._under_way:
             self._start(key)
@@ -75,7 +84,9 @@ class Thumbnails:
                 raise NoThumbnail("it is no picture")
             if size_bytes > MAX_BYTES:
                 raise NoThumbnail("it is too large")
-            original = b"".join([piece async for piece in self._files.read_range(key.sha256, 0, size_bytes - 1)])
+            original = b"".join(
+                [piece async for piece in self._files.read_range(key.sha256, 0, size_bytes - 1)]
+            )
             thumbnail = await self._picture_readers.shrink(original, max_side=key.size.max_side)
             with suppress(Busy):  # on a full disk it is shown all the same, and made again for the next one
                 await self._files.put_thumbnail(key, thumbnail)

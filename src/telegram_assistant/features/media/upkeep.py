@@ -1,4 +1,6 @@
-"""Upkeep of the media store: deletes orphans, downloads missing files again, and reconsiders skipped files."""
+"""Upkeep of the media store: deletes orphans, downloads missing files again,
+and reconsiders skipped files.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +20,9 @@ FEW, SHARE = 20, 0.2
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The number of files that were checked, deleted, and found missing, and of thumbnails that were deleted."""
+    """The number of files that were checked, deleted, and found missing,
+    and of thumbnails that were deleted.
+    """
 
     files: int
     orphans: int
@@ -39,7 +43,9 @@ class _Differences:
 
 
 async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool = False) -> SweepResult:
-    """Raises Rejected if very many files are missing or unknown: then the bucket, the folder or the database is the wrong one."""
+    """Raises Rejected if very many files are missing or unknown: then the bucket,
+    the folder or the database is the wrong one.
+    """
     unused = await _remove_unused(files, upkeep)
     found = await _compare(files, upkeep, now)
     total = found.seen + len(found.missing)
@@ -47,7 +53,8 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
         raise Rejected(
             Reason(
                 "files_unknown_to_database",
-                "{count} of {total} files are unknown to the database; check S3_BUCKET or FILES_DIR, then `tga media sweep --force`",
+                "{count} of {total} files are unknown to the database; check S3_BUCKET or FILES_DIR, "
+                "then `tga media sweep --force`",
                 count=len(found.orphans),
                 total=total,
             )
@@ -56,7 +63,8 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
         raise Rejected(
             Reason(
                 "files_missing_in_store",
-                "{count} of {total} files are missing in the store; check S3_BUCKET or FILES_DIR, then `tga media sweep --force`",
+                "{count} of {total} files are missing in the store; check S3_BUCKET or FILES_DIR, "
+                "then `tga media sweep --force`",
                 count=len(found.missing),
                 total=total,
             )
@@ -65,7 +73,12 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
     await files.delete_thumbnails(found.thumbnails)
     await upkeep.lost(found.missing)
     swept = SweepResult(found.seen, len(found.orphans), unused, len(found.missing), len(found.thumbnails))
-    for what, count in (("orphan", swept.orphans), ("unused", unused), ("missing", swept.missing), ("thumbnail", swept.thumbnails)):
+    for what, count in (
+        ("orphan", swept.orphans),
+        ("unused", unused),
+        ("missing", swept.missing),
+        ("thumbnail", swept.thumbnails),
+    ):
         MEDIA_SWEPT.labels(what).inc(count)
     return swept
 
@@ -75,7 +88,9 @@ def _is_suspicious(count: int, total: int) -> bool:
 
 
 async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
-    """Deletes files that no post uses: first it blocks new references, then it deletes the files, then their rows."""
+    """Deletes files that no post uses: first it blocks new references, then it deletes the files,
+    then their rows.
+    """
     removed = 0
     while unused := await upkeep.begin_removing():
         await files.delete(unused)
@@ -85,14 +100,19 @@ async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
 
 
 async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differences:
-    """It compares a 256th of all at a time, to limit memory. A file has its row before it has a thumbnail, so no thumbnail is too young."""
+    """It compares a 256th of all at a time, to limit memory.
+
+    A file has its row before it has a thumbnail, so no thumbnail is too young.
+    """
     found = _Differences()
     for first_byte in range(256):
         thumbnails = [one async for one in files.listed_thumbnails(first_byte)]
         here = {one.sha256: one async for one in files.listed(first_byte)}
         known = await upkeep.known(first_byte)
         settled_at = now - timedelta(hours=SETTLED_HOURS)
-        found.orphans += [sha256 for sha256, one in here.items() if sha256 not in known and one.modified_at < settled_at]
+        found.orphans += [
+            sha256 for sha256, one in here.items() if sha256 not in known and one.modified_at < settled_at
+        ]
         found.missing += [sha256 for sha256, settled in known.items() if settled and sha256 not in here]
         found.thumbnails += [one for one in thumbnails if one.sha256 not in known]
         found.seen += len(here)
@@ -100,13 +120,24 @@ async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differe
 
 
 async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRules) -> int:
-    """Decides again about files skipped because of size, quota, subscriptions or settings. Returns how many are wanted now."""
+    """Decides again about files skipped because of size, quota, subscriptions or settings.
+
+    Returns how many are wanted now.
+    """
     skipped = await upkeep.reconsidered(rules)
-    terms = await media.terms(list({one.post_id.channel_id for one in skipped}), quota_bytes=rules.quota_bytes)
+    terms = await media.terms(
+        list({one.post_id.channel_id for one in skipped}), quota_bytes=rules.quota_bytes
+    )
     wanted = [
         FoundFile(one.post_id, one.revision, one.file, None)
         for one in skipped
-        if decide(one.file, is_protected=one.is_protected, terms=terms.get(one.post_id.channel_id, NOBODY), rules=rules) is None
+        if decide(
+            one.file,
+            is_protected=one.is_protected,
+            terms=terms.get(one.post_id.channel_id, NOBODY),
+            rules=rules,
+        )
+        is None
     ]
     if wanted:
         await media.keep([], wanted)

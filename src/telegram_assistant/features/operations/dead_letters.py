@@ -21,7 +21,9 @@ class LetterPage:
     next: int | None
 
 
-async def list_letters(*, letters: DeadLetters, stage: str | None = None, limit: int = 100, before: int | None = None) -> LetterPage:
+async def list_letters(
+    *, letters: DeadLetters, stage: str | None = None, limit: int = 100, before: int | None = None
+) -> LetterPage:
     """Returns the dead letters of one stage or of all; `before` is the last one of the previous page."""
     found = await letters.newest(stage, limit=limit + 1, before=before)
     return LetterPage(found[:limit], found[limit - 1].dead_letter_id if len(found) > limit else None)
@@ -32,7 +34,14 @@ async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, par
     letter = await inspect(dead_letter_id, letters=letters)
     channel_id = letter.channel_id or 0
     await answered(
-        replay_entry(redis, stage=letter.stage, stream=letter.stream, payload=letter.payload, channel_id=channel_id, partitions=partitions)
+        replay_entry(
+            redis,
+            stage=letter.stage,
+            stream=letter.stream,
+            payload=letter.payload,
+            channel_id=channel_id,
+            partitions=partitions,
+        )
     )
     await _remove(letter, letters, redis)
     return letter
@@ -52,10 +61,18 @@ async def inspect(dead_letter_id: int, *, letters: DeadLetters) -> DeadLetter:
     """Returns a dead letter with all its details. Raises Missing if there is none with this number."""
     letter = await letters.get(dead_letter_id)
     if letter is None:
-        raise Missing(Reason("dead_letter_unknown", "there is no dead letter {dead_letter_id}", dead_letter_id=dead_letter_id))
+        raise Missing(
+            Reason(
+                "dead_letter_unknown",
+                "there is no dead letter {dead_letter_id}",
+                dead_letter_id=dead_letter_id,
+            )
+        )
     return letter
 
 
-async def _remove(letter: DeadLetter, letters: DeadLetters, redis: Redis, *, given_up_revision: int | None = None) -> None:
+async def _remove(
+    letter: DeadLetter, letters: DeadLetters, redis: Redis, *, given_up_revision: int | None = None
+) -> None:
     await answered(delete_letter(redis, stage=letter.stage, entry_id=letter.entry_id))
     await letters.remove(letter.dead_letter_id, given_up_revision=given_up_revision)

@@ -1,4 +1,6 @@
-"""The checks of `tga doctor` and of the page Operations: each returns findings, and problems come with a remedy."""
+"""The checks of `tga doctor` and of the page Operations: each returns findings,
+and problems come with a remedy.
+"""
 
 import asyncio
 import sys
@@ -10,7 +12,12 @@ from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.operations.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.features.operations import outbound_check, sandbox_check
-from telegram_assistant.features.operations.readiness import CheckedRole, Expectations, addresses_of, examine_installation
+from telegram_assistant.features.operations.readiness import (
+    CheckedRole,
+    Expectations,
+    addresses_of,
+    examine_installation,
+)
 from telegram_assistant.graph import opening as graph
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource, Settings
@@ -25,15 +32,24 @@ from telegram_assistant.vectors import opening
 
 OLDEST_PYTHON = (3, 12)
 MAX_SECONDS = 20.0
-"""How long one check may take. The servers have shorter limits of their own; this one ends what hangs nevertheless."""
+"""How long one check may take.
+
+The servers have shorter limits of their own; this one ends what hangs nevertheless.
+"""
 
 
 async def examine(
-    settings: Settings, *, stages: Iterable[AnyStage], only_shows_files: bool = False, max_seconds: float = MAX_SECONDS
+    settings: Settings,
+    *,
+    stages: Iterable[AnyStage],
+    only_shows_files: bool = False,
+    max_seconds: float = MAX_SECONDS,
 ) -> AsyncIterator[Finding]:
-    """Checks this machine and all servers concurrently, and yields findings in a fixed order. No finding holds a secret.
+    """Checks this machine and all servers concurrently, and yields findings in a fixed order. No finding
+    holds a secret.
 
-    `stages`: those that this program knows, whether they are on or off. `only_shows_files`: this process does not store any.
+    `stages`: those that this program knows, whether they are on or off. `only_shows_files`: this process does
+    not store any.
     """
     checks: Mapping[str, Awaitable[Sequence[Finding]]] = {
         "python": asyncio.to_thread(examine_machine),
@@ -62,13 +78,27 @@ async def _within(max_seconds: float, subject: str, check: Awaitable[Sequence[Fi
             return await check
     except TimeoutError:
         what = Reason("check_too_slow", "the check did not end within {seconds:.0f} s", seconds=max_seconds)
-        return [bad(subject, what, remedy=Reason("check_server_load", "see whether the server is overloaded or the network drops packets"))]
+        return [
+            bad(
+                subject,
+                what,
+                remedy=Reason(
+                    "check_server_load", "see whether the server is overloaded or the network drops packets"
+                ),
+            )
+        ]
 
 
 async def examine_running(settings: Settings, hosts: Mapping[CheckedRole, str]) -> AsyncIterator[Finding]:
-    """Checks the running roles over HTTP; `hosts` names the hosts of roles that do not run on this machine."""
-    expected = Expectations(settings.parser.interval_seconds, await postgres.has_unique_posts(settings.database))
-    async for finding in examine_installation(addresses_of(settings.http, hosts), expected=expected, now=datetime.now(UTC)):
+    """Checks the running roles over HTTP;
+    `hosts` names the hosts of roles that do not run on this machine.
+    """
+    expected = Expectations(
+        settings.parser.interval_seconds, await postgres.has_unique_posts(settings.database)
+    )
+    async for finding in examine_installation(
+        addresses_of(settings.http, hosts), expected=expected, now=datetime.now(UTC)
+    ):
         yield finding
 
 
@@ -79,12 +109,16 @@ def examine_machine() -> list[Finding]:
         what = Reason("program_too_old", "{program} {version} is too old", program="Python", version=running)
         python = bad("python", what, remedy=Reason("update_python", "use Python 3.12 or newer"))
     else:
-        python = ok("python", Reason("program_found", "{program} {version}", program="Python", version=running))
+        python = ok(
+            "python", Reason("program_found", "{program} {version}", program="Python", version=running)
+        )
     return [python, *encryption.examine()]
 
 
 def examine_settings(settings: Settings) -> list[Finding]:
-    """Checks what needs no server: the application, AI providers, local models, the operator's key and what webhooks reach."""
+    """Checks what needs no server: the application, AI providers, local models,
+    the operator's key and what webhooks reach.
+    """
     local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
     models = understanding.examine(settings.ai.models, local)
     return [
@@ -98,13 +132,23 @@ def examine_settings(settings: Settings) -> list[Finding]:
 
 
 def examine_pages(settings: Settings) -> Finding:
-    """Checks that the pages know who asks: this program speaks plain HTTP, so an address on https has a proxy in front."""
+    """Checks that the pages know who asks: this program speaks plain HTTP,
+    so an address on https has a proxy in front.
+    """
     if not settings.web.base_url:
-        what = Reason("base_url_empty", "BASE_URL is empty: pages answer under localhost and plain addresses only")
+        what = Reason(
+            "base_url_empty", "BASE_URL is empty: pages answer under localhost and plain addresses only"
+        )
         return off("pages", what)
     if settings.web.is_https and not settings.web.trusted_proxies:
-        what = Reason("proxy_not_trusted", "BASE_URL is on https, but no proxy is trusted: all people count as one address in the limits of logins")
-        remedy = Reason("set_trusted_proxies", "set TRUSTED_PROXIES to the addresses from which the proxy connects")
+        what = Reason(
+            "proxy_not_trusted",
+            "BASE_URL is on https, but no proxy is trusted: all people count as one address in the limits "
+            "of logins",
+        )
+        remedy = Reason(
+            "set_trusted_proxies", "set TRUSTED_PROXIES to the addresses from which the proxy connects"
+        )
         return bad("pages", what, remedy=remedy)
     return ok("pages", Reason("base_url_set", "people open {url}", url=settings.web.base_url))
 
@@ -113,8 +157,15 @@ def examine_operator_key(settings: Settings) -> Finding:
     """Checks that the operator's key cannot be guessed: it gives full access to the operator's tenant."""
     key = settings.http.operator_key.get_secret_value()
     if not key:
-        what = Reason("operator_key_empty", "OPERATOR_KEY is empty: health details and metrics are served to this machine only")
+        what = Reason(
+            "operator_key_empty",
+            "OPERATOR_KEY is empty: health details and metrics are served to this machine only",
+        )
         return off("operator key", what)
     if weakness := weakness_of_operator_key(key):
-        return bad("operator key", weakness, remedy=Reason("print_operator_key", "set it to what `tga keys operator` prints"))
+        return bad(
+            "operator key",
+            weakness,
+            remedy=Reason("print_operator_key", "set it to what `tga keys operator` prints"),
+        )
     return ok("operator key", Reason("operator_key_strong", "OPERATOR_KEY cannot be guessed"))

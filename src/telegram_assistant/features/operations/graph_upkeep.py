@@ -1,4 +1,6 @@
-"""Rebuilds the graph from PostgreSQL while queries continue, on request or because it may have missed posts."""
+"""Rebuilds the graph from PostgreSQL while queries continue,
+on request or because it may have missed posts.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,11 +25,20 @@ PART = "graph"
 
 
 async def rebuild_graph(
-    *, index: GraphIndex, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
+    *,
+    index: GraphIndex,
+    states: PostStates,
+    rebuilds: Rebuilds,
+    outbox: Outbox,
+    owner: str,
+    stopping: asyncio.Event,
+    batch: int = AT_ONCE,
 ) -> bool:
     """Rebuilds the graph from the posts of the last 90 days."""
     work = _Generation(index, states, outbox, batch)
-    return await rebuild(Projection.GRAPH, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
+    return await rebuild(
+        Projection.GRAPH, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,9 @@ class _Generation:
         return str(await self.index.graph.begin((await self.outbox.known_epoch())[0]))
 
     async def after(self, last: PostId | None) -> Sequence[PostId]:
-        return await self.states.after_since(last, since=datetime.combine(oldest_day(datetime.now(UTC)), time.min, UTC), limit=self.batch)
+        return await self.states.after_since(
+            last, since=datetime.combine(oldest_day(datetime.now(UTC)), time.min, UTC), limit=self.batch
+        )
 
     async def write(self, posts: Sequence[PostId], target: str) -> None:
         await self.index.write(posts, now=datetime.now(UTC), into=int(target))
@@ -56,11 +69,19 @@ class _Generation:
 
 
 async def keep_graph(
-    stopping: asyncio.Event, *, index: GraphIndex | None, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str, health: Health
+    stopping: asyncio.Event,
+    *,
+    index: GraphIndex | None,
+    states: PostStates,
+    rebuilds: Rebuilds,
+    outbox: Outbox,
+    owner: str,
+    health: Health,
 ) -> None:
     """Runs requested rebuilds, and requests those that are needed: see `_request_needed_rebuild`.
 
-    A worker without a graph deletes the record that it was complete, so the graph is rebuilt when it is turned on again.
+    A worker without a graph deletes the record that it was complete, so the graph is rebuilt when it is
+    turned on again.
     """
     if index is None:
         await rebuilds.forget(Projection.GRAPH)
@@ -70,15 +91,26 @@ async def keep_graph(
     while not stopping.is_set():
         try:
             known = await _request_needed_rebuild(index=index, rebuilds=rebuilds, outbox=outbox)
-            health.report(PART, State.OK, used="neo4j", is_filled=known.shown is not None, is_being_rebuilt=known.building is not None)
-            await rebuild_graph(index=index, states=states, rebuilds=rebuilds, outbox=outbox, owner=owner, stopping=stopping)
+            health.report(
+                PART,
+                State.OK,
+                used="neo4j",
+                is_filled=known.shown is not None,
+                is_being_rebuilt=known.building is not None,
+            )
+            await rebuild_graph(
+                index=index, states=states, rebuilds=rebuilds, outbox=outbox, owner=owner, stopping=stopping
+            )
         except Busy as busy:
             health.report(PART, State.FAILING, str(busy), used="neo4j")
         await sleep_unless(stopping, LOOK_EVERY_SECONDS)
 
 
 async def _request_needed_rebuild(*, index: GraphIndex, rebuilds: Rebuilds, outbox: Outbox) -> Generations:
-    """A graph that was off or unavailable for too long is hidden until it is rebuilt. One that may have missed events after a loss of Redis stays."""
+    """A graph that was off or unavailable for too long is hidden until it is rebuilt.
+
+    One that may have missed events after a loss of Redis stays.
+    """
     known = await index.graph.generations()
     is_known = await rebuilds.look(Projection.GRAPH) is not None
     if not is_known:

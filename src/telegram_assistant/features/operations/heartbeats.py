@@ -50,7 +50,9 @@ REPORTED = (
 """Metrics in every heartbeat: what the operator sees is what /metrics says."""
 
 
-async def send_heartbeats(stopping: asyncio.Event, *, processes: Processes, instance: str, roles: Mapping[str, Health]) -> None:
+async def send_heartbeats(
+    stopping: asyncio.Event, *, processes: Processes, instance: str, roles: Mapping[str, Health]
+) -> None:
     """Reports until `stopping` is set, and then once more that the process has stopped."""
     clock, summarized_at, outage = asyncio.get_running_loop().time, -math.inf, OutageLog("heartbeats")
     while not stopping.is_set():
@@ -68,11 +70,18 @@ async def send_heartbeats(stopping: asyncio.Event, *, processes: Processes, inst
 def reported_metrics() -> Metrics:
     """The metrics of this process that heartbeats carry."""
     samples = (sample for metric in REPORTED for family in metric.collect() for sample in family.samples)
-    return Metrics(tuple(Sample(one.name, one.labels, one.value) for one in samples if not one.name.endswith("_created")))
+    return Metrics(
+        tuple(Sample(one.name, one.labels, one.value) for one in samples if not one.name.endswith("_created"))
+    )
 
 
-async def _report(processes: Processes, instance: str, roles: Mapping[str, Health], *, is_last: bool = False) -> bool:
-    """Returns whether PostgreSQL has taken the report. A heartbeat that was not taken is not repeated: the next one says more."""
+async def _report(
+    processes: Processes, instance: str, roles: Mapping[str, Health], *, is_last: bool = False
+) -> bool:
+    """Returns whether PostgreSQL has taken the report.
+
+    A heartbeat that was not taken is not repeated: the next one says more.
+    """
     report = ProcessReport(
         instance=instance,
         roles=tuple(roles),

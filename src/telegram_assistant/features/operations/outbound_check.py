@@ -16,11 +16,18 @@ MIN_PREFIX_LENGTH = {4: 8, 6: 7}
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """One line says what is opened. A warning follows for each entry that opens this machine, half the internet, or nothing."""
+    """One line says what is opened.
+
+    A warning follows for each entry that opens this machine, half the internet, or nothing.
+    """
     hosts, networks = settings.outbound.hosts, settings.outbound.networks
     if not hosts and not networks:
         return [off(SUBJECT, Reason("outbound_closed", "webhooks reach the public web only"))]
-    opened = Reason("outbound_opened", "webhooks of every tenant reach the public web and {targets}", targets=", ".join((*hosts, *networks)))
+    opened = Reason(
+        "outbound_opened",
+        "webhooks of every tenant reach the public web and {targets}",
+        targets=", ".join((*hosts, *networks)),
+    )
     return [ok(SUBJECT, opened), *_doubts(settings, read_openings(settings))]
 
 
@@ -37,8 +44,14 @@ def _doubts(settings: Settings, openings: Openings) -> Iterator[Finding]:
         if openings.is_own_port(port):
             yield _opens_nothing(entry)
         elif network.prefixlen < MIN_PREFIX_LENGTH[network.version]:
-            what = Reason("outbound_too_wide", "{entry} opens more than one network to every tenant", entry=entry)
-            yield warning(SUBJECT, what, remedy=Reason("narrow_outbound_network", "name the networks or hosts of your receivers only"))
+            what = Reason(
+                "outbound_too_wide", "{entry} opens more than one network to every tenant", entry=entry
+            )
+            yield warning(
+                SUBJECT,
+                what,
+                remedy=Reason("narrow_outbound_network", "name the networks or hosts of your receivers only"),
+            )
         elif any(network.version == loopback.version and network.overlaps(loopback) for loopback in LOOPBACK):
             yield _opens_this_machine(entry)
 
@@ -46,12 +59,21 @@ def _doubts(settings: Settings, openings: Openings) -> Iterator[Finding]:
 def _opens_this_machine(entry: str) -> Finding:
     what = Reason("outbound_loopback", "{entry} opens programs on this machine to every tenant", entry=entry)
     remedy = Reason(
-        "check_outbound_loopback", "make sure that nothing at this address and port trusts requests only because they come from this machine"
+        "check_outbound_loopback",
+        "make sure that nothing at this address and port trusts requests only because they come from this "
+        "machine",
     )
     return warning(SUBJECT, what, remedy=remedy)
 
 
 def _opens_nothing(entry: str) -> Finding:
-    what = Reason("outbound_without_effect", "{entry} opens nothing: a server of this installation uses this host or port", entry=entry)
-    remedy = Reason("name_outbound_host", "name the receiver with its host and port in OUTBOUND_ALLOWED_HOSTS, or give it another port")
+    what = Reason(
+        "outbound_without_effect",
+        "{entry} opens nothing: a server of this installation uses this host or port",
+        entry=entry,
+    )
+    remedy = Reason(
+        "name_outbound_host",
+        "name the receiver with its host and port in OUTBOUND_ALLOWED_HOSTS, or give it another port",
+    )
     return warning(SUBJECT, what, remedy=remedy)

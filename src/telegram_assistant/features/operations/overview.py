@@ -51,8 +51,14 @@ class ProcessOverview:
 
     @property
     def health(self) -> State:
-        """The worst of its parts and of its servers, as it last reported them: what `status` of its /health says."""
-        states = [state_named(report["status"]) for parts in self.process.parts.values() for report in parts.values()]
+        """The worst of its parts and of its servers, as it last reported them:
+        what `status` of its /health says.
+        """
+        states = [
+            state_named(report["status"])
+            for parts in self.process.parts.values()
+            for report in parts.values()
+        ]
         return worst([*states, *([State.FAILING] if self.process.servers_away else [])])
 
 
@@ -67,7 +73,10 @@ class StagePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageOverview:
-    """A stage. Counts are since the start of the running workers; what waits is as the last worker measured it."""
+    """A stage.
+
+    Counts are since the start of the running workers; what waits is as the last worker measured it.
+    """
 
     stage: str
     processed: int
@@ -120,7 +129,15 @@ async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...
     """Returns every process of the last hour: those that run first, the others as they were last heard."""
     states = list(ProcessState)
     known = [ProcessOverview(process, _state(process)) for process in await processes.all()]
-    return tuple(sorted(known, key=lambda one: (states.index(one.state), 0 if one.state is ProcessState.RUNNING else one.process.age_seconds)))
+    return tuple(
+        sorted(
+            known,
+            key=lambda one: (
+                states.index(one.state),
+                0 if one.state is ProcessState.RUNNING else one.process.age_seconds,
+            ),
+        )
+    )
 
 
 def running_processes(processes: Sequence[ProcessOverview]) -> tuple[KnownProcess, ...]:
@@ -137,14 +154,22 @@ def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:
 def troubles_of(process: KnownProcess) -> tuple[Trouble, ...]:
     """Returns the parts of a process that somebody should look at."""
     return tuple(
-        Trouble(process.instance, role, part, datetime.fromisoformat(str(report["since"])), str(report.get("detail", "")))
+        Trouble(
+            process.instance,
+            role,
+            part,
+            datetime.fromisoformat(str(report["since"])),
+            str(report.get("detail", "")),
+        )
         for role, parts in process.parts.items()
         for part, report in parts.items()
         if state_named(report["status"]).is_trouble
     )
 
 
-async def installation_overview(*, stores: ApiStores, stages: Sequence[str], now: datetime, hours: int = 1) -> Overview:
+async def installation_overview(
+    *, stores: ApiStores, stages: Sequence[str], now: datetime, hours: int = 1
+) -> Overview:
     """Returns everything. `stages` are the enabled ones, in the order of the flow."""
     processes = await known_processes(processes=stores.processes)
     minutes = await stores.throughput.since(now.replace(second=0, microsecond=0) - timedelta(hours=hours))
@@ -181,10 +206,14 @@ def _last_heard(processes: Sequence[ProcessOverview], role: str) -> datetime | N
 
 def _servers_away(processes: Sequence[KnownProcess]) -> dict[str, tuple[str, ...]]:
     servers = sorted({server for one in processes for server in one.servers_away})
-    return {server: tuple(one.instance for one in processes if server in one.servers_away) for server in servers}
+    return {
+        server: tuple(one.instance for one in processes if server in one.servers_away) for server in servers
+    }
 
 
-def _stage(name: str, running: Sequence[KnownProcess], newest: KnownProcess | None, points: tuple[StagePoint, ...]) -> StageOverview:
+def _stage(
+    name: str, running: Sequence[KnownProcess], newest: KnownProcess | None, points: tuple[StagePoint, ...]
+) -> StageOverview:
     measured = [] if newest is None else [newest]
     return StageOverview(
         stage=name,
@@ -194,7 +223,9 @@ def _stage(name: str, running: Sequence[KnownProcess], newest: KnownProcess | No
         dead_lettered=_total(running, "stage_dead_lettered_total", stage=name),
         lag=_total(measured, "stage_lag_entries", stage=name),
         pending=_total(measured, "stage_pending_entries", stage=name),
-        oldest_seconds=0.0 if newest is None else newest.metrics.largest("stage_oldest_age_seconds", stage=name) or 0.0,
+        oldest_seconds=0.0
+        if newest is None
+        else newest.metrics.largest("stage_oldest_age_seconds", stage=name) or 0.0,
         points=points,
     )
 
@@ -214,5 +245,7 @@ def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: in
         first = begin + number * width
         within = [one for one in of_stage if first <= one.minute < first + width]
         processed = sum(one.processed for one in within) / MINUTES_PER_POINT[hours]
-        points.append(StagePoint(at=first, processed=processed, lag=max((one.lag for one in within), default=0)))
+        points.append(
+            StagePoint(at=first, processed=processed, lag=max((one.lag for one in within), default=0))
+        )
     return tuple(points)

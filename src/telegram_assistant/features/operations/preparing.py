@@ -1,4 +1,6 @@
-"""Makes the secrets of an installation in containers: a folder for each process, with files for what that process needs and no more."""
+"""Makes the secrets of an installation in containers: a folder for each process,
+with files for what that process needs and no more.
+"""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -10,7 +12,12 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.telegram.vault import make_key
 
 PASSWORD = "POSTGRES_PASSWORD"  # noqa: S105 -- a name
-LOGINS = {"DATABASE_URL": "tga", "DATABASE_SYSTEM_URL": "tga_worker", "DATABASE_INGEST_URL": "tga_reader", "DATABASE_ADMIN_URL": "postgres"}
+LOGINS = {
+    "DATABASE_URL": "tga",
+    "DATABASE_SYSTEM_URL": "tga_worker",
+    "DATABASE_INGEST_URL": "tga_reader",
+    "DATABASE_ADMIN_URL": "postgres",
+}
 MADE: Mapping[str, Callable[[], str]] = {
     PASSWORD: lambda: secrets.token_hex(24),
     "SECRET_KEY": lambda: secrets.token_urlsafe(32),
@@ -33,10 +40,12 @@ READABLE = 0o444
 
 
 def prepare_secrets(folder: Path, *, database: str, environ: Mapping[str, str]) -> list[str]:
-    """Makes the secrets that are missing, and takes over those that the environment gives. Returns the names of those that are new.
+    """Makes the secrets that are missing, and takes over those that the environment gives. Returns the names
+    of those that are new.
 
-    `database`: host, port and name of the database, like `postgres:5432/tga`, for the logins that `tga migrate` creates.
-    An environment with DATABASE_URL describes a server of the operator's own, and no login is made up for it.
+    `database`: host, port and name of the database, like `postgres:5432/tga`, for the logins that `tga
+    migrate` creates. An environment with DATABASE_URL describes a server of the operator's own, and no login
+    is made up for it.
     """
     before = {name: _read(folder / COMMANDS / name.lower()) for name in NEEDS[COMMANDS]}
     given = {name: environ[name].strip() for name in before if environ.get(name, "").strip()}
@@ -55,7 +64,12 @@ def prepare_secrets(folder: Path, *, database: str, environ: Mapping[str, str]) 
                 _write(folder / place / name.lower(), after[name] or "")
     except OSError as error:
         raise CannotStart(
-            Reason("secrets_not_written", "the secrets cannot be written into {folder} ({error})", folder=str(folder), error=error.strerror or ""),
+            Reason(
+                "secrets_not_written",
+                "the secrets cannot be written into {folder} ({error})",
+                folder=str(folder),
+                error=error.strerror or "",
+            ),
             remedy=Reason("make_folder_writable", "Let this user write into the folder"),
         ) from error
     return [name for name in after if after[name] != before[name]]

@@ -1,4 +1,6 @@
-"""The secret that the api processes of an installation share: SECRET_KEY or, without one, a secret of this process alone."""
+"""The secret that the api processes of an installation share: SECRET_KEY or, without one,
+a secret of this process alone.
+"""
 
 import secrets
 from functools import cache

@@ -1,4 +1,6 @@
-"""The settings that each process of an installation in containers uses. compose.yaml passes these to it, and no others."""
+"""The settings that each process of an installation in containers uses. compose.yaml passes these to it,
+and no others.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +12,18 @@ MODELS = ("vectors", "ai", "gigachat", "openai")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     COMMANDS: tuple(Settings.model_fields),
     "ingest": (*EVERY_PROCESS, "telegram", "parser", "previews", "files"),
-    "worker": (*EVERY_PROCESS, *MODELS, "streams", "files", "crawl", "graph", "web", "mail", "delivery", "outbound"),
+    "worker": (
+        *EVERY_PROCESS,
+        *MODELS,
+        "streams",
+        "files",
+        "crawl",
+        "graph",
+        "web",
+        "mail",
+        "delivery",
+        "outbound",
+    ),
     "api": (*EVERY_PROCESS, *MODELS, "streams", "files", "graph", "api", "web", "delivery", "outbound"),
 }
 """Groups of settings, by the process that uses them."""
@@ -20,7 +33,9 @@ SINGLE: Mapping[str, tuple[str, ...]] = {
     "worker": (),
     "api": ("SMTP_HOST", "TELEGRAM_DC_ADDR", "PUSH_JOINS_PER_DAY", "PREVIEWS_ENABLED"),
 }
-"""Settings of other groups that a process asks for: whether e-mail, a simulator, joins or previews are set up. No secrets."""
+"""Settings of other groups that a process asks for: whether e-mail, a simulator,
+joins or previews are set up. No secrets.
+"""
 OWN_NAME = "HOSTNAME"
 """A container has a name of its own."""
 DEFAULTS = {
@@ -32,8 +47,14 @@ DEFAULTS = {
     "MODELS_DIR": "-/data/models",
     "DATABASE_DATA_DIR": ":-/data/files",
 }
-"""How compose.yaml fills in what .env leaves out. After a hyphen without a colon, an empty value stays empty. Volumes are on one disk."""
-BEGIN, END = "# --- Settings by group, from .env: made from settings.py by `make generate` ---\n", "# --- End of the settings ---\n"
+"""How compose.yaml fills in what .env leaves out.
+
+After a hyphen without a colon, an empty value stays empty. Volumes are on one disk.
+"""
+BEGIN, END = (
+    "# --- Settings by group, from .env: made from settings.py by `make generate` ---\n",
+    "# --- End of the settings ---\n",
+)
 
 
 def is_passed(variable: Variable) -> bool:
@@ -65,6 +86,10 @@ def compose_settings() -> str:
 def _anchors() -> Iterator[str]:
     for group in Settings.model_fields:
         names = [
-            name for variable in variables() if variable.group == group and is_passed(variable) for name in (variable.name, variable.also) if name
+            name
+            for variable in variables()
+            if variable.group == group and is_passed(variable)
+            for name in (variable.name, variable.also)
+            if name
         ]
         yield f"x-{group}: &{group}\n" + "".join(f"  {name}: {passed(name)}\n" for name in names) + "\n"

@@ -1,4 +1,6 @@
-"""Production readiness of a running installation: smoke tests of its roles, and the eight points of the readiness list."""
+"""Production readiness of a running installation: smoke tests of its roles,
+and the eight points of the readiness list.
+"""
 
 import asyncio
 import math
@@ -53,7 +55,9 @@ class Expectations:
     """Whether the database refuses a second row for the same post; None if it did not answer."""
 
 
-def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None) -> dict[CheckedRole, RoleAddress]:
+def addresses_of(
+    http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None
+) -> dict[CheckedRole, RoleAddress]:
     """Returns the addresses of the roles according to the settings; `hosts` names roles on other machines."""
     here = "127.0.0.1" if http.host in {"", "0.0.0.0", "::"} else http.host  # noqa: S104 -- an address to connect to, not to listen on
     key = http.operator_key.get_secret_value()
@@ -63,14 +67,20 @@ def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = N
         CheckedRole.API: (http.api_port, http.api_operations_port),
     }
     return {
-        role: RoleAddress((hosts or {}).get(role, here), port, port if operations_port is None else operations_port, key)
+        role: RoleAddress(
+            (hosts or {}).get(role, here), port, port if operations_port is None else operations_port, key
+        )
         for role, (port, operations_port) in ports.items()
     }
 
 
-async def examine_installation(addresses: Mapping[CheckedRole, RoleAddress], *, expected: Expectations, now: datetime) -> AsyncIterator[Finding]:
+async def examine_installation(
+    addresses: Mapping[CheckedRole, RoleAddress], *, expected: Expectations, now: datetime
+) -> AsyncIterator[Finding]:
     """Yields one finding per check. All roles are asked concurrently."""
-    answers = await asyncio.gather(*(role_status(address) for address in addresses.values()), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(role_status(address) for address in addresses.values()), return_exceptions=True
+    )
     for role, answer in zip(addresses, answers, strict=True):
         match answer:
             case RoleStatus():
@@ -79,7 +89,12 @@ async def examine_installation(addresses: Mapping[CheckedRole, RoleAddress], *, 
                     yield finding
             case ConnectionError():
                 port = f"{role.upper()}_PORT"
-                remedy = Reason("start_role", "start it: tga run --roles {role}; {port} and HTTP_HOST say where it is expected", role=role, port=port)
+                remedy = Reason(
+                    "start_role",
+                    "start it: tga run --roles {role}; {port} and HTTP_HOST say where it is expected",
+                    role=role,
+                    port=port,
+                )
                 yield bad(f"role {role}", quote(str(answer)), remedy=remedy)
             case _:
                 raise answer
@@ -95,13 +110,24 @@ def _role(role: CheckedRole, status: RoleStatus) -> Finding:
     if status.obstacles:
         why = "; ".join(f"{name}: {obstacle}" for name, obstacle in status.obstacles.items())
         what = Reason("role_not_ready", "/readyz answers 503: {why}", why=why)
-        return bad(subject, what, remedy=Reason("fix_what_it_names", "fix what it names; `tga doctor` says how"))
+        return bad(
+            subject, what, remedy=Reason("fix_what_it_names", "fix what it names; `tga doctor` says how")
+        )
     what = Reason("health_says", "/health says {status}", status=str(status.health["status"]))
     if state.is_trouble:
-        return bad(subject, what, remedy=Reason("see_health_details", "/health/details names the part that fails, and why"))
+        return bad(
+            subject,
+            what,
+            remedy=Reason("see_health_details", "/health/details names the part that fails, and why"),
+        )
     if state is not State.OK:
-        return warning(subject, what, remedy=Reason("wait_for_role", "it starts or stops: look again in a minute"))
-    return ok(subject, Reason("role_ready", "alive and ready, version {version}", version=str(status.health["version"])))
+        return warning(
+            subject, what, remedy=Reason("wait_for_role", "it starts or stops: look again in a minute")
+        )
+    return ok(
+        subject,
+        Reason("role_ready", "alive and ready, version {version}", version=str(status.health["version"])),
+    )
 
 
 def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
@@ -112,15 +138,34 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
             state, since = f"{part['status']}", f"{part['since']}"
             what = Reason("part_fails", "{state} since {since}", state=state, since=since)
             if part.get("detail"):
-                what = Reason("part_fails_because", "{state} since {since}: {detail}", state=state, since=since, detail=str(part["detail"]))
-            yield bad(name, what, remedy=Reason("search_log", "search the log of the {role} role for {part!r}", role=role, part=name))
+                what = Reason(
+                    "part_fails_because",
+                    "{state} since {since}: {detail}",
+                    state=state,
+                    since=since,
+                    detail=str(part["detail"]),
+                )
+            yield bad(
+                name,
+                what,
+                remedy=Reason(
+                    "search_log", "search the log of the {role} role for {part!r}", role=role, part=name
+                ),
+            )
     if role is CheckedRole.WORKER:
         stages = [name for name in parts if name.startswith("stage ")]
         running = [name for name in stages if not state_named(parts[name]["status"]).is_trouble]
         if not stages or len(running) < len(stages):
-            what = Reason("some_stages_run", "{running} of {stages} stages run", running=len(running), stages=len(stages))
+            what = Reason(
+                "some_stages_run",
+                "{running} of {stages} stages run",
+                running=len(running),
+                stages=len(stages),
+            )
             remedy = Reason(
-                "see_stages", "the lines above say why, `tga streams --once` shows what waits; a stage that was stopped needs `tga streams resume`"
+                "see_stages",
+                "the lines above say why, `tga streams --once` shows what waits; "
+                "a stage that was stopped needs `tga streams resume`",
             )
             yield bad("stages", what, remedy=remedy)
         else:
@@ -135,9 +180,15 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
     yield _news(metrics)
     if expected.posts_are_unique is None:
         what = Reason("posts_uniqueness_unknown", "PostgreSQL did not answer, so nobody knows")
-        yield warning("4 no duplicates", what, remedy=Reason("fix_postgres_first", "fix what the line about postgres names, then look again"))
+        yield warning(
+            "4 no duplicates",
+            what,
+            remedy=Reason("fix_postgres_first", "fix what the line about postgres names, then look again"),
+        )
     elif expected.posts_are_unique:
-        yield ok("4 no duplicates", Reason("posts_unique", "the database refuses a second row for the same post"))
+        yield ok(
+            "4 no duplicates", Reason("posts_unique", "the database refuses a second row for the same post")
+        )
     else:
         what = Reason("posts_not_unique", "the table of posts has no unique key over channel and message")
         yield bad("4 no duplicates", what, remedy=Reason("migrate_now", "run `tga migrate`"))
@@ -152,18 +203,27 @@ def _scheduler(ingest: RoleStatus) -> Finding:
     subject, said = "1 scheduler", str(ingest.health["scheduler"]["status"])
     what = Reason("health_says", "/health says {status}", status=said)
     remedy = Reason(
-        "see_scheduler", "`tga scheduler status` shows why; check `tga accounts list` and `tga channels list`: there may be nothing to read"
+        "see_scheduler",
+        "`tga scheduler status` shows why; check `tga accounts list` and `tga channels list`: "
+        "there may be nothing to read",
     )
     return ok(subject, what) if said == "ok" else bad(subject, what, remedy=remedy)
 
 
 def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
     subject, last = "2 tick", metrics.largest("scheduler_last_tick_ts_seconds")
-    remedy = Reason("check_lock", "check that Redis answers, and which instance holds the lock: `tga scheduler status`")
+    remedy = Reason(
+        "check_lock", "check that Redis answers, and which instance holds the lock: `tga scheduler status`"
+    )
     if not last:
         return bad(subject, Reason("no_tick_yet", "there has been no tick yet"), remedy=remedy)
     age = max(0.0, now.timestamp() - last)
-    said = Reason("last_tick", "the last tick was {age:.0f} s ago; one is due every {every} s", age=age, every=interval_seconds)
+    said = Reason(
+        "last_tick",
+        "the last tick was {age:.0f} s ago; one is due every {every} s",
+        age=age,
+        every=interval_seconds,
+    )
     return ok(subject, said) if age < 2 * interval_seconds else bad(subject, said, remedy=remedy)
 
 
@@ -171,21 +231,38 @@ def _news(metrics: Metrics) -> Finding:
     """posts_parsed_total counts new posts only: a run that reads known posts again counts as empty."""
     subject = "3 news"
     posts, pushed = (
-        metrics.total(name, **labels) or 0 for name, labels in (("posts_parsed_total", {"mode": "incremental"}), ("push_posts_total", {}))
+        metrics.total(name, **labels) or 0
+        for name, labels in (("posts_parsed_total", {"mode": "incremental"}), ("push_posts_total", {}))
     )
-    runs = {status: metrics.total("parser_runs_total", mode="incremental", status=status) or 0 for status in ("ok", "empty", "flood", "failed")}
+    runs = {
+        status: metrics.total("parser_runs_total", mode="incremental", status=status) or 0
+        for status in ("ok", "empty", "flood", "failed")
+    }
     said = Reason(
         "news_counted",
-        "{posts:.0f} new posts ({pushed:.0f} pushed) in {runs:.0f} incremental runs; {empty:.0f} runs found none",
+        "{posts:.0f} new posts ({pushed:.0f} pushed) in {runs:.0f} incremental runs; "
+        "{empty:.0f} runs found none",
         posts=posts,
         pushed=pushed,
         runs=runs["ok"],
         empty=runs["empty"],
     )
     if posts > pushed and not runs["ok"] + runs["flood"] + runs["failed"]:
-        return bad(subject, said, remedy=Reason("posts_of_no_run", "posts were counted that no run can have stored: report this bug"))
+        return bad(
+            subject,
+            said,
+            remedy=Reason(
+                "posts_of_no_run", "posts were counted that no run can have stored: report this bug"
+            ),
+        )
     if not posts:
-        return warning(subject, said, remedy=Reason("wait_for_post", "wait for the first new post; `tga channels coverage` shows what is read"))
+        return warning(
+            subject,
+            said,
+            remedy=Reason(
+                "wait_for_post", "wait for the first new post; `tga channels coverage` shows what is read"
+            ),
+        )
     return ok(subject, said)
 
 
@@ -194,9 +271,15 @@ def _partly_read(metrics: Metrics) -> Finding:
     if not age:
         return ok(subject, Reason("nothing_partly_read", "no channel is partly read"))
     said = Reason(
-        "partly_read", "a partly read channel was not read further for {age:.0f} s; up to {limit:.0f} s is normal", age=age, limit=MAX_HWM_AGE_SECONDS
+        "partly_read",
+        "a partly read channel was not read further for {age:.0f} s; up to {limit:.0f} s is normal",
+        age=age,
+        limit=MAX_HWM_AGE_SECONDS,
     )
-    remedy = Reason("next_run_continues", "its next run continues where the last one ended; `tga channels coverage` shows why it has not")
+    remedy = Reason(
+        "next_run_continues",
+        "its next run continues where the last one ended; `tga channels coverage` shows why it has not",
+    )
     if age < MAX_HWM_AGE_SECONDS:
         return ok(subject, said)
     return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, said, remedy=remedy)
@@ -206,28 +289,54 @@ def _exported(subject: str, series: Mapping[str, str], metrics: Metrics) -> Find
     known = {sample.name for sample in metrics.samples} | ABSENT_WHEN_HEALTHY
     missing = [name for name, one in series.items() if one not in known]
     if missing:
-        return bad(subject, Reason("metrics_missing", "no metric is exported for: {names}", names=", ".join(missing)), remedy=RESTART_INGEST)
-    return ok(subject, Reason("metrics_exported", "the metrics of all {number} are exported ({names})", number=len(series), names=", ".join(series)))
+        return bad(
+            subject,
+            Reason("metrics_missing", "no metric is exported for: {names}", names=", ".join(missing)),
+            remedy=RESTART_INGEST,
+        )
+    return ok(
+        subject,
+        Reason(
+            "metrics_exported",
+            "the metrics of all {number} are exported ({names})",
+            number=len(series),
+            names=", ".join(series),
+        ),
+    )
 
 
 def _forced(metrics: Metrics) -> Finding:
     subject, forced = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
     if forced is None:
-        what = Reason("metrics_missing", "no metric is exported for: {names}", names="parser_mode_forced_total")
+        what = Reason(
+            "metrics_missing", "no metric is exported for: {names}", names="parser_mode_forced_total"
+        )
         return bad(subject, what, remedy=RESTART_INGEST)
-    said = Reason("channels_forced", "{number:.0f} were read in historical mode because they had not been read for LPA_MAX_AGE_HOURS", number=forced)
-    remedy = Reason("check_inactive_accounts", "this is normal after an outage; otherwise check for inactive accounts")
+    said = Reason(
+        "channels_forced",
+        "{number:.0f} were read in historical mode because they had not been read for LPA_MAX_AGE_HOURS",
+        number=forced,
+    )
+    remedy = Reason(
+        "check_inactive_accounts", "this is normal after an outage; otherwise check for inactive accounts"
+    )
     return warning(subject, said, remedy=remedy) if forced else ok(subject, said)
 
 
 def _latency(metrics: Metrics) -> Finding:
     subject, p95 = "parsing latency", metrics.quantile("parsing_duration_seconds", 0.95)
     if p95 is None:
-        return warning(subject, Reason("no_run_yet", "no run has finished yet"), remedy=Reason("wait_for_run", "wait for the first one"))
+        return warning(
+            subject,
+            Reason("no_run_yet", "no run has finished yet"),
+            remedy=Reason("wait_for_run", "wait for the first one"),
+        )
     said = Reason("runs_take", "95 of 100 runs take at most {seconds:g} s", seconds=p95)
     if math.isinf(p95):
         said = Reason("runs_take_long", "95 of 100 runs take over ten minutes")
-    remedy = Reason("check_load", "check the load of PostgreSQL and ingest and the proxy; lower PARSER_MAX_CONCURRENCY")
+    remedy = Reason(
+        "check_load", "check the load of PostgreSQL and ingest and the proxy; lower PARSER_MAX_CONCURRENCY"
+    )
     if p95 <= MAX_P95_SECONDS:
         return ok(subject, said)
     return (bad if p95 > ALERT_P95_SECONDS else warning)(subject, said, remedy=remedy)

@@ -1,4 +1,7 @@
-"""Rebuilds an index from PostgreSQL while searches use the existing one. The procedure is the same for every index."""
+"""Rebuilds an index from PostgreSQL while searches use the existing one.
+
+The procedure is the same for every index.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +27,10 @@ class ProjectionRebuild(Protocol):
         ...
 
     async def prepare(self) -> str:
-        """Creates a target and deletes unfinished ones. Returns an empty string if the target is the index in use."""
+        """Creates a target and deletes unfinished ones.
+
+        Returns an empty string if the target is the index in use.
+        """
         ...
 
     async def after(self, last: PostId | None) -> Sequence[PostId]:
@@ -39,11 +45,19 @@ class ProjectionRebuild(Protocol):
 
 
 async def rebuild(
-    projection: Projection, work: ProjectionRebuild, *, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event
+    projection: Projection,
+    work: ProjectionRebuild,
+    *,
+    states: PostStates,
+    rebuilds: Rebuilds,
+    owner: str,
+    stopping: asyncio.Event,
 ) -> bool:
-    """Runs a requested rebuild, or continues that of a process that died. Returns False if none was requested or it is not finished.
+    """Runs a requested rebuild, or continues that of a process that died. Returns False if none was requested
+    or it is not finished.
 
-    Posts stored meanwhile are written to both indexes. If a rebuild writes an outdated state over a newer one, this is detected and repaired.
+    Posts stored meanwhile are written to both indexes. If a rebuild writes an outdated state over a newer
+    one, this is detected and repaired.
     """
     claimed = await rebuilds.claim(projection, owner=owner, lease=LEASE)
     if claimed is None:
@@ -53,13 +67,19 @@ async def rebuild(
         if last is None or not await work.has(target):
             target, last = await work.prepare(), None
             await rebuilds.begin(projection, owner=owner, target=target, total=await states.estimate_count())
-        is_done = await _fill(projection, work, target, last, rebuilds=rebuilds, owner=owner, stopping=stopping)
+        is_done = await _fill(
+            projection, work, target, last, rebuilds=rebuilds, owner=owner, stopping=stopping
+        )
         if is_done:
             await work.switch(target)
             await rebuilds.finish(projection, owner=owner)
             log.info("index_rebuilt", projection=projection.value, target=target)
     except BaseException as error:
-        await rebuilds.release(projection, owner=owner, error=str(error) if isinstance(error, AssistantError) else type(error).__name__)
+        await rebuilds.release(
+            projection,
+            owner=owner,
+            error=str(error) if isinstance(error, AssistantError) else type(error).__name__,
+        )
         raise
     if not is_done:
         await rebuilds.release(projection, owner=owner)
@@ -67,7 +87,14 @@ async def rebuild(
 
 
 async def _fill(
-    projection: Projection, work: ProjectionRebuild, target: str, last: PostId | None, *, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event
+    projection: Projection,
+    work: ProjectionRebuild,
+    target: str,
+    last: PostId | None,
+    *,
+    rebuilds: Rebuilds,
+    owner: str,
+    stopping: asyncio.Event,
 ) -> bool:
     while not stopping.is_set():
         posts = await work.after(last)

@@ -40,7 +40,9 @@ class ResourcesOverview:
 
 
 def resources_loop(redis: Redis, folders: Sequence[WatchedFolder], healths: Sequence[Health]) -> Loop:
-    """Build the loop that measures for metrics and heartbeats, and reports to every role the disk without which nothing can be stored."""
+    """Build the loop that measures for metrics and heartbeats,
+    and reports to every role the disk without which nothing can be stored.
+    """
 
     async def run(stopping: asyncio.Event) -> None:
         while not stopping.is_set():
@@ -48,14 +50,21 @@ def resources_loop(redis: Redis, folders: Sequence[WatchedFolder], healths: Sequ
             if (postgres := measured.get(DiskUse.POSTGRES)) is not None:
                 detail = f"{postgres.free_bytes // MEGABYTE} of {postgres.size_bytes // MEGABYTE} MB are free"
                 for health in healths:
-                    health.report(POSTGRES_PART, State.FAILING if postgres.severity is Severity.BAD else State.OK, detail)
+                    health.report(
+                        POSTGRES_PART,
+                        State.FAILING if postgres.severity is Severity.BAD else State.OK,
+                        detail,
+                    )
             await sleep_unless(stopping, WATCH_EVERY_SECONDS)
 
     return Loop(PART, run)
 
 
 async def measure_resources(redis: Redis, folders: Sequence[WatchedFolder]) -> Mapping[DiskUse, Fullness]:
-    """Sets the metrics, and returns those of disks. What cannot be measured has none: nobody must take an old number for a new one."""
+    """Sets the metrics, and returns those of disks.
+
+    What cannot be measured has none: nobody must take an old number for a new one.
+    """
     measured = await measure_folders(folders)
     for folder in folders:
         fullness = measured.get(folder.use)
@@ -69,7 +78,11 @@ async def measure_resources(redis: Redis, folders: Sequence[WatchedFolder]) -> M
     except Busy:  # the parts that need Redis say that it is away
         REDIS_MEMORY.clear()
         return measured
-    for kind, size_bytes in (("used", memory.used_bytes), ("limit", memory.max_bytes), ("machine", memory.machine_bytes)):
+    for kind, size_bytes in (
+        ("used", memory.used_bytes),
+        ("limit", memory.max_bytes),
+        ("machine", memory.machine_bytes),
+    ):
         REDIS_MEMORY.labels(kind).set(size_bytes)
     return measured
 
@@ -88,7 +101,9 @@ def resources_of(processes: Sequence[KnownProcess]) -> ResourcesOverview:
 
 
 def _redis_memory(process: KnownProcess) -> RedisMemory | None:
-    used, limit, machine = (process.metrics.largest("redis_memory_bytes", kind=kind) for kind in ("used", "limit", "machine"))
+    used, limit, machine = (
+        process.metrics.largest("redis_memory_bytes", kind=kind) for kind in ("used", "limit", "machine")
+    )
     return None if used is None else RedisMemory(int(used), int(limit or 0), int(machine or 0))
 
 
@@ -97,9 +112,16 @@ def _disks(processes: Sequence[KnownProcess]) -> tuple[DiskOverview, ...]:
     free: dict[int, int] = {}
     for process in processes:
         for sample in process.metrics.samples:
-            if sample.name == "disk_size_bytes" and (left := process.metrics.largest("disk_free_bytes", disk=sample.labels["disk"])) is not None:
+            if (
+                sample.name == "disk_size_bytes"
+                and (left := process.metrics.largest("disk_free_bytes", disk=sample.labels["disk"]))
+                is not None
+            ):
                 size = int(sample.value)
                 uses.setdefault(size, set()).add(sample.labels["disk"])
                 free[size] = min(free.get(size, size), int(left))
-    disks = [DiskOverview(tuple(use for use in DiskUse if use in uses[size]), Fullness(size - free[size], size)) for size in uses]
+    disks = [
+        DiskOverview(tuple(use for use in DiskUse if use in uses[size]), Fullness(size - free[size], size))
+        for size in uses
+    ]
     return tuple(sorted(disks, key=lambda disk: -disk.fullness.share))

@@ -1,4 +1,6 @@
-"""Checks of `tga doctor` for the sandbox: how well this kernel isolates the processes that open untrusted content."""
+"""Checks of `tga doctor` for the sandbox: how well this kernel
+isolates the processes that open untrusted content.
+"""
 
 from telegram_assistant.crawling.rendering import Renderer
 from telegram_assistant.domain.operations.diagnosis import Finding, bad, ok, warning
@@ -11,7 +13,11 @@ from telegram_assistant.settings import CrawlSettings
 
 READERS = "sandbox"
 BROWSER = "browser"
-KERNEL = Reason("use_newer_kernel", "use Linux 6.7 or newer with Landlock (CONFIG_LSM or lsm= names it) and seccomp, and let containers call both")
+KERNEL = Reason(
+    "use_newer_kernel",
+    "use Linux 6.7 or newer with Landlock (CONFIG_LSM or lsm= names it) and seccomp, "
+    "and let containers call both",
+)
 
 
 async def examine(crawl: CrawlSettings) -> list[Finding]:
@@ -23,8 +29,16 @@ async def _examine_readers() -> Finding:
     try:
         protection = await probe(parser_rules())
     except (OSError, TimeoutError, ValueError) as error:
-        what = Reason("no_sandbox", "no sandboxed process can be started ({error}), so no pages and pictures are read", error=type(error).__name__)
-        return bad(READERS, what, remedy=Reason("let_python_be_read", "check that this user can read this Python and its packages"))
+        what = Reason(
+            "no_sandbox",
+            "no sandboxed process can be started ({error}), so no pages and pictures are read",
+            error=type(error).__name__,
+        )
+        return bad(
+            READERS,
+            what,
+            remedy=Reason("let_python_be_read", "check that this user can read this Python and its packages"),
+        )
     if protection.reachable:
         what = Reason(
             "sandbox_leaks",
@@ -49,7 +63,11 @@ async def _examine_browser(crawl: CrawlSettings) -> list[Finding]:
         protection = await renderer.ask_protection()
     except Unreadable as error:
         command = "python -m telegram_assistant.crawling.crawler"
-        return [warning(BROWSER, error.reason, remedy=Reason("start_program", "start it: {command}", command=command))]
+        return [
+            warning(
+                BROWSER, error.reason, remedy=Reason("start_program", "start it: {command}", command=command)
+            )
+        ]
     if protection.startswith("without"):
         remedy = Reason("allow_namespaces", "allow user namespaces, or keep it in a container of its own")
         return [warning(BROWSER, quote(protection), remedy=remedy)]

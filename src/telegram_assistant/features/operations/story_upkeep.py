@@ -15,10 +15,14 @@ AT_ONCE = 200
 IN_PLACE = "stories"
 
 
-async def rebuild_stories(*, builder: StoryBuilder, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event) -> bool:
+async def rebuild_stories(
+    *, builder: StoryBuilder, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event
+) -> bool:
     """Compares and groups all posts again, in place. A story keeps its id where most of it survives."""
     work = _Stories(builder, states)
-    return await rebuild(Projection.STORIES, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
+    return await rebuild(
+        Projection.STORIES, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
+    )
 
 
 @dataclass(frozen=True, slots=True)

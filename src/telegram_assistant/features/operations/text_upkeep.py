@@ -17,11 +17,20 @@ NEXT_TEXT = "post_search_next"
 
 
 async def rebuild_text(
-    *, word_index: WordIndex, posts: Posts, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
+    *,
+    word_index: WordIndex,
+    posts: Posts,
+    states: PostStates,
+    rebuilds: Rebuilds,
+    owner: str,
+    stopping: asyncio.Event,
+    batch: int = AT_ONCE,
 ) -> bool:
     """Rebuilds the word index of all posts."""
     work = _Text(word_index, posts, states, batch)
-    return await rebuild(Projection.TEXT, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
+    return await rebuild(
+        Projection.TEXT, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
+    )
 
 
 @dataclass(frozen=True, slots=True)

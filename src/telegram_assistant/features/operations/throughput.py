@@ -17,7 +17,10 @@ EVERY_SECONDS = 5.0
 
 
 class CountedMinutes:
-    """What the stages of this process do per minute, by their counters. One per process: it outlives a crash of its loop."""
+    """What the stages of this process do per minute, by their counters.
+
+    One per process: it outlives a crash of its loop.
+    """
 
     def __init__(self, stages: Sequence[str]) -> None:
         self._stages = stages
@@ -47,7 +50,13 @@ class CountedMinutes:
 
 
 async def keep_throughput(
-    stopping: asyncio.Event, *, counted: CountedMinutes, minutes: StageMinutes, backlog: Backlog, instance: str, every_seconds: float = EVERY_SECONDS
+    stopping: asyncio.Event,
+    *,
+    counted: CountedMinutes,
+    minutes: StageMinutes,
+    backlog: Backlog,
+    instance: str,
+    every_seconds: float = EVERY_SECONDS,
 ) -> None:
     """Runs until `stopping` is set, and then saves once more."""
     outage = OutageLog("throughput")
@@ -69,19 +78,31 @@ async def keep_throughput(
 async def measure_backlog(backlog: Backlog) -> None:
     """Sets the metric of what waits. What waits no longer becomes zero."""
     found = {(one.queue.value, one.kind): one.entries for one in await backlog.entries()}
-    known = {(sample.labels["queue"], sample.labels["kind"]) for family in BACKLOG.collect() for sample in family.samples}
+    known = {
+        (sample.labels["queue"], sample.labels["kind"])
+        for family in BACKLOG.collect()
+        for sample in family.samples
+    }
     for labels in known | found.keys():
         BACKLOG.labels(*labels).set(found.get(labels, 0))
 
 
 def _stage_metrics() -> Metrics:
-    samples = (sample for metric in (STAGE_PROCESSED, STAGE_FAILED, STAGE_LAG) for family in metric.collect() for sample in family.samples)
+    samples = (
+        sample
+        for metric in (STAGE_PROCESSED, STAGE_FAILED, STAGE_LAG)
+        for family in metric.collect()
+        for sample in family.samples
+    )
     return Metrics(tuple(Sample(one.name, one.labels, one.value) for one in samples))
 
 
 def _counters(stages: Sequence[str], metrics: Metrics) -> dict[str, tuple[int, int]]:
     """The entries that each stage has finished, and its failed attempts."""
-    return {stage: (_total(metrics, "stage_processed_total", stage), _total(metrics, "stage_failed_total", stage)) for stage in stages}
+    return {
+        stage: (_total(metrics, "stage_processed_total", stage), _total(metrics, "stage_failed_total", stage))
+        for stage in stages
+    }
 
 
 def _total(metrics: Metrics, counter: str, stage: str) -> int:

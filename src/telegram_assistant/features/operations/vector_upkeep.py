@@ -20,16 +20,28 @@ PART = "vectors"
 
 
 async def rebuild_vectors(
-    *, index: VectorIndex, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
+    *,
+    index: VectorIndex,
+    states: PostStates,
+    rebuilds: Rebuilds,
+    model: str,
+    owner: str,
+    stopping: asyncio.Event,
+    batch: int = AT_ONCE,
 ) -> bool:
     """Rebuilds the vectors of all posts with the model in force."""
     work = _Vectors(index, states, model, batch)
-    return await rebuild(Projection.VECTORS, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
+    return await rebuild(
+        Projection.VECTORS, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """Writes into a new collection. An empty target means that the model has no collection yet: the first write creates it, in use at once."""
+    """Writes into a new collection.
+
+    An empty target means that the model has no collection yet: the first write creates it, in use at once.
+    """
 
     index: VectorIndex
     states: PostStates
@@ -75,11 +87,20 @@ def _space_in_force(collections: Mapping[str, str | None], model: str) -> Space 
 
 
 async def keep_vectors(
-    stopping: asyncio.Event, *, index: VectorIndex | None, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, fills: bool
+    stopping: asyncio.Event,
+    *,
+    index: VectorIndex | None,
+    states: PostStates,
+    rebuilds: Rebuilds,
+    model: str,
+    owner: str,
+    fills: bool,
 ) -> None:
-    """Runs requested rebuilds. With `fills`, it also makes vectors for posts that were stored while vectors were off.
+    """Runs requested rebuilds. With `fills`, it also makes vectors for posts that were stored while vectors
+    were off.
 
-    A worker without vectors deletes the record that they were complete, so the next worker with vectors fills them.
+    A worker without vectors deletes the record that they were complete, so the next worker with vectors fills
+    them.
     """
     if index is None:
         await rebuilds.forget(Projection.VECTORS)
@@ -88,11 +109,15 @@ async def keep_vectors(
     while not stopping.is_set():
         if fills and await rebuilds.look(Projection.VECTORS) is None:
             await rebuilds.want(Projection.VECTORS)
-        await rebuild_vectors(index=index, states=states, rebuilds=rebuilds, model=model, owner=owner, stopping=stopping)
+        await rebuild_vectors(
+            index=index, states=states, rebuilds=rebuilds, model=model, owner=owner, stopping=stopping
+        )
         await sleep_unless(stopping, LOOK_EVERY_SECONDS)
 
 
-async def report_vectors(stopping: asyncio.Event, *, index: VectorIndex | None, rebuilds: Rebuilds, model: str, health: Health) -> None:
+async def report_vectors(
+    stopping: asyncio.Event, *, index: VectorIndex | None, rebuilds: Rebuilds, model: str, health: Health
+) -> None:
     """Reports the state of the vectors to health, also during a rebuild."""
     if index is None:
         health.report(PART, State.OK, used="off")
@@ -105,7 +130,9 @@ async def report_vectors(stopping: asyncio.Event, *, index: VectorIndex | None, 
         health.report(
             PART,
             State.OK,
-            "" if known and known.completed_at else "some posts have no vector yet; `tga rebuild vectors` makes them",
+            ""
+            if known and known.completed_at
+            else "some posts have no vector yet; `tga rebuild vectors` makes them",
             used=index.vectors.where,
             model=model,
             points=points,

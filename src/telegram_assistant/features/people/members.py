@@ -11,7 +11,13 @@ from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.errors import Conflicting, Forbidden, Missing
 from telegram_assistant.features.tenants.keys import announce_changed_keys
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.people.members import MAX_OPEN_INVITATIONS, ListedMember, Members, MemberThing, ThingKind
+from telegram_assistant.stores.postgres.people.members import (
+    MAX_OPEN_INVITATIONS,
+    ListedMember,
+    Members,
+    MemberThing,
+    ThingKind,
+)
 from telegram_assistant.stores.postgres.tenants.users import Users
 
 INVITATION_LASTS = timedelta(days=7)
@@ -21,13 +27,22 @@ NOT_OWNER = Reason("not_owner_any_more", "you are not an owner any more")
 
 
 async def invite(role: MemberRole, *, members: Members, session: str) -> str:
-    """Returns the secret of a link by which one person can join. `session` is the token of an owner's session."""
+    """Returns the secret of a link by which one person can join.
+
+    `session` is the token of an owner's session.
+    """
     token = new_token()
     if await members.invite(token, role, session=session, lasts=INVITATION_LASTS):
         return token
     if len(await members.invitations()) < MAX_OPEN_INVITATIONS:
         raise Forbidden(NOT_OWNER)
-    raise Conflicting(Reason("invitations_too_many", "{most} invitations are open; withdraw one first", most=MAX_OPEN_INVITATIONS))
+    raise Conflicting(
+        Reason(
+            "invitations_too_many",
+            "{most} invitations are open; withdraw one first",
+            most=MAX_OPEN_INVITATIONS,
+        )
+    )
 
 
 async def withdraw_invitation(invitation: UUID, *, members: Members) -> None:
@@ -49,10 +64,19 @@ async def find_member(member: UUID, *, members: Members) -> MemberDetails:
     if listed is None:
         raise Missing(NO_MEMBER)
     things = await members.things(member)
-    return MemberDetails(listed, {kind: tuple(thing for thing in things if thing.kind is kind) for kind in ThingKind})
+    return MemberDetails(
+        listed, {kind: tuple(thing for thing in things if thing.kind is kind) for kind in ThingKind}
+    )
 
 
-async def set_role(member: UUID, role: MemberRole, *, members: Members, session: str, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
+async def set_role(
+    member: UUID,
+    role: MemberRole,
+    *,
+    members: Members,
+    session: str,
+    drop_cached_keys: Callable[[], Awaitable[None]],
+) -> None:
     """Changes the role. What a lower role does not permit ends at once: invitations, and scopes of keys."""
     await _check(member, members, done=await members.set_role(member, role, session=session))
     await announce_changed_keys(drop_cached_keys)
@@ -68,12 +92,16 @@ async def remove_member(
     keep_receivers: bool = False,
 ) -> None:
     """Removes the member, and what they have made with them. Who removes them takes over what is kept."""
-    removed = await members.remove(member, session=session, keep_feeds=keep_feeds, keep_receivers=keep_receivers)
+    removed = await members.remove(
+        member, session=session, keep_feeds=keep_feeds, keep_receivers=keep_receivers
+    )
     await _check(member, members, done=removed)
     await announce_changed_keys(drop_cached_keys)
 
 
-async def remove_by_name(name: str, tenant_id: TenantId, *, users: Users, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
+async def remove_by_name(
+    name: str, tenant_id: TenantId, *, users: Users, drop_cached_keys: Callable[[], Awaitable[None]]
+) -> None:
     """Removes a member at the command line. Their receivers are paused."""
     member = await users.find(tenant_id, name)
     if member is None:

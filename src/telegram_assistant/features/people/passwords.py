@@ -1,7 +1,8 @@
-"""Passwords, hashed with argon2. A hash takes half a second and 64 MB, so two at most are computed at once, away from the event loop.
+"""Passwords, hashed with argon2. A hash takes half a second and 64 MB, so two at most are computed at once,
+away from the event loop.
 
-PostgreSQL compares: it stores the SHA-256 of a hash and gives away its parameters and salt only. A hash that was computed here is the proof
-that somebody knows the password.
+PostgreSQL compares: it stores the SHA-256 of a hash and gives away its parameters and salt only. A hash that
+was computed here is the proof that somebody knows the password.
 """
 
 import asyncio
@@ -24,7 +25,9 @@ AT_ONCE = 2
 SALT_BYTES = 16
 HASH_BYTES = 32
 RETRY_SECONDS = 5.0
-QUEUE_FULL = Reason("passwords_busy", "many people log in at this moment; try again in {seconds:.0f} s", seconds=RETRY_SECONDS)
+QUEUE_FULL = Reason(
+    "passwords_busy", "many people log in at this moment; try again in {seconds:.0f} s", seconds=RETRY_SECONDS
+)
 
 
 class PasswordQueue(StrEnum):
@@ -50,14 +53,19 @@ class Passwords:
         self._queued = dict.fromkeys(PasswordQueue, 0)
         self._nobodys = _new_parameters()
 
-    async def create_verifier(self, password: str, *, queue: PasswordQueue = PasswordQueue.CHANGE) -> PasswordVerifier:
+    async def create_verifier(
+        self, password: str, *, queue: PasswordQueue = PasswordQueue.CHANGE
+    ) -> PasswordVerifier:
         """What is stored of a new password. Raises Busy if too many wait."""
         parameters = _new_parameters()
         proof = await self._wait_in(queue, lambda: _compute(password, parameters))
         return PasswordVerifier(parameters, hashlib.sha256(proof).digest())
 
     async def prove(self, password: str, parameters: str | None, *, queue: PasswordQueue) -> bytes:
-        """The hash that proves the password. It takes as long if nobody has such a name, so that the time tells nothing. Raises Busy as above."""
+        """The hash that proves the password.
+
+        It takes as long if nobody has such a name, so that the time tells nothing. Raises Busy as above.
+        """
         return await self._wait_in(queue, lambda: _compute(password, parameters or self._nobodys))
 
     async def _wait_in(self, queue: PasswordQueue, compute: Callable[[], bytes]) -> bytes:
@@ -65,12 +73,18 @@ class Passwords:
             raise Busy(QUEUE_FULL, retry_after_seconds=RETRY_SECONDS)
         self._queued[queue] += 1
         try:
-            return await self._compute_within(compute, [self._changes, self._places] if queue is PasswordQueue.CHANGE else [self._places])
+            return await self._compute_within(
+                compute, [self._changes, self._places] if queue is PasswordQueue.CHANGE else [self._places]
+            )
         finally:
             self._queued[queue] -= 1
 
-    async def _compute_within(self, compute: Callable[[], bytes], limits: Sequence[asyncio.Semaphore]) -> bytes:
-        """A thread cannot be cancelled: its place is free when it has ended, not when nobody waits for it any more."""
+    async def _compute_within(
+        self, compute: Callable[[], bytes], limits: Sequence[asyncio.Semaphore]
+    ) -> bytes:
+        """A thread cannot be cancelled: its place is free when it has ended,
+        not when nobody waits for it any more.
+        """
         async with AsyncExitStack() as places:
             for limit in limits:
                 await places.enter_async_context(limit)
@@ -89,7 +103,10 @@ def _new_parameters() -> str:
     """Algorithm, version, cost and salt, as argon2 writes them in front of a hash."""
     chosen = RFC_9106_LOW_MEMORY
     salt = base64.b64encode(secrets.token_bytes(SALT_BYTES)).decode().rstrip("=")
-    return f"$argon2id$v={chosen.version}$m={chosen.memory_cost},t={chosen.time_cost},p={chosen.parallelism}${salt}"
+    return (
+        f"$argon2id$v={chosen.version}$m={chosen.memory_cost},t={chosen.time_cost},"
+        f"p={chosen.parallelism}${salt}"
+    )
 
 
 def _compute(password: str, parameters: str) -> bytes:

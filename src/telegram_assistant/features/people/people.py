@@ -8,7 +8,13 @@ from datetime import timedelta
 from uuid import UUID
 
 from telegram_assistant.domain.ids import UserId
-from telegram_assistant.domain.people.person import MAX_NAME_LETTERS, MAX_PASSWORD_LETTERS, MIN_PASSWORD_LETTERS, Person, new_token
+from telegram_assistant.domain.people.person import (
+    MAX_NAME_LETTERS,
+    MAX_PASSWORD_LETTERS,
+    MIN_PASSWORD_LETTERS,
+    Person,
+    new_token,
+)
 from telegram_assistant.errors import Conflicting, Forbidden, Missing, Rejected
 from telegram_assistant.features.people.passwords import PasswordQueue, Passwords
 from telegram_assistant.reasons import Reason
@@ -19,7 +25,9 @@ SESSION_LASTS = timedelta(days=30)
 """Since the last visit. No session lasts longer than a year: the database ends it."""
 LOGIN_LINK_LASTS = timedelta(hours=1)
 LINK_IS_GONE = Reason("link_is_gone", "this link was used already, or it has expired; ask for a new one")
-NAME_TAKEN = Reason("person_name_taken", "this name is taken; choose another one, or log in first if it is yours")
+NAME_TAKEN = Reason(
+    "person_name_taken", "this name is taken; choose another one, or log in first if it is yours"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +47,19 @@ class Visit:
 
 
 async def sign_in(
-    name: str, password: str, *, people: People, passwords: Passwords, visit: Visit, secret: bytes, queue: PasswordQueue = PasswordQueue.LOGIN
+    name: str,
+    password: str,
+    *,
+    people: People,
+    passwords: Passwords,
+    visit: Visit,
+    secret: bytes,
+    queue: PasswordQueue = PasswordQueue.LOGIN,
 ) -> NewSession:
-    """Raises Forbidden if name and password do not belong together. `secret` hides names that nobody has from the audit log."""
+    """Raises Forbidden if name and password do not belong together.
+
+    `secret` hides names that nobody has from the audit log.
+    """
     wanted = name.strip()
     parameters = await people.password_parameters(wanted)
     proof = await passwords.prove(password[:MAX_PASSWORD_LETTERS], parameters, queue=queue)
@@ -53,12 +71,23 @@ async def sign_in(
     return NewSession(user_id, start.token)
 
 
-async def create_first_owner(name: str, password: str, *, people: People, passwords: Passwords, visit: Visit) -> NewSession:
-    """Creates the owner of the operator's tenant. Raises Conflicting if that tenant has a member, or somebody has the name."""
-    chosen, verifier, start = check_name(name), await passwords.create_verifier(check_password(password)), _start(visit)
+async def create_first_owner(
+    name: str, password: str, *, people: People, passwords: Passwords, visit: Visit
+) -> NewSession:
+    """Creates the owner of the operator's tenant.
+
+    Raises Conflicting if that tenant has a member, or somebody has the name.
+    """
+    chosen, verifier, start = (
+        check_name(name),
+        await passwords.create_verifier(check_password(password)),
+        _start(visit),
+    )
     user_id = await people.create_first_owner(chosen, verifier, start)
     if user_id is None and await people.have_owner():
-        raise Conflicting(Reason("owner_exists", "this installation has an owner already; ask them for an invitation"))
+        raise Conflicting(
+            Reason("owner_exists", "this installation has an owner already; ask them for an invitation")
+        )
     if user_id is None:
         raise Conflicting(NAME_TAKEN)
     return NewSession(user_id, start.token)
@@ -88,10 +117,19 @@ async def sign_in_by_link(token: str, *, people: People, visit: Visit) -> NewSes
     return NewSession(user_id, start.token)
 
 
-async def join_as_new_person(token: str, name: str, password: str, *, people: People, passwords: Passwords, visit: Visit) -> NewSession:
-    """Creates a person by invitation. Raises Missing if it is not valid any more, Conflicting if the name is taken."""
+async def join_as_new_person(
+    token: str, name: str, password: str, *, people: People, passwords: Passwords, visit: Visit
+) -> NewSession:
+    """Creates a person by invitation.
+
+    Raises Missing if it is not valid any more, Conflicting if the name is taken.
+    """
     await link_of(token, people=people)
-    chosen, verifier, start = check_name(name), await passwords.create_verifier(check_password(password)), _start(visit)
+    chosen, verifier, start = (
+        check_name(name),
+        await passwords.create_verifier(check_password(password)),
+        _start(visit),
+    )
     user_id = await people.join_by_link(token, chosen, verifier, start)
     if user_id is None:
         await link_of(token, people=people)
@@ -100,15 +138,23 @@ async def join_as_new_person(token: str, name: str, password: str, *, people: Pe
 
 
 async def join(link: str, *, token: str, people: People) -> UUID:
-    """Uses up the invitation for the person with this session, and returns the tenant. Raises Missing if it is not valid any more."""
+    """Uses up the invitation for the person with this session, and returns the tenant.
+
+    Raises Missing if it is not valid any more.
+    """
     tenant = await people.accept_invitation(link, token=token)
     if tenant is None:
         raise Missing(LINK_IS_GONE)
     return tenant
 
 
-async def change_password(person: Person, old: str, new: str, *, token: str, people: People, passwords: Passwords) -> int:
-    """Returns how many other sessions were ended. Raises Forbidden if the old password is wrong; who has none yet needs none."""
+async def change_password(
+    person: Person, old: str, new: str, *, token: str, people: People, passwords: Passwords
+) -> int:
+    """Returns how many other sessions were ended.
+
+    Raises Forbidden if the old password is wrong; who has none yet needs none.
+    """
     check_password(new)
     proof = None
     if person.has_password:
@@ -127,7 +173,9 @@ async def end_session(session_id: UUID, *, token: str, people: People) -> None:
 
 
 def hash_name(name: str, secret: bytes) -> str:
-    """Stands for a name where the name itself must not: who does not know the secret cannot find out which it is."""
+    """Stands for a name where the name itself must not:
+    who does not know the secret cannot find out which it is.
+    """
     return hmac.new(secret, b"name:" + name.strip().casefold().encode(), hashlib.sha256).hexdigest()[:16]
 
 
@@ -141,7 +189,14 @@ def check_name(name: str) -> str:
 
 def check_password(password: str) -> str:
     if not MIN_PASSWORD_LETTERS <= len(password) <= MAX_PASSWORD_LETTERS:
-        raise Rejected(Reason("password_length", "a password has {least} to {most} letters", least=MIN_PASSWORD_LETTERS, most=MAX_PASSWORD_LETTERS))
+        raise Rejected(
+            Reason(
+                "password_length",
+                "a password has {least} to {most} letters",
+                least=MIN_PASSWORD_LETTERS,
+                most=MAX_PASSWORD_LETTERS,
+            )
+        )
     return password
 
 

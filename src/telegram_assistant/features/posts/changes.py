@@ -11,7 +11,13 @@ from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
 from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
-from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder, QuietChange, change_cursor
+from telegram_assistant.stores.postgres.posts.changes import (
+    ChangeCursor,
+    ChangeKind,
+    ChangeOrder,
+    QuietChange,
+    change_cursor,
+)
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 
@@ -45,17 +51,31 @@ async def quiet_changes(
     limit: int = 50,
     after: ChangeCursor | None = None,
 ) -> ChangesPage:
-    """Returns changes in one of three orders; `after` is the cursor of the previous page, `meanings` what must have changed in the meaning.
+    """Returns changes in one of three orders; `after` is the cursor of the previous page, `meanings` what
+    must have changed in the meaning.
 
-    The meaning of edits that were stored by an earlier release is compared here, when they are shown; orders and filters do not know it.
+    The meaning of edits that were stored by an earlier release is compared here, when they are shown; orders
+    and filters do not know it.
     """
-    found = await stores.changes.since(since, limit=limit + 1, order=order, kinds=kinds, meanings=meanings, channel_ids=channel_ids, after=after)
+    found = await stores.changes.since(
+        since,
+        limit=limit + 1,
+        order=order,
+        kinds=kinds,
+        meanings=meanings,
+        channel_ids=channel_ids,
+        after=after,
+    )
     shown = found[:limit]
     channels = await stores.followed.some({one.channel_id for one in shown})
-    return ChangesPage(await _describe(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None)
+    return ChangesPage(
+        await _describe(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None
+    )
 
 
-async def _describe(changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]) -> tuple[DescribedChange, ...]:
+async def _describe(
+    changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]
+) -> tuple[DescribedChange, ...]:
     described = []
     for one in changes:
         channel = channels.get(one.channel_id)
@@ -66,5 +86,9 @@ async def _describe(changes: Sequence[QuietChange], channels: Mapping[ChannelId,
             meaning = meaning_changes(one.before, one.after) if one.kind is ChangeKind.EDITED else ()
             await asyncio.sleep(0)  # comparing long texts takes milliseconds
         link = link_to(PostId(one.channel_id, one.message_id), channel.username)
-        described.append(DescribedChange(one, channel.title, link, pieces_of(one.difference, one.before, one.after), meaning))
+        described.append(
+            DescribedChange(
+                one, channel.title, link, pieces_of(one.difference, one.before, one.after), meaning
+            )
+        )
     return tuple(described)

@@ -55,7 +55,9 @@ class DescribedVersion:
 
 async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
     """Raises Missing if the post does not exist for the tenant."""
-    detail, understood = await asyncio.gather(stores.post_details.of(post_id), stores.enrichments.all_of(post_id))
+    detail, understood = await asyncio.gather(
+        stores.post_details.of(post_id), stores.enrichments.all_of(post_id)
+    )
     if detail is None:
         raise Missing(NO_POST)
     return FullPost(
@@ -69,7 +71,10 @@ async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
 
 
 async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[DescribedVersion, ...]:
-    """Returns the versions, oldest first and the current one last. Raises Missing if the post does not exist for the tenant."""
+    """Returns the versions, oldest first and the current one last.
+
+    Raises Missing if the post does not exist for the tenant.
+    """
     versions = await stores.post_details.versions(post_id)
     if not versions:
         raise Missing(NO_POST)

@@ -1,7 +1,8 @@
 """Pictures of feeds: each opens at an address of its own, without a login and without the secret of its feed.
 
-The address is signed. The key comes from the hash of the feed's token and from SECRET_KEY, so that neither a copy of the database nor the
-address of a picture gives away another one. A revoked feed takes its pictures with it.
+The address is signed. The key comes from the hash of the feed's token and from SECRET_KEY, so that neither a
+copy of the database nor the address of a picture gives away another one. A revoked feed takes its pictures
+with it.
 """
 
 import base64
@@ -24,8 +25,13 @@ from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture,
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 SIZE = ThumbnailSize.MEDIUM
-"""A thumbnail is made anew in a sandbox: the program that shows a feed gets no file as a stranger has written it."""
-NO_PICTURE = Reason("feed_picture_unknown", "there is no picture at this address; its feed may have been revoked, or its post is gone")
+"""A thumbnail is made anew in a sandbox: the program that shows a
+feed gets no file as a stranger has written it.
+"""
+NO_PICTURE = Reason(
+    "feed_picture_unknown",
+    "there is no picture at this address; its feed may have been revoked, or its post is gone",
+)
 
 
 def sign_picture(feed: FoundFeed, picture: FeedPicture, *, secret_key: bytes) -> str:
@@ -46,17 +52,30 @@ class PictureOpener:
     secret_key: bytes
 
 
-async def open_picture(address_id: UUID, picture: FeedPicture, signature: str, *, opener: PictureOpener) -> OpenedMedia:
-    """Raises Missing unless the feed works, has listed the picture, and still covers its post, which the tenant sees now."""
+async def open_picture(
+    address_id: UUID, picture: FeedPicture, signature: str, *, opener: PictureOpener
+) -> OpenedMedia:
+    """Raises Missing unless the feed works, has listed the picture, and still covers its post,
+    which the tenant sees now.
+    """
     feed = await opener.directory.find_by_id(address_id)
-    if feed is None or not hmac.compare_digest(sign_picture(feed, picture, secret_key=opener.secret_key).encode(), signature.encode()):
+    if feed is None or not hmac.compare_digest(
+        sign_picture(feed, picture, secret_key=opener.secret_key).encode(), signature.encode()
+    ):
         raise Missing(NO_PICTURE)
     stores = opener.tenant(feed.tenant_id)
     post = (await stores.feed_posts.load([picture.post_id])).get(picture.post_id)
     if post is None or picture not in post.pictures or not await _is_covered(feed, post, stores):
         raise Missing(NO_PICTURE)
     try:
-        return await open_thumbnail(picture.post_id, picture.ordinal, SIZE, stores=stores, files=opener.files, thumbnails=opener.thumbnails)
+        return await open_thumbnail(
+            picture.post_id,
+            picture.ordinal,
+            SIZE,
+            stores=stores,
+            files=opener.files,
+            thumbnails=opener.thumbnails,
+        )
     except MediaUnavailable as error:
         raise Missing(NO_PICTURE) from error
 

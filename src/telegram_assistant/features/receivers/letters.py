@@ -21,41 +21,68 @@ def footers(here: str, unsubscribe_url: str) -> tuple[Reason, Reason]:
     )
 
 
-def letter_of_alerts(alerts: Sequence[Alert], *, letter_id: UUID, here: str, language: str, unsubscribe_url: str) -> Letter:
+def letter_of_alerts(
+    alerts: Sequence[Alert], *, letter_id: UUID, here: str, language: str, unsubscribe_url: str
+) -> Letter:
     """One letter about all of these alerts."""
     parts = [_paragraph(alert, here, language) for alert in alerts]
     return Letter(
         letter_id=letter_id,
         subject=_subject(alerts, language),
-        text="\n\n\n".join([*parts, "\n".join(say(footer, language) for footer in footers(here, unsubscribe_url))]) + "\n",
+        text="\n\n\n".join(
+            [*parts, "\n".join(say(footer, language) for footer in footers(here, unsubscribe_url))]
+        )
+        + "\n",
         written_at=max(alert.created_at for alert in alerts),
         unsubscribe_url=unsubscribe_url,
     )
 
 
-def letter_of_code(code: str, *, letter_id: UUID, installation: str, confirm_url: str, language: str, written_at: datetime) -> Letter:
-    """The letter that asks whoever reads an address whether they want mails. Nothing in it was written by a tenant."""
+def letter_of_code(
+    code: str, *, letter_id: UUID, installation: str, confirm_url: str, language: str, written_at: datetime
+) -> Letter:
+    """The letter that asks whoever reads an address whether they want mails.
+
+    Nothing in it was written by a tenant.
+    """
     text = Reason(
         "mail_confirmation",
-        "Somebody wants to send alerts and digests of {installation} to this address.\n\nIf you want them, open this page "
-        "within {days} days:\n{link}\n\nor tell them this code: {code}\n\nIf not, do nothing: no other mails will come.",
+        "Somebody wants to send alerts and digests of {installation} to this address.\n\n"
+        "If you want them, open this page "
+        "within {days} days:\n{link}\n\nor tell them this code: {code}\n\n"
+        "If not, do nothing: no other mails will come.",
         installation=installation,
         days=CONFIRM_LINK_LASTS.days,
         link=confirm_url,
         code=code,
     )
-    subject = Reason("mail_confirmation_subject", "Do you want mails of {installation}?", installation=installation)
-    return Letter(letter_id=letter_id, subject=say(subject, language), text=say(text, language) + "\n", written_at=written_at)
+    subject = Reason(
+        "mail_confirmation_subject", "Do you want mails of {installation}?", installation=installation
+    )
+    return Letter(
+        letter_id=letter_id,
+        subject=say(subject, language),
+        text=say(text, language) + "\n",
+        written_at=written_at,
+    )
 
 
 def _subject(alerts: Sequence[Alert], language: str) -> str:
     first = f"{alerts[0].watch}: {say(headline_of(alerts[0]), language)}"
-    more = Reason("mail_subject", "{first} and {count} more alert", "{first} and {count} more alerts", first=first, count=len(alerts) - 1)
+    more = Reason(
+        "mail_subject",
+        "{first} and {count} more alert",
+        "{first} and {count} more alerts",
+        first=first,
+        count=len(alerts) - 1,
+    )
     return first if len(alerts) == 1 else say(more, language)
 
 
 def _paragraph(alert: Alert, here: str, language: str) -> str:
     post = alert.post_id
-    address = f"{here}/post/{post.channel_id}/{post.message_id}" if post else f"{here}/channels/{alert.channel_id}"
+    address = (
+        f"{here}/post/{post.channel_id}/{post.message_id}" if post else f"{here}/channels/{alert.channel_id}"
+    )
     lines = [f"{alert.watch}: {say(headline_of(alert), language)}", alert.text, address, link_of_alert(alert)]
     return "\n".join(line for line in lines if line)

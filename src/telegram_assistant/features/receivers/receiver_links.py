@@ -1,6 +1,8 @@
-"""The codes that confirm receivers, and the links in mails that confirm or unsubscribe an address without a login.
+"""The codes that confirm receivers, and the links in mails that confirm or unsubscribe an address without a
+login.
 
-Nothing of them is stored: they are made from SECRET_KEY, by the worker that sends them and by the page that is opened with them.
+Nothing of them is stored: they are made from SECRET_KEY, by the worker that sends them and by the page that
+is opened with them.
 """
 
 import hmac
@@ -57,7 +59,10 @@ def echoes_code(answer: bytes, code: str) -> bool:
 
 def confirm_token(receiver: LinkedReceiver, *, sealer: Sealer, now: datetime) -> str:
     ends = int((now + CONFIRM_LINK_LASTS).timestamp())
-    return sealer.seal(json.dumps([receiver.tenant_id, str(receiver.receiver_id), receiver.code_number, ends]), purpose=CONFIRM)
+    return sealer.seal(
+        json.dumps([receiver.tenant_id, str(receiver.receiver_id), receiver.code_number, ends]),
+        purpose=CONFIRM,
+    )
 
 
 def read_confirm_token(token: str, *, sealer: Sealer, now: datetime) -> LinkedReceiver | None:
@@ -66,7 +71,11 @@ def read_confirm_token(token: str, *, sealer: Sealer, now: datetime) -> LinkedRe
     if opened is None:
         return None
     tenant_id, receiver_id, code_number, ends = json.loads(opened)
-    return LinkedReceiver(TenantId(tenant_id), UUID(receiver_id), code_number) if now.timestamp() < ends else None
+    return (
+        LinkedReceiver(TenantId(tenant_id), UUID(receiver_id), code_number)
+        if now.timestamp() < ends
+        else None
+    )
 
 
 def unsubscribe_token(receiver: LinkedReceiver, *, sealer: Sealer) -> str:

@@ -1,4 +1,6 @@
-"""Receivers of alerts and digests: webhooks and e-mail addresses, confirmed before anything is sent to them."""
+"""Receivers of alerts and digests: webhooks and e-mail addresses,
+confirmed before anything is sent to them.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +26,8 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 UNSUBSCRIBED = Reason(
     "address_unsubscribed",
-    "whoever reads this address has unsubscribed; only they can change that, on the page that the link in one of their mails opens",
+    "whoever reads this address has unsubscribed; only they can change that, "
+    "on the page that the link in one of their mails opens",
 )
 
 
@@ -40,7 +43,15 @@ class CreatedReceiver:
 
 
 async def create_receiver(
-    kind: ReceiverKind, name: str, address: str, *, stores: TenantStores, sealer: Sealer, guard: Guard, language: str, created_by: str
+    kind: ReceiverKind,
+    name: str,
+    address: str,
+    *,
+    stores: TenantStores,
+    sealer: Sealer,
+    guard: Guard,
+    language: str,
+    created_by: str,
 ) -> CreatedReceiver:
     """Sends a code to the address; nothing else is sent before somebody there has shown it.
 
@@ -48,7 +59,13 @@ async def create_receiver(
     """
     shown_name = " ".join(name.split())
     if not 0 < len(shown_name) <= MAX_NAME_LETTERS:
-        raise Rejected(Reason("receiver_name_length", "a receiver needs a name of 1 to {most} letters", most=MAX_NAME_LETTERS))
+        raise Rejected(
+            Reason(
+                "receiver_name_length",
+                "a receiver needs a name of 1 to {most} letters",
+                most=MAX_NAME_LETTERS,
+            )
+        )
     if not sealer.is_usable:
         raise Rejected(NO_SECRET_KEY)
     receiver_id, secret = uuid4(), new_secret() if kind is ReceiverKind.WEBHOOK else ""
@@ -65,7 +82,8 @@ async def create_receiver(
         raise Conflicting(
             Reason(
                 "receiver_taken",
-                "a receiver has this name or this address already, or there are too many; choose another one, or delete one first",
+                "a receiver has this name or this address already, or there are too many; "
+                "choose another one, or delete one first",
             )
         )
     return CreatedReceiver(await find_receiver(receiver_id, stores=stores), secret)
@@ -77,7 +95,9 @@ async def _checked_address(kind: ReceiverKind, address: str, *, stores: TenantSt
         try:
             return guard.target(address).url
         except Unreadable as error:
-            raise Rejected(Reason("webhook_address_refused", "this address cannot be used: {why}", why=error.reason)) from error
+            raise Rejected(
+                Reason("webhook_address_refused", "this address cannot be used: {why}", why=error.reason)
+            ) from error
     if not is_mail_address(address):
         raise Rejected(Reason("mail_address_invalid", "this is no e-mail address"))
     if await stores.receivers.is_unsubscribed(address):
@@ -92,7 +112,9 @@ async def find_receiver(receiver_id: UUID, *, stores: TenantStores) -> AlertRece
     raise Missing(NO_RECEIVER)
 
 
-async def confirm_receiver(receiver_id: UUID, typed: str, *, stores: TenantStores, sealer: Sealer) -> AlertReceiver:
+async def confirm_receiver(
+    receiver_id: UUID, typed: str, *, stores: TenantStores, sealer: Sealer
+) -> AlertReceiver:
     """Raises Rejected if this is not the code of the last message."""
     receiver = await find_receiver(receiver_id, stores=stores)
     if receiver.confirmed_at is not None:
@@ -101,13 +123,18 @@ async def confirm_receiver(receiver_id: UUID, typed: str, *, stores: TenantStore
     if code_number is None:
         raise Rejected(Reason("receiver_codes_used_up", "too many wrong codes were typed; send a new code"))
     if not is_code_of(typed, receiver_id, code_number, sealer=sealer):
-        raise Rejected(Reason("receiver_code_wrong", "this is not the code of the last message that was sent there"))
+        raise Rejected(
+            Reason("receiver_code_wrong", "this is not the code of the last message that was sent there")
+        )
     await stores.receivers.confirm(receiver_id, code_number)
     return await find_receiver(receiver_id, stores=stores)
 
 
 async def send_code_again(receiver_id: UUID, *, stores: TenantStores) -> AlertReceiver:
-    """Sends a new code; earlier ones end. Raises Conflicting if the receiver is confirmed, Rejected if its reader has unsubscribed."""
+    """Sends a new code; earlier ones end.
+
+    Raises Conflicting if the receiver is confirmed, Rejected if its reader has unsubscribed.
+    """
     receiver = await find_receiver(receiver_id, stores=stores)
     if receiver.kind is ReceiverKind.EMAIL and await stores.receivers.is_unsubscribed(receiver.address):
         raise Rejected(UNSUBSCRIBED)
@@ -141,7 +168,10 @@ async def pause_receiver(receiver_id: UUID, *, stores: TenantStores) -> AlertRec
 
 
 async def replay_receiver(receiver_id: UUID, *, stores: TenantStores, since: datetime) -> int:
-    """Delivers again what was delivered since then, with the same ids. Returns how many deliveries that are."""
+    """Delivers again what was delivered since then, with the same ids.
+
+    Returns how many deliveries that are.
+    """
     replayed = await stores.receivers.replay(receiver_id, since=since)
     if replayed is None:
         raise Missing(NO_RECEIVER)

@@ -20,7 +20,12 @@ from telegram_assistant.features.watches.alerts import link_of_alert, newest_ale
 from telegram_assistant.features.watches.headlines import headline_of
 from telegram_assistant.features.watches.watches import NO_WATCH
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.receivers.feed_addresses import FeedAddress, FeedDirectory, FeedKind, FoundFeed
+from telegram_assistant.stores.postgres.receivers.feed_addresses import (
+    FeedAddress,
+    FeedDirectory,
+    FeedKind,
+    FoundFeed,
+)
 from telegram_assistant.stores.postgres.receivers.feed_posts import FeedPicture, FeedPost
 from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
@@ -80,23 +85,38 @@ class CreatedFeed:
 
 
 async def create_feed(
-    kind: FeedKind, subject: str, *, stores: TenantStores, created_by: str, user_id: UserId | None = None, language: str = ENGLISH
+    kind: FeedKind,
+    subject: str,
+    *,
+    stores: TenantStores,
+    created_by: str,
+    user_id: UserId | None = None,
+    language: str = ENGLISH,
 ) -> CreatedFeed:
     """Makes a secret address. Raises Missing if there is nothing to list.
 
-    A feed of digests (subject OWN_DIGESTS) belongs to the person who makes it, and stops working when they leave the tenant.
+    A feed of digests (subject OWN_DIGESTS) belongs to the person who makes it, and stops working when they
+    leave the tenant.
     """
     if kind is FeedKind.DIGEST:
         if user_id is None or subject != OWN_DIGESTS:
             raise Missing(NOTHING_TO_LIST)
-        subject, name, owner = str(uuid4()), say(Reason("digest_feed_name", "Digests of {person}", person=created_by), language), user_id
+        subject, name, owner = (
+            str(uuid4()),
+            say(Reason("digest_feed_name", "Digests of {person}", person=created_by), language),
+            user_id,
+        )
     else:
         name, owner = await _name_of(kind, subject, stores, language), None
     token = f"feed_{new_token()}"
-    address_id = await stores.feed_addresses.create(token, kind, subject, name, created_by=created_by, user_id=owner, language=language)
+    address_id = await stores.feed_addresses.create(
+        token, kind, subject, name, created_by=created_by, user_id=owner, language=language
+    )
     if address_id is None:
         raise Conflicting(Reason("feeds_too_many", "there are too many feed addresses; revoke one first"))
-    return CreatedFeed(next(one for one in await stores.feed_addresses.all() if one.address_id == address_id), token)
+    return CreatedFeed(
+        next(one for one in await stores.feed_addresses.all() if one.address_id == address_id), token
+    )
 
 
 async def revoke_feed(address_id: UUID, *, stores: TenantStores) -> None:
@@ -112,14 +132,19 @@ async def find_feed(token: str, *, directory: FeedDirectory) -> FoundFeed:
     return feed
 
 
-async def read_feed(feed: FoundFeed, *, stores: TenantStores, own: PersonStores | None, now: datetime, base_url: str) -> FeedContent:
+async def read_feed(
+    feed: FoundFeed, *, stores: TenantStores, own: PersonStores | None, now: datetime, base_url: str
+) -> FeedContent:
     """What the feed lists now. Raises Missing if what it lists has been deleted."""
     here = f"{base_url}/t/{feed.tenant}"
     match feed.kind:
         case FeedKind.WATCH:
             page, entries = "/alerts", await _alerts(_id_of(feed.subject), feed.language, stores)
         case FeedKind.FOLDER:
-            page, entries = f"/feed?folder={quote(feed.subject, safe='')}", await _folder(feed.subject, stores)
+            page, entries = (
+                f"/feed?folder={quote(feed.subject, safe='')}",
+                await _folder(feed.subject, stores),
+            )
         case FeedKind.SEARCH:
             page, entries = "/search", await _search(_id_of(feed.subject), feed.tenant_id, stores, now)
         case FeedKind.STORY if feed.subject == ALL_STORIES:
@@ -145,9 +170,14 @@ async def _name_of(kind: FeedKind, subject: str, stores: TenantStores, language:
             watch = await stores.watches.one(_id_of(subject))
             name = watch.name if watch else None
         case FeedKind.FOLDER:
-            name = next((one.folder for one in await stores.followed.channels() if one.folder == subject), None)
+            name = next(
+                (one.folder for one in await stores.followed.channels() if one.folder == subject), None
+            )
         case FeedKind.SEARCH:
-            name = next((one.name for one in await stores.saved_searches.all() if one.search_id == _id_of(subject)), None)
+            name = next(
+                (one.name for one in await stores.saved_searches.all() if one.search_id == _id_of(subject)),
+                None,
+            )
         case FeedKind.STORY if subject == ALL_STORIES:
             name = say(Reason("stories_feed_name", "Stories of your channels"), language)
         case FeedKind.STORY:
@@ -187,7 +217,9 @@ async def _alerts(watch_id: UUID, language: str, stores: TenantStores) -> list[S
         raise Missing(NO_WATCH)
     alerts = (await newest_alerts(stores=stores, limit=ENTRIES, watch_id=watch_id)).alerts
     posts = await stores.feed_posts.load([alert.post_id for alert in alerts if alert.post_id])
-    return [_alert_entry(alert, posts.get(alert.post_id) if alert.post_id else None, language) for alert in alerts]
+    return [
+        _alert_entry(alert, posts.get(alert.post_id) if alert.post_id else None, language) for alert in alerts
+    ]
 
 
 def _alert_entry(alert: Alert, post: FeedPost | None, language: str) -> SyndicatedEntry:
@@ -202,18 +234,35 @@ def _alert_entry(alert: Alert, post: FeedPost | None, language: str) -> Syndicat
     )
     if post is None:
         return entry
-    return replace(entry, text=post.text, entities=post.entities, pictures=post.pictures, changed_at=max(entry.at, post.changed_at))
+    return replace(
+        entry,
+        text=post.text,
+        entities=post.entities,
+        pictures=post.pictures,
+        changed_at=max(entry.at, post.changed_at),
+    )
 
 
 async def _folder(folder: str, stores: TenantStores) -> list[SyndicatedEntry]:
-    channels = [channel.channel_id for channel in await stores.followed.channels() if channel.folder == folder and channel.active]
+    channels = [
+        channel.channel_id
+        for channel in await stores.followed.channels()
+        if channel.folder == folder and channel.active
+    ]
     if not channels:
         raise Missing(NOTHING_TO_LIST)
-    matches = await stores.words.find((), SearchFilters(channels=tuple(channels), with_ads=True), before=SearchPosition(FAR_FUTURE), most=ENTRIES)
+    matches = await stores.words.find(
+        (),
+        SearchFilters(channels=tuple(channels), with_ads=True),
+        before=SearchPosition(FAR_FUTURE),
+        most=ENTRIES,
+    )
     return await _posts([match.post_id for match in matches.found], stores)
 
 
-async def _search(search_id: UUID, tenant_id: TenantId, stores: TenantStores, now: datetime) -> list[SyndicatedEntry]:
+async def _search(
+    search_id: UUID, tenant_id: TenantId, stores: TenantStores, now: datetime
+) -> list[SyndicatedEntry]:
     saved = next((known for known in await stores.saved_searches.all() if known.search_id == search_id), None)
     if saved is None:
         raise Missing(NOTHING_TO_LIST)
@@ -246,7 +295,9 @@ async def _story(post_id: PostId, stores: TenantStores) -> list[SyndicatedEntry]
     return await _posts(newest, stores, heading_of=first_sentence)
 
 
-async def _posts(post_ids: Sequence[PostId], stores: TenantStores, *, heading_of: Callable[[str], str] = str) -> list[SyndicatedEntry]:
+async def _posts(
+    post_ids: Sequence[PostId], stores: TenantStores, *, heading_of: Callable[[str], str] = str
+) -> list[SyndicatedEntry]:
     """An album is one entry, which has the id of its first post."""
     albums = {post.post_id: post for post in (await stores.feed_posts.load(post_ids)).values()}
     return [

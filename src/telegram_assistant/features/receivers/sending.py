@@ -1,7 +1,9 @@
-"""Delivers alerts, digests and codes: in order for each receiver, again after failures, and by one process at a time.
+"""Delivers alerts, digests and codes: in order for each receiver, again after failures, and by one process at
+a time.
 
-Tenants take turns. A turn ends after a number of deliveries or seconds, one attempt has one deadline, and at most a quarter of
-the senders of a process work for the same tenant: no receiver and no tenant keeps others waiting.
+Tenants take turns. A turn ends after a number of deliveries or seconds, one attempt has one deadline, and at
+most a quarter of the senders of a process work for the same tenant: no receiver and no tenant keeps others
+waiting.
 """
 
 import asyncio
@@ -35,7 +37,12 @@ from telegram_assistant.outbound.mail import Letter, Mailer
 from telegram_assistant.outbound.webhooks import WebhookClient, silent
 from telegram_assistant.reasons import Reason
 from telegram_assistant.sealing import Sealer
-from telegram_assistant.stores.postgres.receivers.deliveries import DeliveredDigest, Deliveries, Delivery, DueReceiver
+from telegram_assistant.stores.postgres.receivers.deliveries import (
+    DeliveredDigest,
+    Deliveries,
+    Delivery,
+    DueReceiver,
+)
 from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import DELIVERIES
@@ -57,7 +64,9 @@ MAX_LETTERS_PER_DAY = 500
 MAX_CODES_PER_DAY = 3
 """Mails, and among them codes, that one address gets in a day from all tenants."""
 EVERY_SECONDS = 1.0
-NO_SECRET = Reason("webhook_secret_unusable", "its secret does not open with SECRET_KEY, or it has none; make a new secret")
+NO_SECRET = Reason(
+    "webhook_secret_unusable", "its secret does not open with SECRET_KEY, or it has none; make a new secret"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,9 @@ class SenderTurns:
             if time.monotonic() < self._quiet_until:
                 return None
             full = [tenant_id for tenant_id, held in self._held.items() if held >= MAX_SENDERS_PER_TENANT]
-            receiver = await sender.deliveries.claim(owner=sender.owner, lease=LEASE, now=now, per_hour=sender.per_hour, except_for=full)
+            receiver = await sender.deliveries.claim(
+                owner=sender.owner, lease=LEASE, now=now, per_hour=sender.per_hour, except_for=full
+            )
             if receiver is None:
                 self._quiet_until = time.monotonic() + EVERY_SECONDS
             else:
@@ -126,15 +137,26 @@ async def _keep_sending(stopping: asyncio.Event, sender: Sender, turns: SenderTu
 
 
 async def send_to_one(
-    sender: Sender, *, clock: Callable[[], datetime], turns: SenderTurns | None = None, stopping: asyncio.Event | None = None
+    sender: Sender,
+    *,
+    clock: Callable[[], datetime],
+    turns: SenderTurns | None = None,
+    stopping: asyncio.Event | None = None,
 ) -> bool:
-    """Claims a receiver and sends what is due for it until its turn ends. Returns False if nothing is due for anybody."""
+    """Claims a receiver and sends what is due for it until its turn ends.
+
+    Returns False if nothing is due for anybody.
+    """
     async with (turns or SenderTurns()).claim(sender, clock()) as receiver:
         if receiver is None:
             return False
         ends = time.monotonic() + TURN_SECONDS
         for _ in range(MAX_DELIVERIES_PER_TURN):
-            if not await _send_next(sender, receiver, clock) or time.monotonic() >= ends or (stopping and stopping.is_set()):
+            if (
+                not await _send_next(sender, receiver, clock)
+                or time.monotonic() >= ends
+                or (stopping and stopping.is_set())
+            ):
                 break
     return True
 
@@ -142,7 +164,9 @@ async def send_to_one(
 async def _send_next(sender: Sender, receiver: DueReceiver, clock: Callable[[], datetime]) -> bool:
     """Returns False if nothing more is due, or the receiver has not taken it."""
     together = MAILED_TOGETHER if receiver.kind is ReceiverKind.EMAIL else 1
-    waiting = await sender.deliveries.waiting(receiver, owner=sender.owner, lease=LEASE, now=clock(), per_hour=sender.per_hour, limit=together)
+    waiting = await sender.deliveries.waiting(
+        receiver, owner=sender.owner, lease=LEASE, now=clock(), per_hour=sender.per_hour, limit=together
+    )
     if not waiting:
         return False
     batch = _batch(waiting)
@@ -150,7 +174,9 @@ async def _send_next(sender: Sender, receiver: DueReceiver, clock: Callable[[], 
     DELIVERIES.labels(receiver.kind, "delivered" if result.trouble is None else "failed").inc()
     if result.trouble is not None:
         paused = await sender.deliveries.failed(receiver, result, now=clock())
-        log.warning("delivery_failed", receiver_id=str(receiver.receiver_id), code=result.trouble.code, paused=paused)
+        log.warning(
+            "delivery_failed", receiver_id=str(receiver.receiver_id), code=result.trouble.code, paused=paused
+        )
         return False
     await sender.deliveries.delivered(receiver, batch, now=clock())
     return receiver.is_confirmed
@@ -162,7 +188,9 @@ def _batch(waiting: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
     return alerts or waiting[:1]
 
 
-async def _attempt(sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime) -> AttemptResult:
+async def _attempt(
+    sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime
+) -> AttemptResult:
     first = batch[0]
     try:
         async with asyncio.timeout(sender.attempt_seconds):
@@ -175,9 +203,13 @@ async def _attempt(sender: Sender, receiver: DueReceiver, batch: tuple[Delivery,
         return AttemptResult(trouble=silent(sender.attempt_seconds))
 
 
-async def _send_alerts(sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime) -> AttemptResult:
+async def _send_alerts(
+    sender: Sender, receiver: DueReceiver, batch: tuple[Delivery, ...], *, now: datetime
+) -> AttemptResult:
     """An alert that was deleted meanwhile needs no delivery."""
-    by_id = await sender.tenant(receiver.tenant_id).alerts.some([delivery.alert_id for delivery in batch if delivery.alert_id])
+    by_id = await sender.tenant(receiver.tenant_id).alerts.some(
+        [delivery.alert_id for delivery in batch if delivery.alert_id]
+    )
     alerts = [by_id[delivery.alert_id] for delivery in batch if delivery.alert_id in by_id]
     if not alerts:
         return DELIVERED
@@ -195,7 +227,9 @@ async def _send_alerts(sender: Sender, receiver: DueReceiver, batch: tuple[Deliv
     return await _post(sender, receiver, first, body, now=now)
 
 
-async def _send_digest(sender: Sender, receiver: DueReceiver, delivery: Delivery, which: DeliveredDigest, *, now: datetime) -> AttemptResult:
+async def _send_digest(
+    sender: Sender, receiver: DueReceiver, delivery: Delivery, which: DeliveredDigest, *, now: datetime
+) -> AttemptResult:
     own = sender.person(receiver.tenant_id, which.user_id).digests
     stored = await own.find(which.digest_id)
     if stored is None:
@@ -203,15 +237,28 @@ async def _send_digest(sender: Sender, receiver: DueReceiver, delivery: Delivery
     here = sender.mailer.address_of(receiver.tenant)
     if receiver.kind is ReceiverKind.EMAIL:
         reader = DigestReader(here=here, language=receiver.language, zone=ZoneInfo((await own.plan()).zone))
-        letter = letter_of_digest(stored, letter_id=delivery.delivery_id, reader=reader, unsubscribe_url=unsubscribe_url(sender, receiver))
+        letter = letter_of_digest(
+            stored,
+            letter_id=delivery.delivery_id,
+            reader=reader,
+            unsubscribe_url=unsubscribe_url(sender, receiver),
+        )
         return await _mail(sender, receiver, letter, now=now)
-    data = digest_response(stored.digest, digest_id=stored.digest_id, here=here, say=lambda reason: say(reason, receiver.language))
+    data = digest_response(
+        stored.digest,
+        digest_id=stored.digest_id,
+        here=here,
+        say=lambda reason: say(reason, receiver.language),
+    )
     body = webhook_body(MessageType.DIGEST_READY, stored.made_at, data)
     return await _post(sender, receiver, delivery, body, now=now)
 
 
 class ConfirmationMessage(BaseModel, frozen=True):
-    """The first message of a webhook. Whoever can read `code` types it on the page, or the receiver answers with it."""
+    """The first message of a webhook.
+
+    Whoever can read `code` types it on the page, or the receiver answers with it.
+    """
 
     receiver_id: str
     name: str
@@ -219,7 +266,9 @@ class ConfirmationMessage(BaseModel, frozen=True):
     text: str
 
 
-async def _send_code(sender: Sender, receiver: DueReceiver, delivery: Delivery, code_number: int, *, now: datetime) -> AttemptResult:
+async def _send_code(
+    sender: Sender, receiver: DueReceiver, delivery: Delivery, code_number: int, *, now: datetime
+) -> AttemptResult:
     code = code_of(receiver.receiver_id, code_number, sealer=sender.sealer)
     if receiver.kind is ReceiverKind.EMAIL:
         linked = LinkedReceiver(receiver.tenant_id, receiver.receiver_id, code_number)
@@ -227,18 +276,26 @@ async def _send_code(sender: Sender, receiver: DueReceiver, delivery: Delivery, 
             code,
             letter_id=delivery.delivery_id,
             installation=sender.mailer.base_url,
-            confirm_url=f"{sender.mailer.base_url}/confirm/{confirm_token(linked, sealer=sender.sealer, now=now)}",
+            confirm_url=(
+                f"{sender.mailer.base_url}/confirm/{confirm_token(linked, sealer=sender.sealer, now=now)}"
+            ),
             language=receiver.language,
             written_at=delivery.created_at,
         )
         return await _mail(sender, receiver, letter, now=now, is_code=True)
     text = Reason(
         "receiver_code",
-        "The code that confirms the receiver “{name}”: {code}. Type it on the page “Receivers”, or answer with it.",
+        "The code that confirms the receiver “{name}”: {code}. Type it on the page “Receivers”, "
+        "or answer with it.",
         name=receiver.name,
         code=code,
     )
-    data = ConfirmationMessage(receiver_id=str(receiver.receiver_id), name=receiver.name, code=code, text=say(text, receiver.language))
+    data = ConfirmationMessage(
+        receiver_id=str(receiver.receiver_id),
+        name=receiver.name,
+        code=code,
+        text=say(text, receiver.language),
+    )
     body = webhook_body(MessageType.RECEIVER_CONFIRMATION, delivery.created_at, data)
     result = await _post(sender, receiver, delivery, body, now=now, reads_answer=True)
     if result.trouble is None and echoes_code(result.answer, code):
@@ -247,7 +304,13 @@ async def _send_code(sender: Sender, receiver: DueReceiver, delivery: Delivery, 
 
 
 async def _post(
-    sender: Sender, receiver: DueReceiver, delivery: Delivery, body: bytes, *, now: datetime, reads_answer: bool = False
+    sender: Sender,
+    receiver: DueReceiver,
+    delivery: Delivery,
+    body: bytes,
+    *,
+    now: datetime,
+    reads_answer: bool = False,
 ) -> AttemptResult:
     purpose = secret_purpose(receiver.receiver_id)
     opened = [sender.sealer.open(sealed, purpose=purpose) for sealed in receiver.sealed_secrets]
@@ -255,14 +318,25 @@ async def _post(
     if not active_secrets:
         return AttemptResult(trouble=NO_SECRET, is_gone=True)
     return await sender.webhooks.send(
-        receiver.address, body, active_secrets=active_secrets, message_id=delivery.delivery_id, now=now, reads_answer=reads_answer
+        receiver.address,
+        body,
+        active_secrets=active_secrets,
+        message_id=delivery.delivery_id,
+        now=now,
+        reads_answer=reads_answer,
     )
 
 
-async def _mail(sender: Sender, receiver: DueReceiver, letter: Letter, *, now: datetime, is_code: bool = False) -> AttemptResult:
+async def _mail(
+    sender: Sender, receiver: DueReceiver, letter: Letter, *, now: datetime, is_code: bool = False
+) -> AttemptResult:
     """An address gets so many mails a day at most; what is over waits for the next day."""
     may_send = await sender.deliveries.take_letter(
-        receiver.address, is_code=is_code, now=now, most_letters=MAX_LETTERS_PER_DAY, most_codes=MAX_CODES_PER_DAY
+        receiver.address,
+        is_code=is_code,
+        now=now,
+        most_letters=MAX_LETTERS_PER_DAY,
+        most_codes=MAX_CODES_PER_DAY,
     )
     if may_send:
         result = await sender.mailer.send(receiver.address, letter)
@@ -271,7 +345,11 @@ async def _mail(sender: Sender, receiver: DueReceiver, letter: Letter, *, now: d
         return result
     most = MAX_CODES_PER_DAY if is_code else MAX_LETTERS_PER_DAY
     tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    trouble = Reason("mail_too_many", "this address has got {most} such mails today, as many as an address may get", most=most)
+    trouble = Reason(
+        "mail_too_many",
+        "this address has got {most} such mails today, as many as an address may get",
+        most=most,
+    )
     return AttemptResult(trouble=trouble, retry_after=tomorrow - now)
 
 

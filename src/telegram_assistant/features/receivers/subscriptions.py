@@ -1,11 +1,17 @@
-"""What somebody who reads an e-mail address does with the links in its mails, without a login: confirm, unsubscribe, subscribe again."""
+"""What somebody who reads an e-mail address does with the links in its mails, without a login: confirm,
+unsubscribe, subscribe again.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.receivers.receiver_links import LinkedReceiver, read_confirm_token, read_unsubscribe_token
+from telegram_assistant.features.receivers.receiver_links import (
+    LinkedReceiver,
+    read_confirm_token,
+    read_unsubscribe_token,
+)
 from telegram_assistant.reasons import Reason
 from telegram_assistant.sealing import Sealer
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -33,7 +39,10 @@ def read_unsubscribe_link(token: str, *, sealer: Sealer) -> LinkedReceiver:
 
 
 async def confirm(linked: LinkedReceiver, *, tenant: TenantOf) -> None:
-    """Raises Missing if a newer code was sent meanwhile, or the receiver is gone. A second click changes nothing."""
+    """Raises Missing if a newer code was sent meanwhile, or the receiver is gone.
+
+    A second click changes nothing.
+    """
     receivers = tenant(linked.tenant_id).receivers
     if await receivers.confirm(linked.receiver_id, linked.code_number):
         return
@@ -43,7 +52,10 @@ async def confirm(linked: LinkedReceiver, *, tenant: TenantOf) -> None:
 
 
 async def unsubscribe(linked: LinkedReceiver, *, tenant: TenantOf) -> None:
-    """Raises Missing if the receiver is gone; then nothing is sent to it either. A second click changes nothing."""
+    """Raises Missing if the receiver is gone; then nothing is sent to it either.
+
+    A second click changes nothing.
+    """
     if await tenant(linked.tenant_id).receivers.unsubscribe(linked.receiver_id, HAS_UNSUBSCRIBED) is None:
         raise Missing(LINK_UNUSABLE)
 

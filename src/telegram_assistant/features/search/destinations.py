@@ -1,4 +1,6 @@
-"""Where a person can go inside a tenant: channels, folders, saved searches and tags whose name has the typed words."""
+"""Where a person can go inside a tenant: channels, folders,
+saved searches and tags whose name has the typed words.
+"""
 
 import asyncio
 from dataclasses import dataclass
@@ -27,11 +29,22 @@ async def find_destinations(typed: str, *, stores: TenantStores) -> Destinations
         name = " ".join(one for one in names if one).casefold()
         return all(word in name for word in words)
 
-    everything, searches, vocabulary = await asyncio.gather(stores.followed.channels(), stores.saved_searches.all(), stores.tag_use.vocabulary())
+    everything, searches, vocabulary = await asyncio.gather(
+        stores.followed.channels(), stores.saved_searches.all(), stores.tag_use.vocabulary()
+    )
     followed = [one for one in everything if one.active]
     return Destinations(
-        channels=tuple(sorted((one for one in followed if fits(one.title, one.username)), key=lambda one: one.title.casefold()))[:MAX_OF_EACH],
-        folders=tuple(sorted({one.folder for one in followed if one.folder and fits(one.folder)}))[:MAX_OF_EACH],
+        channels=tuple(
+            sorted(
+                (one for one in followed if fits(one.title, one.username)),
+                key=lambda one: one.title.casefold(),
+            )
+        )[:MAX_OF_EACH],
+        folders=tuple(sorted({one.folder for one in followed if one.folder and fits(one.folder)}))[
+            :MAX_OF_EACH
+        ],
         searches=tuple(one for one in searches if fits(one.name, one.query))[:MAX_OF_EACH],
-        tags=tuple(one.tag for one in vocabulary if words and not one.is_retired and fits(one.tag))[:MAX_OF_EACH],
+        tags=tuple(one.tag for one in vocabulary if words and not one.is_retired and fits(one.tag))[
+            :MAX_OF_EACH
+        ],
     )

@@ -53,17 +53,32 @@ class WordsOnly(StrEnum):
 
 
 _WHY = {
-    WordsOnly.OFF: Reason("words_only_off", "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)"),
+    WordsOnly.OFF: Reason(
+        "words_only_off", "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)"
+    ),
     WordsOnly.AWAY: Reason("words_only_away", "only words were searched: the vector store is unavailable"),
     WordsOnly.SLOW: Reason("words_only_slow", "only words were searched: the vector store took too long"),
-    WordsOnly.POLICY: Reason("words_only_policy", "only words were searched: your AI policy for these channels is off"),
-    WordsOnly.NO_BUDGET: Reason("words_only_no_budget", "only words were searched: the budget for queries is used up"),
-    WordsOnly.FILLING: Reason(
-        "words_only_filling", "some posts have no vector yet and were searched by words only; `tga rebuild vectors` shows the progress"
+    WordsOnly.POLICY: Reason(
+        "words_only_policy", "only words were searched: your AI policy for these channels is off"
     ),
-    WordsOnly.NO_MODEL: Reason("words_only_no_model", "only words were searched: no model could process the query (`tga doctor` shows details)"),
+    WordsOnly.NO_BUDGET: Reason(
+        "words_only_no_budget", "only words were searched: the budget for queries is used up"
+    ),
+    WordsOnly.FILLING: Reason(
+        "words_only_filling",
+        "some posts have no vector yet and were searched by words only; "
+        "`tga rebuild vectors` shows the progress",
+    ),
+    WordsOnly.NO_MODEL: Reason(
+        "words_only_no_model",
+        "only words were searched: no model could process the query (`tga doctor` shows details)",
+    ),
 }
-_BECAUSE = {FallbackReason.POLICY: WordsOnly.POLICY, FallbackReason.NO_BUDGET: WordsOnly.NO_BUDGET, FallbackReason.BUSY: WordsOnly.SLOW}
+_BECAUSE = {
+    FallbackReason.POLICY: WordsOnly.POLICY,
+    FallbackReason.NO_BUDGET: WordsOnly.NO_BUDGET,
+    FallbackReason.BUSY: WordsOnly.SLOW,
+}
 
 
 async def nearest_posts(
@@ -136,5 +151,8 @@ def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> R
     """Leaves out channels whose policy for this tenant is off: they are not searched by meaning."""
     policies = followed.policies
     among = policies if channels is None else {one: policies[one] for one in channels if one in policies}
-    by_policy = {policy: frozenset(one for one, its in among.items() if its is policy) for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)}
+    by_policy = {
+        policy: frozenset(one for one, its in among.items() if its is policy)
+        for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
+    }
     return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER], since=followed.since)

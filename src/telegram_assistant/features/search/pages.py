@@ -22,14 +22,18 @@ COMPARED_CHARACTERS = 1_000
 """Per text. Comparing whole texts that are crafted to be slow would add half a second to a search."""
 MAX_KEPT_OUTLINES = 1_000
 CHARACTERS_AT_ONCE = 4_000
-"""Other tasks run after so many: crafted texts take a few milliseconds for them, ordinary ones less than one."""
+"""Other tasks run after so many: crafted texts take a few milliseconds for them,
+ordinary ones less than one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """The start of the next page. Matches are ranked in windows: the newest matches first, then the next window.
+    """The start of the next page. Matches are ranked in windows: the newest matches first, then the next
+    window.
 
-    A cursor is an encoded bookmark. It contains no posts and grants nothing: it is read with the rights of the caller.
+    A cursor is an encoded bookmark. It contains no posts and grants nothing: it is read with the rights of
+    the caller.
     """
 
     as_of: datetime
@@ -39,7 +43,11 @@ class Bookmark:
     offset: int = 0
 
     def encode(self, *, about: str) -> str:
-        place = self.place and [self.place.posted_at.isoformat(), self.place.channel_id, self.place.message_id]
+        place = self.place and [
+            self.place.posted_at.isoformat(),
+            self.place.channel_id,
+            self.place.message_id,
+        ]
         said = json.dumps([_digest(about), self.as_of.isoformat(), place, self.offset])
         return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
@@ -47,12 +55,25 @@ class Bookmark:
     def read(cls, cursor: str, *, about: str) -> "Bookmark":
         """Raises Rejected if the cursor is not valid or belongs to another query."""
         try:
-            digest, as_of, place, offset = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-            found = cls(_moment(as_of), SearchPosition(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None, _number(offset))
+            digest, as_of, place, offset = json.loads(
+                base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+            )
+            found = cls(
+                _moment(as_of),
+                SearchPosition(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None,
+                _number(offset),
+            )
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-            raise Rejected(Reason("search_cursor_invalid", "the cursor is not valid; start again from the first page")) from error
+            raise Rejected(
+                Reason("search_cursor_invalid", "the cursor is not valid; start again from the first page")
+            ) from error
         if digest != _digest(about):
-            raise Rejected(Reason("cursor_of_another_query", "the cursor belongs to another query; start again from the first page"))
+            raise Rejected(
+                Reason(
+                    "cursor_of_another_query",
+                    "the cursor belongs to another query; start again from the first page",
+                )
+            )
         return found
 
 
@@ -77,7 +98,10 @@ def _outline(text: str) -> Outline:
 
 @dataclass(slots=True)
 class ResultGroups:
-    """Groups of posts, in the order of the first post of each. Long texts are compared by beginning and length."""
+    """Groups of posts, in the order of the first post of each.
+
+    Long texts are compared by beginning and length.
+    """
 
     groups: list[ResultGroup] = field(default_factory=list)
     _by_story: dict[PostId, ResultGroup] = field(default_factory=dict)
@@ -99,7 +123,14 @@ class ResultGroups:
             return
         group = ResultGroup(stored, _outline(stored.post.text[:COMPARED_CHARACTERS]), story)
         alike = self._by_bucket.setdefault(group.outline.bucket, [])
-        same = next((one for one in alike if stored.post.text and self._is_copy(one, group) and _have_same_length(one.stored, stored)), None)
+        same = next(
+            (
+                one
+                for one in alike
+                if stored.post.text and self._is_copy(one, group) and _have_same_length(one.stored, stored)
+            ),
+            None,
+        )
         if same is None:
             alike.append(group)
             self.groups.append(group)

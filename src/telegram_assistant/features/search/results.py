@@ -1,4 +1,6 @@
-"""What a search answers: results, each with the rest of its story, and what was searched differently than it was typed."""
+"""What a search answers: results, each with the rest of its story,
+and what was searched differently than it was typed.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +16,10 @@ from telegram_assistant.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class FoundStory:
-    """The story of a result, as far as the tenant sees it. `more` are its other posts, oldest first, each album once."""
+    """The story of a result, as far as the tenant sees it.
+
+    `more` are its other posts, oldest first, each album once.
+    """
 
     story_id: PostId
     more: tuple[VisiblePost, ...]

@@ -15,11 +15,22 @@ async def save_search(name: str, query: str, *, stores: TenantStores, created_by
     """Raises Rejected if the query is not valid, Conflicting if the name is taken."""
     shown = " ".join(name.split())
     if not 0 < len(shown) <= MAX_NAME_LETTERS:
-        raise Rejected(Reason("search_name_length", "a saved search needs a name of 1 to {most} letters", most=MAX_NAME_LETTERS))
+        raise Rejected(
+            Reason(
+                "search_name_length",
+                "a saved search needs a name of 1 to {most} letters",
+                most=MAX_NAME_LETTERS,
+            )
+        )
     parse_query(query, today=today)
     saved = await stores.saved_searches.save(shown, query, created_by=created_by)
     if saved is None:
-        raise Conflicting(Reason("search_name_taken", "a saved search has this name already, or there are too many; delete one first"))
+        raise Conflicting(
+            Reason(
+                "search_name_taken",
+                "a saved search has this name already, or there are too many; delete one first",
+            )
+        )
     return saved
 
 

@@ -1,8 +1,8 @@
 """Searches posts by words and by meaning at once, for one tenant.
 
     words   -> PostgreSQL: the newest matches, by rank  --+
-                                                          +--> fused by reciprocal rank --> texts --> grouped by story, copies folded --> a page
-    meaning -> the vector store: the nearest posts      --+
+                                                          +--> fused by reciprocal rank --> texts
+    meaning -> the vector store: the nearest posts      --+    --> grouped by story, copies folded --> a page
 
 If the vector store is unavailable or slow, only words are searched, and the result says so.
 """
@@ -65,7 +65,8 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
     by_story: bool = False,
     meaning_seconds: float = MEANING_SECONDS,
 ) -> SearchPage:
-    """Searches the channels that the tenant follows. Days are those of `zone`. With `by_story`, a story is one result.
+    """Searches the channels that the tenant follows. Days are those of `zone`. With `by_story`, a story is
+    one result.
 
     Waits at most `meaning_seconds` for semantic results. `cursor` is that of the previous page.
 
@@ -73,9 +74,20 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
     """
     query = parse_query(typed, today=now.astimezone(zone).date())
     if query == Query(with_ads=query.with_ads):
-        raise Rejected(Reason("query_empty", "the query is empty; write a word, or a filter such as from:@channel or since:yesterday"))
+        raise Rejected(
+            Reason(
+                "query_empty",
+                "the query is empty; write a word, or a filter such as from:@channel or since:yesterday",
+            )
+        )
     request = await _build_request(
-        query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, by_story=by_story, meaning_seconds=meaning_seconds
+        query,
+        tenant_id=tenant_id,
+        stores=stores,
+        index=index,
+        zone=zone,
+        by_story=by_story,
+        meaning_seconds=meaning_seconds,
     )
     mark = Bookmark.read(cursor, about=request.about) if cursor else Bookmark(as_of=now)
     answer = await _page(request, mark, limit=max(1, min(limit, MAX_FOUND)))
@@ -108,7 +120,14 @@ class _SearchRequest:
 
 
 async def _build_request(
-    query: Query, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, meaning_seconds: float, zone: tzinfo, by_story: bool
+    query: Query,
+    *,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    index: MeaningSearch | None,
+    meaning_seconds: float,
+    zone: tzinfo,
+    by_story: bool,
 ) -> _SearchRequest:
     scope = await stores.words.scope(with_policies=index is not None and bool(query.meaning))
     channels: tuple[ChannelId, ...] | None = None
@@ -125,7 +144,9 @@ async def _build_request(
         with_ads=query.with_ads,
     )
     until = _midnight(query.until + timedelta(days=1), zone) if query.until else None
-    return _SearchRequest(query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone, by_story)
+    return _SearchRequest(
+        query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone, by_story
+    )
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
@@ -139,7 +160,12 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), request.until or FAR_FUTURE)
     matches, (near, words_only) = await asyncio.gather(
-        find_by_words(request.query, request.limits, before=mark.place or SearchPosition(newest), words=request.stores.words),
+        find_by_words(
+            request.query,
+            request.limits,
+            before=mark.place or SearchPosition(newest),
+            words=request.stores.words,
+        ),
         nearest_posts(
             request.query,
             request.limits,
@@ -163,20 +189,31 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     facets = facets_of(_counted(request, known.values()))
     popular = [facet.value for facet in facets.channels]
     (loaded, groups, is_all), understood = await asyncio.gather(
-        _load_groups(request, ranked, beside, popular, until=mark.as_of + CLOCKS_DIFFER, enough=reached + 1), _understood(request, beside)
+        _load_groups(request, ranked, beside, popular, until=mark.as_of + CLOCKS_DIFFER, enough=reached + 1),
+        _understood(request, beside),
     )
     if beside:
-        known |= {one: _as_match(loaded.posts[one].post, understood.get(one), request.scope) for one in beside if one in loaded.posts}
+        known |= {
+            one: _as_match(loaded.posts[one].post, understood.get(one), request.scope)
+            for one in beside
+            if one in loaded.posts
+        }
         facets = facets_of(_counted(request, known.values()))
     following: Bookmark | None = None
     if len(groups) > reached or not is_all:
         following = replace(mark, offset=reached)
     elif matches.continues_at is not None:
         following = Bookmark(mark.as_of, matches.continues_at)
-    named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
+    named = tuple(
+        replace(one, name=loaded.channels[one.value].title)
+        for one in facets.channels
+        if one.value in loaded.channels
+    )
     return SearchPage(
         query=str(request.query),
-        found=await _found(request, groups[mark.offset : reached], loaded.channels, known, matches, near=set(near)),
+        found=await _found(
+            request, groups[mark.offset : reached], loaded.channels, known, matches, near=set(near)
+        ),
         facets=replace(facets, channels=named),
         searched_back_to=matches.continues_at.posted_at if matches.continues_at else None,
         words_only=words_only,
@@ -187,11 +224,19 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
 
 
 async def _load_groups(
-    request: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, until: datetime, enough: int
+    request: _SearchRequest,
+    ranked: Sequence[PostId],
+    beside: Sequence[PostId],
+    popular: Sequence[ChannelId],
+    *,
+    until: datetime,
+    enough: int,
 ) -> tuple[Loaded, list[ResultGroup], bool]:
-    """Loads posts in order until they make enough groups. Also returns whether all were loaded. Always loads `beside`, for the facets.
+    """Loads posts in order until they make enough groups. Also returns whether all were loaded. Always loads
+    `beside`, for the facets.
 
-    Posts of stories that are later than `until` are left out: one that joins two stories would shift the pages.
+    Posts of stories that are later than `until` are left out: one that joins two stories would shift the
+    pages.
     """
     loaded, results = Loaded({}, {}), ResultGroups()
     stories: dict[PostId, VisibleStory] = {}
@@ -200,7 +245,10 @@ async def _load_groups(
     while True:
         missing = [one for one in dict.fromkeys((*ranked[reached:upto], *beside)) if one not in loaded.posts]
         more = await request.stores.words.load(
-            missing, channel_ids=popular, strict_words=strict_words, stories_until=until if request.by_story else None
+            missing,
+            channel_ids=popular,
+            strict_words=strict_words,
+            stories_until=until if request.by_story else None,
         )
         loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
         stories |= _stories_by_post(more.stories)
@@ -213,7 +261,9 @@ async def _load_groups(
 def _stories_by_post(material: StoryMaterial | None) -> dict[PostId, VisibleStory]:
     if material is None:
         return {}
-    return {post.post_id: story for story in material.stories() if len(story.posts) > 1 for post in story.posts}
+    return {
+        post.post_id: story for story in material.stories() if len(story.posts) > 1 for post in story.posts
+    }
 
 
 async def _understood(request: _SearchRequest, beside: Sequence[PostId]) -> Mapping[PostId, Enrichment]:
@@ -229,7 +279,13 @@ def _as_match(post: Post, understood: Enrichment | None, scope: SearchScope) -> 
 
 def _counted(request: _SearchRequest, known: Iterable[Match]) -> Iterator[Counted]:
     for one in known:
-        yield Counted(one.post_id.channel_id, one.posted_at.astimezone(request.zone).date(), one.lang, one.kind, one.tags)
+        yield Counted(
+            one.post_id.channel_id,
+            one.posted_at.astimezone(request.zone).date(),
+            one.lang,
+            one.kind,
+            one.tags,
+        )
 
 
 async def _found(
@@ -242,7 +298,11 @@ async def _found(
     near: AbstractSet[PostId],
 ) -> tuple[SearchResult, ...]:
     texts = [group.stored.post.text for group in groups]
-    marked = await request.stores.words.marked(texts, matches.query.words) if request.query.meaning and texts else texts
+    marked = (
+        await request.stores.words.marked(texts, matches.query.words)
+        if request.query.meaning and texts
+        else texts
+    )
     found, characters = [], 0
     for group, text in zip(groups, marked, strict=True):
         post, channel = group.stored.post, channels[group.stored.post.channel_id]

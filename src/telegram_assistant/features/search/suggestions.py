@@ -52,5 +52,9 @@ async def _channels(value: str, stores: TenantStores) -> list[str]:
 
 
 async def _tags(value: str, stores: TenantStores) -> list[str]:
-    known = [one.tag for one in await stores.tag_use.vocabulary() if one.tag.startswith(value) and not one.is_retired]
+    known = [
+        one.tag
+        for one in await stores.tag_use.vocabulary()
+        if one.tag.startswith(value) and not one.is_retired
+    ]
     return [f'tag:"{one}"' if " " in one else f"tag:{one}" for one in known]

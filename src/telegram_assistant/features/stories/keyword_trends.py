@@ -1,4 +1,6 @@
-"""Trends of names and tags: what a tenant's channels mention far more often than at this hour of the week, with the posts that explain it."""
+"""Trends of names and tags: what a tenant's channels mention far more often than at this hour of the week,
+with the posts that explain it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +26,11 @@ from telegram_assistant.domain.stories.keywords import (
 from telegram_assistant.features.stories.telling import first_sentence
 from telegram_assistant.language.names import names_in, written_name
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.stories.keyword_trends import KeywordMentions, MentioningPost, TagNames
+from telegram_assistant.stores.postgres.stories.keyword_trends import (
+    KeywordMentions,
+    MentioningPost,
+    TagNames,
+)
 
 MAX_TRIED = 40
 """Keywords of which the posts are read."""
@@ -46,7 +52,9 @@ class TrendPost:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedTrend:
-    """A trend with the names of its keywords, the posts that the tenant sees, and as many of these as a person reads."""
+    """A trend with the names of its keywords, the posts that the tenant sees,
+    and as many of these as a person reads.
+    """
 
     trend: KeywordTrend
     keywords: tuple[WrittenKeyword, ...]
@@ -62,23 +70,37 @@ class ExplainedDay:
     trends: tuple[ExplainedTrend, ...]
 
 
-async def trends_now(now: datetime, *, stores: TenantStores, language: str | None = None) -> tuple[ExplainedTrend, ...]:
-    """The trends of the last hour, the most surprising first, explained in this language where a post is in it."""
+async def trends_now(
+    now: datetime, *, stores: TenantStores, language: str | None = None
+) -> tuple[ExplainedTrend, ...]:
+    """The trends of the last hour, the most surprising first,
+    explained in this language where a post is in it.
+    """
     return await _trends(now - HOUR, now, chart=CHART, stores=stores, language=language)
 
 
 async def keep_day(day: date, *, stores: TenantStores) -> int:
-    """Finds the trends of a day that has ended, and keeps them. Returns how many. Doing it again changes nothing."""
+    """Finds the trends of a day that has ended, and keeps them.
+
+    Returns how many. Doing it again changes nothing.
+    """
     since = datetime.combine(day, time(), UTC)
     found = await _trends(since, since + DAY, chart=DAY, stores=stores)
     await stores.keyword_trends.save_day(TrendDay(day, tuple(one.trend for one in found)))
     return len(found)
 
 
-async def trend_days(since: datetime, *, stores: TenantStores, language: str | None = None) -> tuple[ExplainedDay, ...]:
-    """The days that ended after `since`, the newest first. A trend without a visible post is left out, and so are hidden tags."""
+async def trend_days(
+    since: datetime, *, stores: TenantStores, language: str | None = None
+) -> tuple[ExplainedDay, ...]:
+    """The days that ended after `since`, the newest first.
+
+    A trend without a visible post is left out, and so are hidden tags.
+    """
     found = await stores.keyword_trends.days(since.astimezone(UTC).date())
-    days = [ExplainedDay(day.day, _explained(day.trends, found.posts, found.tags, language)) for day in found.days]
+    days = [
+        ExplainedDay(day.day, _explained(day.trends, found.posts, found.tags, language)) for day in found.days
+    ]
     return tuple(day for day in days if day.trends)
 
 
@@ -91,13 +113,19 @@ async def _trends(
         return ()
     mentions = await stores.keyword_trends.mentions([one.keyword for one in found], until - chart, until)
     hours = chart // HOUR
-    recent = {one.keyword: _posts_since(mentions[one.keyword], (since - (until - chart)) // HOUR, hours) for one in found}
+    recent = {
+        one.keyword: _posts_since(mentions[one.keyword], (since - (until - chart)) // HOUR, hours)
+        for one in found
+    }
     firsts = {keyword: _first_of_channels(posts) for keyword, posts in recent.items()}
     posts = await stores.keyword_trends.posts({post for its in firsts.values() for post in its})
     known = [one for one in found if _is_keyword(one.keyword, firsts[one.keyword], posts)]
     by_keyword = {one.keyword: one for one in known}
     groups = gather([(one.keyword, frozenset(recent[one.keyword])) for one in known])
-    trends = [_trend([by_keyword[one] for one in group], counts, mentions[group[0]], hours, firsts, posts) for group in groups[:MAX_TRENDS]]
+    trends = [
+        _trend([by_keyword[one] for one in group], counts, mentions[group[0]], hours, firsts, posts)
+        for group in groups[:MAX_TRENDS]
+    ]
     return _explained(trends, posts, tags, language)
 
 
@@ -113,7 +141,9 @@ def _first_of_channels(posts: Sequence[PostId]) -> list[PostId]:
 
 
 def _is_keyword(keyword: Keyword, posts: Sequence[PostId], texts: Mapping[PostId, MentioningPost]) -> bool:
-    """Words are indexed as names also where they only begin a sentence, so most posts have to use one as a name."""
+    """Words are indexed as names also where they only begin a sentence,
+    so most posts have to use one as a name.
+    """
     read = [texts[post].text for post in posts if post in texts][:MAX_READ]
     if keyword.kind is KeywordKind.TAG:
         return bool(read)
@@ -129,7 +159,9 @@ def _trend(
     texts: Mapping[PostId, MentioningPost],
 ) -> KeywordTrend:
     lead = group[0]
-    written = {one.keyword: [texts[post].text for post in firsts[one.keyword] if post in texts] for one in group}
+    written = {
+        one.keyword: [texts[post].text for post in firsts[one.keyword] if post in texts] for one in group
+    }
     return KeywordTrend(
         keywords=tuple(WrittenKeyword(keyword, _text_of(keyword, its)) for keyword, its in written.items()),
         channels=lead.channels,
@@ -146,26 +178,45 @@ def _text_of(keyword: Keyword, texts: Sequence[str]) -> str:
 
 
 def _explained(
-    trends: Sequence[KeywordTrend], posts: Mapping[PostId, MentioningPost], tags: TagNames, language: str | None
+    trends: Sequence[KeywordTrend],
+    posts: Mapping[PostId, MentioningPost],
+    tags: TagNames,
+    language: str | None,
 ) -> tuple[ExplainedTrend, ...]:
     found = []
     for trend in trends:
         visible = [posts[post] for post in trend.posts if post in posts]
         shown = [one for keyword in trend.keywords if (one := _shown(keyword, visible, tags, language))]
         if visible and shown:
-            found.append(ExplainedTrend(trend, tuple(shown), tuple(post.post_id for post in visible), _first_posts(visible, language)))
+            found.append(
+                ExplainedTrend(
+                    trend,
+                    tuple(shown),
+                    tuple(post.post_id for post in visible),
+                    _first_posts(visible, language),
+                )
+            )
     return tuple(found)
 
 
-def _shown(keyword: WrittenKeyword, posts: Sequence[MentioningPost], tags: TagNames, language: str | None) -> WrittenKeyword | None:
+def _shown(
+    keyword: WrittenKeyword, posts: Sequence[MentioningPost], tags: TagNames, language: str | None
+) -> WrittenKeyword | None:
     """A name as posts in this language write it; a tag under the tenant's name for it."""
     if keyword.keyword.kind is KeywordKind.TAG:
         text = tags.shown(keyword.text)
         return replace(keyword, text=text) if text else None
-    own = written_name(keyword.keyword.key, (post.text for post in posts if post.language == language)) if language else ""
+    own = (
+        written_name(keyword.keyword.key, (post.text for post in posts if post.language == language))
+        if language
+        else ""
+    )
     return replace(keyword, text=own or keyword.text)
 
 
 def _first_posts(posts: Sequence[MentioningPost], language: str | None) -> tuple[TrendPost, ...]:
     ordered = sorted(posts, key=lambda post: (bool(language) and post.language != language, post.posted_at))
-    return tuple(TrendPost(one.post_id, one.channel, one.posted_at, first_sentence(one.text)) for one in ordered[:MAX_TOLD])
+    return tuple(
+        TrendPost(one.post_id, one.channel, one.posted_at, first_sentence(one.text))
+        for one in ordered[:MAX_TOLD]
+    )

@@ -7,12 +7,18 @@ from telegram_assistant.language.numbers import numbers_in
 
 
 def tells_news(story: VisibleStory) -> bool:
-    """Whether several channels tell it, not only as advertising, and not only by repeating words that name nobody and no number.
+    """Whether several channels tell it, not only as advertising, and not only by repeating words that name
+    nobody and no number.
 
     What two channels say in words of their own is news without any name.
     """
-    return is_news(story) and (_in_own_words(story) or any(numbers_in(post.text) or names_in(post.text) for post in story.posts))
+    return is_news(story) and (
+        _in_own_words(story) or any(numbers_in(post.text) or names_in(post.text) for post in story.posts)
+    )
 
 
 def _in_own_words(story: VisibleStory) -> bool:
-    return len({post.channel_id for post in story.posts if post.text and not story.repeats(post)}) >= MIN_CHANNELS
+    return (
+        len({post.channel_id for post in story.posts if post.text and not story.repeats(post)})
+        >= MIN_CHANNELS
+    )

@@ -57,12 +57,15 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
 ) -> StoryList:
     """Stories with a post since then, at most a week ago, told in this language where a post is in it.
 
-    `seen_at` is when the reader was here; what was stored later is new. Muted channels tell nothing, and muted stories are left out.
-    The stories with the most channels are `candidates`; who looks for small ones, too, wants more of them.
+    `seen_at` is when the reader was here; what was stored later is new. Muted channels tell nothing, and
+    muted stories are left out. The stories with the most channels are `candidates`; who looks for small ones,
+    too, wants more of them.
     """
     left_out = mutes or Mutes()
     without = [one.channel_id for one in left_out.channels]
-    material = await stores.stories.recent(max(since, now - MAX_AGE), folder=folder, without=without, candidates=candidates)
+    material = await stores.stories.recent(
+        max(since, now - MAX_AGE), folder=folder, without=without, candidates=candidates
+    )
 
     def listed() -> tuple[ListedStory, ...]:
         found = [
@@ -73,7 +76,9 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
             and (folder is None or folder in story.folders)
             and not story.has_any(left_out.stories)
         ]
-        found.sort(key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id))
+        found.sort(
+            key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id)
+        )
         return tuple(ListedStory(story, tell(story, language=language), new) for story, new in found[:limit])
 
     return StoryList(material.grouping, await asyncio.to_thread(listed))
@@ -130,20 +135,29 @@ class FullStory:
 async def visible_story(post_id: PostId, *, stores: TenantStores) -> VisibleStory:
     """The story that a post belongs to. Raises Missing if the post is not visible, or is in no story."""
     material = await stores.stories.around(post_id)
-    story = next((one for one in material.stories() if any(post.post_id == post_id for post in one.posts)), None)
+    story = next(
+        (one for one in material.stories() if any(post.post_id == post_id for post in one.posts)), None
+    )
     if story is None:
         raise Missing(NO_STORY)
     return story
 
 
 async def story_around(post_id: PostId, *, stores: TenantStores, language: str | None = None) -> FullStory:
-    """The story that a post belongs to, in full. Raises Missing if the post is not visible, or is in no story."""
+    """The story that a post belongs to, in full.
+
+    Raises Missing if the post is not visible, or is in no story.
+    """
     story = await visible_story(post_id, stores=stores)
     covered, (summary, material, written), pictures = await asyncio.gather(
-        stores.coverage_overview.channels(story.channel_ids), _summed_up(story, language, stores), _pictures(story, stores)
+        stores.coverage_overview.channels(story.channel_ids),
+        _summed_up(story, language, stores),
+        _pictures(story, stores),
     )
     sources = _sources(story, {one.channel_id: one for one in covered})
-    return FullStory(story, tell(story, language=language), summary, material, written, sources, _changes(story), pictures)
+    return FullStory(
+        story, tell(story, language=language), summary, material, written, sources, _changes(story), pictures
+    )
 
 
 async def _summed_up(
@@ -170,11 +184,20 @@ def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) ->
 
 
 def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
-    changes = [TextChange(post, post.deleted_at, is_deletion=True, pieces=()) for post in story.posts if post.deleted_at]
+    changes = [
+        TextChange(post, post.deleted_at, is_deletion=True, pieces=())
+        for post in story.posts
+        if post.deleted_at
+    ]
     for post in story.posts:
         texts = [*(one.text for one in post.earlier), post.text]
         changes += (
-            TextChange(post, earlier.replaced_at, is_deletion=False, pieces=pieces_of(earlier.difference, earlier.text, after))
+            TextChange(
+                post,
+                earlier.replaced_at,
+                is_deletion=False,
+                pieces=pieces_of(earlier.difference, earlier.text, after),
+            )
             for earlier, after in zip(post.earlier, texts[1:], strict=True)
             if earlier.text != after
         )
@@ -185,4 +208,6 @@ async def _pictures(story: VisibleStory, stores: TenantStores) -> tuple[OncePict
     """Each picture once. What they look like is asked only where there are several files."""
     files = {picture.sha256 for post in story.posts for picture in post.pictures}
     shown = [post.post_id for post in story.posts if post.pictures]
-    return await asyncio.to_thread(pictures_of, story, await stores.stories.read_pictures(shown) if len(files) > 1 else {})
+    return await asyncio.to_thread(
+        pictures_of, story, await stores.stories.read_pictures(shown) if len(files) > 1 else {}
+    )

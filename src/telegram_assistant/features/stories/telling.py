@@ -1,4 +1,6 @@
-"""Says what a story is about in sentences of its posts: without any model, and only from posts that the tenant sees."""
+"""Says what a story is about in sentences of its posts: without any model,
+and only from posts that the tenant sees.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,13 +31,24 @@ class StoryTelling:
 
 
 def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
-    """In the words of the first post in this language, or else of the first; posts that repeat it are cited beside it."""
+    """In the words of the first post in this language, or else of the first;
+    posts that repeat it are cited beside it.
+    """
     posts = [post for post in story.posts if not post.deleted_at and not post.is_ad] or list(story.posts)
-    posts.sort(key=lambda post: (post.language != language if language else False, story.repeats(post), post.place))
+    posts.sort(
+        key=lambda post: (post.language != language if language else False, story.repeats(post), post.place)
+    )
     for lead in posts[:MAX_TRIED]:
         sentences = _sentences(lead.text[:MAX_LETTERS])
         if sentences:
-            cited = (lead.post_id, *(one.post_id for one in story.posts if story.repeats(one) and story.follows[one.post_id].other == lead.post_id))
+            cited = (
+                lead.post_id,
+                *(
+                    one.post_id
+                    for one in story.posts
+                    if story.repeats(one) and story.follows[one.post_id].other == lead.post_id
+                ),
+            )
             headline = _shortened(sentences[0])
             rest = sentences[1:] if headline == _bare(sentences[0]) else sentences
             return StoryTelling(headline, tuple(CitedSentence(one, cited) for one in rest[:MAX_SENTENCES]))
@@ -43,7 +56,10 @@ def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
 
 
 def summary_of(story: VisibleStory, *, language: str | None = None) -> StorySummary | None:
-    """What is established, disputed, added and corrected. Takes some 20 ms: call it in a thread. None if no post says anything."""
+    """What is established, disputed, added and corrected.
+
+    Takes some 20 ms: call it in a thread. None if no post says anything.
+    """
     return _summarised(tuple(_said(post) for post in story.posts), language)
 
 
@@ -90,5 +106,7 @@ def first_sentence(text: str) -> str:
 @lru_cache(MAX_CACHED_TEXTS)
 def _sentences(text: str) -> tuple[str, ...]:
     """Without openings, signatures and links, whoever has posted them."""
-    cleaned = clean_post(StoryPost(post_id=NOBODY, channel="", text=text, posted_at=datetime.min.replace(tzinfo=UTC)), {})
+    cleaned = clean_post(
+        StoryPost(post_id=NOBODY, channel="", text=text, posted_at=datetime.min.replace(tzinfo=UTC)), {}
+    )
     return (cleaned.headline, *cleaned.sentences) if cleaned.headline else cleaned.sentences

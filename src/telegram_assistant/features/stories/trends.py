@@ -1,4 +1,6 @@
-"""Trends: stories that many of a tenant's channels told within half an hour, and names and tags that they mention more than usual."""
+"""Trends: stories that many of a tenant's channels told within half an hour,
+and names and tags that they mention more than usual.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +10,12 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.bursts import Burst, burst_of, pace_of
 from telegram_assistant.domain.stories.keywords import WrittenKeyword, is_about
 from telegram_assistant.domain.stories.visible import VisibleStory
-from telegram_assistant.features.stories.keyword_trends import ExplainedDay, ExplainedTrend, trend_days, trends_now
+from telegram_assistant.features.stories.keyword_trends import (
+    ExplainedDay,
+    ExplainedTrend,
+    trend_days,
+    trends_now,
+)
 from telegram_assistant.features.stories.news import tells_news
 from telegram_assistant.features.stories.telling import StoryTelling, tell
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -44,7 +51,8 @@ async def all_trends(
     language: str | None = None,
     live: Sequence[ExplainedTrend] | None = None,
 ) -> Trends:
-    """Returns the bursts of stories that were found since then, the trends of the last hour, and those of the days that ended since.
+    """Returns the bursts of stories that were found since then, the trends of the last hour, and those of the
+    days that ended since.
 
     `live` are the trends of the last hour if they were counted before.
     """
@@ -54,13 +62,17 @@ async def all_trends(
     return Trends(*_attach(told, found), kept)
 
 
-def _attach(stories: Sequence[Trend], found: Sequence[ExplainedTrend]) -> tuple[tuple[Trend, ...], tuple[ExplainedTrend, ...]]:
+def _attach(
+    stories: Sequence[Trend], found: Sequence[ExplainedTrend]
+) -> tuple[tuple[Trend, ...], tuple[ExplainedTrend, ...]]:
     """Keywords of which most posts tell a story that is shown belong to that story."""
     posts = [frozenset(post.post_id for post in one.story.posts) for one in stories]
     keywords: list[tuple[WrittenKeyword, ...]] = [()] * len(stories)
     left = []
     for one in found:
-        place = next((place for place, its in enumerate(posts) if is_about(frozenset(one.trend.posts), its)), None)
+        place = next(
+            (place for place, its in enumerate(posts) if is_about(frozenset(one.trend.posts), its)), None
+        )
         if place is None:
             left.append(one)
         else:
@@ -68,8 +80,11 @@ def _attach(stories: Sequence[Trend], found: Sequence[ExplainedTrend]) -> tuple[
     return tuple(replace(one, keywords=its) for one, its in zip(stories, keywords, strict=True)), tuple(left)
 
 
-async def trends_since(since: datetime, *, stores: TenantStores, muted: Collection[PostId] = (), language: str | None = None) -> tuple[Trend, ...]:
-    """Returns the bursts that were found since then, the newest first, told in this language where a post is in it.
+async def trends_since(
+    since: datetime, *, stores: TenantStores, muted: Collection[PostId] = (), language: str | None = None
+) -> tuple[Trend, ...]:
+    """Returns the bursts that were found since then, the newest first, told in this language where a post is
+    in it.
 
     Stories with a post of `muted` are left out. Posts are counted as they arrive, so none is late.
     """
@@ -77,6 +92,9 @@ async def trends_since(since: datetime, *, stores: TenantStores, muted: Collecti
     found = [
         Trend(story, tell(story, language=language), burst, pace_of(story))
         for story in material.stories()
-        if tells_news(story) and (burst := burst_of(story)) and burst.found_at >= since and not story.has_any(muted)
+        if tells_news(story)
+        and (burst := burst_of(story))
+        and burst.found_at >= since
+        and not story.has_any(muted)
     ]
     return tuple(sorted(found, key=lambda one: (one.burst.found_at, one.story.story_id), reverse=True))

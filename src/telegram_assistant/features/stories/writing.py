@@ -1,4 +1,5 @@
-"""Lets a provider sum up stories from posts that a tenant sees, and keeps those of its sentences that the posts support.
+"""Lets a provider sum up stories from posts that a tenant sees, and keeps those of its sentences that the
+posts support.
 
     material -> kept under its hash already?  -> that text, which costs nothing
              -> offer, budget, provider, citation checker -> kept
@@ -44,14 +45,19 @@ MAX_CONSIDERED = 60
 
 @dataclass(frozen=True, slots=True)
 class SummaryMaterial:
-    """The posts from which a story would be summed up, all of them sendable and in one language, the oldest first."""
+    """The posts from which a story would be summed up, all of them sendable and in one language,
+    the oldest first.
+    """
 
     language: str
     posts: tuple[VisiblePost, ...]
 
     @property
     def key(self) -> bytes:
-        """Changes with every post, every edit, the language and the prompt. What is not sent does not change the text."""
+        """Changes with every post, every edit, the language and the prompt.
+
+        What is not sent does not change the text.
+        """
         told = (part for post in self.posts for part in (str(post.post_id), post.text[:MAX_SENT_CHARACTERS]))
         return key_of(prompt(PROMPT).label, self.language, *told)
 
@@ -76,10 +82,15 @@ class SummaryWriter:
     tenant_id: TenantId
 
 
-async def materials_of(told: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores) -> list[SummaryMaterial]:
+async def materials_of(
+    told: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores
+) -> list[SummaryMaterial]:
     """What a provider may read of each story, in the language of its summary. One query for all."""
     considered = [_in_language(story, summary.language) for story, summary in told]
-    sendable = {one.post_id for one in await sendable_posts([post for posts in considered for post in posts], stores=stores)}
+    sendable = {
+        one.post_id
+        for one in await sendable_posts([post for posts in considered for post in posts], stores=stores)
+    }
     return [
         SummaryMaterial(summary.language, _chosen([post for post in posts if post.post_id in sendable]))
         for (_, summary), posts in zip(told, considered, strict=True)
@@ -87,42 +98,82 @@ async def materials_of(told: Sequence[tuple[VisibleStory, StorySummary]], *, sto
 
 
 async def offer_summary(material: SummaryMaterial | None, *, writer: SummaryWriter) -> WritingOffer | None:
-    """The provider that would write, and the most that it may cost. None if no provider may, or there is nothing to send."""
+    """The provider that would write, and the most that it may cost.
+
+    None if no provider may, or there is nothing to send.
+    """
     if material is None or not material.posts:
         return None
     characters = len(prompt(PROMPT).text) + len(material.data)
     return await writer.questions.offer(characters, max_tokens=MAX_TOKENS, tenant_id=writer.tenant_id)
 
 
-async def known_summaries(materials: Sequence[SummaryMaterial], *, stores: TenantStores) -> Mapping[bytes, WrittenSummary]:
+async def known_summaries(
+    materials: Sequence[SummaryMaterial], *, stores: TenantStores
+) -> Mapping[bytes, WrittenSummary]:
     """What was written about these materials before."""
     keys = [one.key for one in materials if one.posts]
     return await stores.written_summaries.find(keys) if keys else {}
 
 
 async def write_summaries(
-    materials: Sequence[SummaryMaterial], *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float
+    materials: Sequence[SummaryMaterial],
+    *,
+    writer: SummaryWriter,
+    stores: TenantStores,
+    patience_seconds: float,
 ) -> Mapping[bytes, WrittenSummary]:
-    """What was written about these materials, before or now. What takes longer than `patience_seconds` is left out."""
+    """What was written about these materials, before or now.
+
+    What takes longer than `patience_seconds` is left out.
+    """
     known = await known_summaries(materials, stores=stores)
-    missing = [one for one in materials if one.posts and one.key not in known] if writer.questions.has_writers else []
-    made = await asyncio.gather(
-        *(_write(one, writer=writer, stores=stores, urgency=Urgency.DIGEST, patience_seconds=patience_seconds) for one in missing)
+    missing = (
+        [one for one in materials if one.posts and one.key not in known]
+        if writer.questions.has_writers
+        else []
     )
-    return {**known, **{one.key: writing.written for one, writing in zip(missing, made, strict=True) if writing.written is not None}}
+    made = await asyncio.gather(
+        *(
+            _write(
+                one, writer=writer, stores=stores, urgency=Urgency.DIGEST, patience_seconds=patience_seconds
+            )
+            for one in missing
+        )
+    )
+    return {
+        **known,
+        **{
+            one.key: writing.written
+            for one, writing in zip(missing, made, strict=True)
+            if writing.written is not None
+        },
+    }
 
 
-async def write_summary(material: SummaryMaterial | None, *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float) -> SummaryWriting:
-    """What was written about this material, before or now. A call that takes longer goes on, and is found by whoever asks again."""
+async def write_summary(
+    material: SummaryMaterial | None, *, writer: SummaryWriter, stores: TenantStores, patience_seconds: float
+) -> SummaryWriting:
+    """What was written about this material, before or now.
+
+    A call that takes longer goes on, and is found by whoever asks again.
+    """
     if material is None or not material.posts:
         return SummaryWriting(None, NOT_SENT)
     if (known := (await known_summaries([material], stores=stores)).get(material.key)) is not None:
         return _writing(known)
-    return await _write(material, writer=writer, stores=stores, urgency=Urgency.QUESTION, patience_seconds=patience_seconds)
+    return await _write(
+        material, writer=writer, stores=stores, urgency=Urgency.QUESTION, patience_seconds=patience_seconds
+    )
 
 
 async def _write(
-    material: SummaryMaterial, *, writer: SummaryWriter, stores: TenantStores, urgency: Urgency, patience_seconds: float
+    material: SummaryMaterial,
+    *,
+    writer: SummaryWriter,
+    stores: TenantStores,
+    urgency: Urgency,
+    patience_seconds: float,
 ) -> SummaryWriting:
     offer = await offer_summary(material, writer=writer)
     if offer is None:
@@ -130,7 +181,11 @@ async def _write(
     try:
         async with asyncio.timeout(patience_seconds):
             understood = await writer.questions.write(
-                prompt(PROMPT), material.data, tenant_id=writer.tenant_id, urgency=urgency, max_tokens=MAX_TOKENS
+                prompt(PROMPT),
+                material.data,
+                tenant_id=writer.tenant_id,
+                urgency=urgency,
+                max_tokens=MAX_TOKENS,
             )
     except (TimeoutError, Busy):
         return SummaryWriting(None, AWAY)
@@ -139,7 +194,10 @@ async def _write(
     text = WrittenText(cited_posts(material.posts))
     await asyncio.to_thread(list, text.end(understood.value.text))
     written = WrittenSummary(
-        sentences=tuple(CitedSentence(one.text, tuple(material.posts[place].post_id for place in one.posts)) for one in text.sentences),
+        sentences=tuple(
+            CitedSentence(one.text, tuple(material.posts[place].post_id for place in one.posts))
+            for one in text.sentences
+        ),
         provider=understood.provider,
         model=understood.model,
         unit=offer.unit,
@@ -161,7 +219,9 @@ def _in_language(story: VisibleStory, language: str) -> list[VisiblePost]:
 
 
 def _chosen(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:
-    """One post for each different text, of each channel the first and the last: nobody fills the prompt alone, and nobody's last word is missing."""
+    """One post for each different text, of each channel the first and the last:
+    nobody fills the prompt alone, and nobody's last word is missing.
+    """
     different: dict[bytes, VisiblePost] = {}
     for post in posts:
         different.setdefault(content_of(post.text), post)

@@ -9,7 +9,14 @@ from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, KeyScope, new_key
 from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.tenants.keys import MAX_KEYS_OF_PERSON, MAX_KEYS_OF_TENANT, ApiKey, KeyCursor, Keys, NewKey
+from telegram_assistant.stores.postgres.tenants.keys import (
+    MAX_KEYS_OF_PERSON,
+    MAX_KEYS_OF_TENANT,
+    ApiKey,
+    KeyCursor,
+    Keys,
+    NewKey,
+)
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -34,7 +41,13 @@ class KeyMaker:
 
 
 async def make_key(
-    name: str, scopes: Collection[KeyScope], *, maker: KeyMaker, keys: Keys, now: datetime, expires_at: datetime | None = None
+    name: str,
+    scopes: Collection[KeyScope],
+    *,
+    maker: KeyMaker,
+    keys: Keys,
+    now: datetime,
+    expires_at: datetime | None = None,
 ) -> CreatedKey:
     """Creates a key, which cannot outlive the key that creates it.
 
@@ -42,7 +55,13 @@ async def make_key(
     """
     excess = sorted(set(scopes) - set(maker.scopes))
     if excess:
-        raise Forbidden(Reason("key_scopes_exceed", "a key cannot have more scopes than its creator; leave out: {scopes}", scopes=", ".join(excess)))
+        raise Forbidden(
+            Reason(
+                "key_scopes_exceed",
+                "a key cannot have more scopes than its creator; leave out: {scopes}",
+                scopes=", ".join(excess),
+            )
+        )
     if expires_at is not None and expires_at <= now:
         raise Rejected(Reason("key_expires_in_past", "a key cannot expire in the past"))
     ancestors: tuple[UUID, ...] = ()
@@ -65,7 +84,8 @@ async def make_key(
         raise Conflicting(
             Reason(
                 "keys_too_many",
-                "there are too many valid keys: a person may have {of_person} and a tenant {of_tenant}; revoke one first",
+                "there are too many valid keys: a person may have {of_person} and a tenant {of_tenant}; "
+                "revoke one first",
                 of_person=MAX_KEYS_OF_PERSON,
                 of_tenant=MAX_KEYS_OF_TENANT,
             )
@@ -81,7 +101,8 @@ async def _parent(key_id: UUID, *, keys: Keys) -> ApiKey:
         raise Forbidden(
             Reason(
                 "key_chain_too_long",
-                "this key is the last in a chain of {max_keys} keys, each created with the one before; use an earlier one",
+                "this key is the last in a chain of {max_keys} keys, each created with the one before; "
+                "use an earlier one",
                 max_keys=MAX_KEY_GENERATIONS + 1,
             )
         )
@@ -117,7 +138,10 @@ async def list_keys(*, keys: Keys, limit: int, before: KeyCursor | None = None) 
 
 
 async def revoke_key(key_id: UUID, *, keys: Keys, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
-    """Revokes a key and every key created with it. While Redis is unavailable, other processes may accept it for up to a minute."""
+    """Revokes a key and every key created with it.
+
+    While Redis is unavailable, other processes may accept it for up to a minute.
+    """
     if not await keys.revoke(key_id):
         raise Missing(Reason("key_unknown", "there is no such key, or it is already revoked"))
     await announce_changed_keys(drop_cached_keys)

@@ -65,19 +65,25 @@ async def create_tenant(name: str, *, tenants: TenantOperations) -> TenantSummar
     return await one_tenant(created, tenants=tenants)
 
 
-async def suspend_tenant(public_id: UUID, *, why: str, tenants: TenantOperations, drop_cached_keys: Callable[[], Awaitable[None]]) -> TenantSummary:
+async def suspend_tenant(
+    public_id: UUID, *, why: str, tenants: TenantOperations, drop_cached_keys: Callable[[], Awaitable[None]]
+) -> TenantSummary:
     """Refuses its keys, stops its accounts and ignores its subscriptions; deletes nothing.
 
     `drop_cached_keys` makes all processes look up keys again.
     """
     if (await one_tenant(public_id, tenants=tenants)).is_operator:
-        raise Conflicting(Reason("operator_tenant_not_suspended", "the operator's own tenant cannot be suspended"))
+        raise Conflicting(
+            Reason("operator_tenant_not_suspended", "the operator's own tenant cannot be suspended")
+        )
     await tenants.suspend(public_id, why=why)
     await _drop_if_redis_answers(drop_cached_keys)
     return await one_tenant(public_id, tenants=tenants)
 
 
-async def resume_tenant(public_id: UUID, *, tenants: TenantOperations, drop_cached_keys: Callable[[], Awaitable[None]]) -> TenantSummary:
+async def resume_tenant(
+    public_id: UUID, *, tenants: TenantOperations, drop_cached_keys: Callable[[], Awaitable[None]]
+) -> TenantSummary:
     """Ends the suspension."""
     await one_tenant(public_id, tenants=tenants)
     await tenants.resume(public_id)
@@ -85,15 +91,22 @@ async def resume_tenant(public_id: UUID, *, tenants: TenantOperations, drop_cach
     return await one_tenant(public_id, tenants=tenants)
 
 
-async def set_media_quota(public_id: UUID, limit_bytes: int | None, *, tenants: TenantOperations) -> TenantSummary:
+async def set_media_quota(
+    public_id: UUID, limit_bytes: int | None, *, tenants: TenantOperations
+) -> TenantSummary:
     """Sets a tenant's media quota; None: MEDIA_QUOTA_BYTES applies. Stored media stay."""
     if not await tenants.set_media_quota(public_id, limit_bytes):
         raise Missing(Reason("tenant_unknown_by_id", "there is no such tenant"))
     return await one_tenant(public_id, tenants=tenants)
 
 
-async def set_budget(public_id: UUID, *, micro: int, tokens: int | None, tenants: TenantOperations) -> TenantSummary:
-    """Sets a tenant's monthly budget; the operator pays the providers. What this month has already used still counts."""
+async def set_budget(
+    public_id: UUID, *, micro: int, tokens: int | None, tenants: TenantOperations
+) -> TenantSummary:
+    """Sets a tenant's monthly budget; the operator pays the providers.
+
+    What this month has already used still counts.
+    """
     if not 0 <= micro <= MAX_MICRO:
         raise Rejected(Reason("budget_out_of_range", "a budget must be between 0 and a billion units"))
     if not await tenants.set_budget(public_id, micro=micro, tokens=tokens):
@@ -102,7 +115,11 @@ async def set_budget(public_id: UUID, *, micro: int, tokens: int | None, tenants
 
 
 async def all_accounts(
-    *, tenants: TenantOperations, stores_of: Callable[[TenantId], TenantStores], now: datetime, min_risk: Risk = Risk.SAFE
+    *,
+    tenants: TenantOperations,
+    stores_of: Callable[[TenantId], TenantStores],
+    now: datetime,
+    min_risk: Risk = Risk.SAFE,
 ) -> tuple[TenantAccount, ...]:
     """Returns the accounts of every tenant, those at the greatest risk first."""
     found: list[TenantAccount] = []
@@ -111,7 +128,10 @@ async def all_accounts(
         page = await list_tenants(tenants=tenants, limit=PAGE, after=after)
         for tenant in page.tenants:
             if tenant.accounts:
-                found += [TenantAccount(tenant, one) for one in await account_health(stores=stores_of(tenant.tenant_id), now=now)]
+                found += [
+                    TenantAccount(tenant, one)
+                    for one in await account_health(stores=stores_of(tenant.tenant_id), now=now)
+                ]
         after = page.next
         if after is None:
             break
@@ -123,4 +143,6 @@ async def _drop_if_redis_answers(drop_cached_keys: Callable[[], Awaitable[None]]
     try:
         await drop_cached_keys()
     except Busy as busy:
-        log.warning("suspension_not_announced", why=str(busy))  # other processes may use cached keys for a minute
+        log.warning(
+            "suspension_not_announced", why=str(busy)
+        )  # other processes may use cached keys for a minute

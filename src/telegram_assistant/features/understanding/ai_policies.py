@@ -16,13 +16,16 @@ from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaul
 OPENAI_HOST = "api.openai.com"
 NO_CONSENT = Reason(
     "consent_needed",
-    "texts may go to a provider only after an owner has consented, on the page AI and cost or with PUT /api/v1/ai/consent",
+    "texts may go to a provider only after an owner has consented, "
+    "on the page AI and cost or with PUT /api/v1/ai/consent",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyInForce:
-    """The chosen policy and the one in force: without consent `provider` becomes `local`; a channel blocked by the operator is `off`."""
+    """The chosen policy and the one in force: without consent `provider` becomes `local`;
+    a channel blocked by the operator is `off`.
+    """
 
     channel: ChannelPolicy
     in_force: AiPolicy
@@ -47,7 +50,9 @@ class Receiver:
 def receivers(settings: Settings) -> tuple[Receiver, ...]:
     """The providers that are configured. Empty: nothing leaves this machine."""
     addresses = {"gigachat": settings.gigachat.base_url, "openai": settings.openai.base_url}
-    return tuple(Receiver(name, urlsplit(addresses[name]).hostname or OPENAI_HOST) for name in configured(settings))
+    return tuple(
+        Receiver(name, urlsplit(addresses[name]).hostname or OPENAI_HOST) for name in configured(settings)
+    )
 
 
 async def stance(*, stores: TenantStores) -> AiDefaults:
@@ -56,15 +61,22 @@ async def stance(*, stores: TenantStores) -> AiDefaults:
 
 
 async def policies(*, stores: TenantStores, limit: int = 1000, after: ChannelId | None = None) -> PolicyPage:
-    """Returns the policies of followed channels, ordered by id; `after` is the last channel of the previous page."""
+    """Returns the policies of followed channels, ordered by id;
+    `after` is the last channel of the previous page.
+    """
     consented = (await stores.ai.stance()).consent is not None
     found = await stores.ai.policies(limit=limit + 1, after=after)
     shown = tuple(PolicyInForce(one, _in_force(one, consented=consented)) for one in found[:limit])
     return PolicyPage(shown, found[limit - 1].channel_id if len(found) > limit else None)
 
 
-async def choose_policy(channel_ids: Sequence[ChannelId], policy: AiPolicy, *, stores: TenantStores) -> tuple[PolicyInForce, ...]:
-    """Changes all channels or none. Raises Missing if one is not followed, Conflicting for `provider` without consent."""
+async def choose_policy(
+    channel_ids: Sequence[ChannelId], policy: AiPolicy, *, stores: TenantStores
+) -> tuple[PolicyInForce, ...]:
+    """Changes all channels or none.
+
+    Raises Missing if one is not followed, Conflicting for `provider` without consent.
+    """
     await _require_consent(policy, stores)
     if set(channel_ids) - set(await stores.followed.some(set(channel_ids))):
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
@@ -87,7 +99,10 @@ async def consent(*, by: str, stores: TenantStores) -> AiDefaults:
 
 
 async def withdraw_consent(*, stores: TenantStores) -> bool:
-    """Withdraws the consent: nothing is sent for this tenant, whatever the policies. Returns False if there was no consent."""
+    """Withdraws the consent: nothing is sent for this tenant, whatever the policies.
+
+    Returns False if there was no consent.
+    """
     return await stores.ai.withdraw()
 
 

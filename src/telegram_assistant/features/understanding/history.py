@@ -31,7 +31,10 @@ class ChannelPrice:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPrice:
-    """The highest price of understanding history, in millionths of `unit`. Copies and known answers make it cheaper."""
+    """The highest price of understanding history, in millionths of `unit`.
+
+    Copies and known answers make it cheaper.
+    """
 
     channels: tuple[ChannelPrice, ...]
     provider: str | None
@@ -73,8 +76,13 @@ def current_version() -> ResultVersion:
     return ResultVersion(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)
 
 
-def price_of(outdated: Sequence[Outdated], tags: Iterable[Mapping[str, str]], *, settings: Settings) -> HistoryPrice:
-    """The highest price: one token per character, the whole vocabulary with each post, no duplicate texts. `tags` are topics by tag, per language."""
+def price_of(
+    outdated: Sequence[Outdated], tags: Iterable[Mapping[str, str]], *, settings: Settings
+) -> HistoryPrice:
+    """The highest price: one token per character, the whole vocabulary with each post, no duplicate texts.
+
+    `tags` are topics by tag, per language.
+    """
     prices, model = read_prices(settings.ai.prices), first_chat_model(settings)
     fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(one)) for one in tags), default=0)
 
@@ -82,23 +90,40 @@ def price_of(outdated: Sequence[Outdated], tags: Iterable[Mapping[str, str]], *,
         tokens = Tokens(one.characters + one.provider * fixed, one.provider * TAGS_TOKENS)
         return None if model is None else prices.of(model.provider, model.name).of(tokens)
 
-    return HistoryPrice(tuple(ChannelPrice(one, micro(one)) for one in outdated), model.provider if model else None, prices.unit)
+    return HistoryPrice(
+        tuple(ChannelPrice(one, micro(one)) for one in outdated),
+        model.provider if model else None,
+        prices.unit,
+    )
 
 
-async def price_history(days: int, *, stores: TenantStores, settings: Settings, now: datetime) -> HistoryPrice:
+async def price_history(
+    days: int, *, stores: TenantStores, settings: Settings, now: datetime
+) -> HistoryPrice:
     """The highest price of understanding a tenant's posts of the last days. Nothing is spent."""
     outdated = await stores.history.outdated(current_version(), since=_since(days, now))
     return price_of(outdated, _by_language(await stores.tag_use.vocabulary()), settings=settings)
 
 
-async def understand_history(days: int, *, is_paid: bool, stores: TenantStores, now: datetime) -> HistoryOrder:
-    """Queues a tenant's posts of the last days, after all new ones. Only with `is_paid` a provider is asked, within the budget."""
-    local, by_provider = await stores.history.want(current_version(), since=_since(days, now), is_paid=is_paid)
+async def understand_history(
+    days: int, *, is_paid: bool, stores: TenantStores, now: datetime
+) -> HistoryOrder:
+    """Queues a tenant's posts of the last days, after all new ones.
+
+    Only with `is_paid` a provider is asked, within the budget.
+    """
+    local, by_provider = await stores.history.want(
+        current_version(), since=_since(days, now), is_paid=is_paid
+    )
     return HistoryOrder(local, by_provider)
 
 
-async def saved_posts(lines: Iterable[UsageLine], *, since: datetime, stores: TenantStores) -> SavedPosts | None:
-    """How many posts got a provider's answer, and for how many nothing was paid; `lines` are what was paid since then. None: no answers."""
+async def saved_posts(
+    lines: Iterable[UsageLine], *, since: datetime, stores: TenantStores
+) -> SavedPosts | None:
+    """How many posts got a provider's answer, and for how many nothing was paid;
+    `lines` are what was paid since then. None: no answers.
+    """
     answered = await stores.history.answered(since)
     paid = sum(one.calls for one in lines if one.purpose == TAGGING and one.status == "ok")
     return SavedPosts(answered, max(0, answered - paid)) if answered else None

@@ -1,4 +1,6 @@
-"""Texts about posts that a provider writes, answers and summaries: what may be sent to it, what it costs, and why it did not write."""
+"""Texts about posts that a provider writes, answers and summaries: what may be sent to it, what it costs,
+and why it did not write.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,10 +23,18 @@ MAX_TITLE_CHARACTERS = 80
 PATIENCE = 0.7
 """Of the time of a request; then it is answered without the provider's text."""
 
-NOT_SENT = Reason("writing_not_sent", "no provider was asked: the channels that write about this are not to be sent to one")
+NOT_SENT = Reason(
+    "writing_not_sent", "no provider was asked: the channels that write about this are not to be sent to one"
+)
 NO_PROVIDER = Reason("writing_no_provider", "no provider is set up, or the owner has not consented to one")
-NO_BUDGET = Reason("writing_no_budget", "this month's budget does not cover it, so no provider was asked; these are the posts' own words")
-UNSUPPORTED = Reason("writing_unsupported", "your posts support nothing of what the provider wrote; these are the posts' own words")
+NO_BUDGET = Reason(
+    "writing_no_budget",
+    "this month's budget does not cover it, so no provider was asked; these are the posts' own words",
+)
+UNSUPPORTED = Reason(
+    "writing_unsupported",
+    "your posts support nothing of what the provider wrote; these are the posts' own words",
+)
 AWAY = Reason("writing_away", "the provider does not answer now; these are the posts' own words")
 REFUSED = Reason("writing_refused", "the provider does not speak about this; these are the posts' own words")
 UNUSABLE = Reason("writing_unusable", "the provider's text could not be used; these are the posts' own words")
@@ -75,7 +85,9 @@ def passages_of(posts: Sequence[SourcePost]) -> str:
 
 
 def _heading(post: SourcePost) -> str:
-    """Channel and day; the day alone if the title, or the title and the text together, speak to a model: strangers choose titles, too."""
+    """Channel and day; the day alone if the title, or the title and the text together, speak to a model:
+    strangers choose titles, too.
+    """
     title, day = post.channel[:MAX_TITLE_CHARACTERS], f"{post.posted_at:%Y-%m-%d}"
     heading = f"{title}, {day}"
     return day if addresses_model(title) or addresses_model(f"{heading}\n{post.text}") else heading
@@ -91,5 +103,8 @@ def price_of(offer: WritingOffer) -> WritingPrice:
 
 
 def why_not_written(reason: FallbackReason | None) -> Reason:
-    """Why a provider that was asked did not write. Whatever is not about the content or the money means that it is away."""
+    """Why a provider that was asked did not write.
+
+    Whatever is not about the content or the money means that it is away.
+    """
     return AWAY if reason is None else _FALLBACKS.get(reason, AWAY)

@@ -29,7 +29,9 @@ class SpendingSummary:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatus:
-    """The monthly budget and its use, in millionths of the unit; `budget` is None if none was set: then no paid calls are made."""
+    """The monthly budget and its use, in millionths of the unit; `budget` is None if none was set:
+    then no paid calls are made.
+    """
 
     budget: SpendingBudget | None
     unit: str
@@ -46,7 +48,13 @@ async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetStatus:
 
 
 def summarize(lines: Sequence[UsageLine], *, unit: str) -> SpendingSummary:
-    return SpendingSummary(tuple(lines), sum(one.calls for one in lines), sum(one.tokens for one in lines), sum(one.micro for one in lines), unit)
+    return SpendingSummary(
+        tuple(lines),
+        sum(one.calls for one in lines),
+        sum(one.tokens for one in lines),
+        sum(one.micro for one in lines),
+        unit,
+    )
 
 
 def micro_of(money: str) -> int:
@@ -54,9 +62,17 @@ def micro_of(money: str) -> int:
     try:
         micro = Decimal(money) * MILLION
     except InvalidOperation as error:
-        raise Rejected(Reason("amount_invalid", "{money!r} is not a valid amount; write it like 500 or 12.50", money=money)) from error
+        raise Rejected(
+            Reason(
+                "amount_invalid", "{money!r} is not a valid amount; write it like 500 or 12.50", money=money
+            )
+        ) from error
     if not micro.is_finite() or not 0 <= micro <= MAX_MICRO or micro != int(micro):
-        raise Rejected(Reason("amount_invalid", "{money!r} is not a valid amount; write it like 500 or 12.50", money=money))
+        raise Rejected(
+            Reason(
+                "amount_invalid", "{money!r} is not a valid amount; write it like 500 or 12.50", money=money
+            )
+        )
     return int(micro)
 
 

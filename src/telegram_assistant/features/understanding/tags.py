@@ -23,7 +23,10 @@ RECENT = timedelta(days=7)
 TIES = 20
 """So many posts more are met, because posts of one second may stand in another order."""
 WALK_BUDGET = timedelta(milliseconds=40)
-"""Enough for a tag that one post in thirty has. The index takes as long for the rarer ones, and four times as long for one post in fourteen."""
+"""Enough for a tag that one post in thirty has.
+
+The index takes as long for the rarer ones, and four times as long for one post in fourteen.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +59,57 @@ async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tu
     return tuple(found)
 
 
-async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = None, hidden: bool = False) -> tuple[TenantTag, ...]:
-    """Hides or renames a tag, or with neither shows it as it is, in every language that has it. Raises Missing if none has it.
+async def choose_tag(
+    tag: str, *, stores: TenantStores, shown_as: str | None = None, hidden: bool = False
+) -> tuple[TenantTag, ...]:
+    """Hides or renames a tag, or with neither shows it as it is, in every language that has it. Raises
+    Missing if none has it.
 
     A hidden tag keeps its name.
     """
     name = None if shown_as is None else tag_in(shown_as)
     if shown_as is not None and name is None:
-        raise Rejected(Reason("tag_name_invalid", "{shown_as!r} is not a valid name for a tag: write one to four words", shown_as=shown_as))
+        raise Rejected(
+            Reason(
+                "tag_name_invalid",
+                "{shown_as!r} is not a valid name for a tag: write one to four words",
+                shown_as=shown_as,
+            )
+        )
     known = [one for one in await stores.tag_use.vocabulary() if one.tag == tag.casefold()]
     if not known:
-        raise Missing(Reason("tag_unknown_in_vocabulary", "there is no tag {tag!r}; `tga tags list` shows them", tag=tag))
+        raise Missing(
+            Reason(
+                "tag_unknown_in_vocabulary", "there is no tag {tag!r}; `tga tags list` shows them", tag=tag
+            )
+        )
     names = {(one.language, one.tag): one.shown_as for one in await stores.tags.choices()} if hidden else {}
-    chosen = [TagChoice(one.language, one.tag, name or names.get((one.language, one.tag)), hidden) for one in known]
+    chosen = [
+        TagChoice(one.language, one.tag, name or names.get((one.language, one.tag)), hidden) for one in known
+    ]
     for choice in chosen:
         await stores.tags.choose(choice)
-    return tuple(TenantTag(one.language, one.tag, one.topic, choice.shown_as, hidden) for one, choice in zip(known, chosen, strict=True))
+    return tuple(
+        TenantTag(one.language, one.tag, one.topic, choice.shown_as, hidden)
+        for one, choice in zip(known, chosen, strict=True)
+    )
 
 
-async def most_used(since: datetime, until: datetime, *, stores: TenantStores, limit: int = 50) -> tuple[TagCount, ...]:
-    """Counts tags of posts in this period, under the tenant's names and without hidden ones. Raises Rejected for more than 31 days."""
+async def most_used(
+    since: datetime, until: datetime, *, stores: TenantStores, limit: int = 50
+) -> tuple[TagCount, ...]:
+    """Counts tags of posts in this period, under the tenant's names and without hidden ones.
+
+    Raises Rejected for more than 31 days.
+    """
     if not timedelta(0) < until - since <= MAX_WINDOW:
-        raise Rejected(Reason("period_invalid", "the period must be at most {max_days} days long and end after it begins", max_days=MAX_WINDOW.days))
+        raise Rejected(
+            Reason(
+                "period_invalid",
+                "the period must be at most {max_days} days long and end after it begins",
+                max_days=MAX_WINDOW.days,
+            )
+        )
     names = await _names(stores)
     sums: dict[str, TagCount] = {}
     for one in await stores.tag_use.most_used(since, until, limit=MAX_TAGS):
@@ -90,21 +122,35 @@ async def most_used(since: datetime, until: datetime, *, stores: TenantStores, l
 
 
 async def recently_used(
-    tenant_id: TenantId, *, recent: Recent[tuple[TagCount, ...]], stores: TenantStores, now: datetime, limit: int
+    tenant_id: TenantId,
+    *,
+    recent: Recent[tuple[TagCount, ...]],
+    stores: TenantStores,
+    now: datetime,
+    limit: int,
 ) -> tuple[TagCount, ...]:
     """Returns the most used tags of the last seven days, counted at most a minute ago."""
-    return await recent.of((tenant_id, limit), lambda: most_used(now - RECENT, now, stores=stores, limit=limit), now=now)
+    return await recent.of(
+        (tenant_id, limit), lambda: most_used(now - RECENT, now, stores=stores, limit=limit), now=now
+    )
 
 
-async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limit: int = 50, before: Cursor | None = None) -> FeedPage:
-    """Returns posts with a tag, newest first, by the tenant's name for it. Raises Missing if no tag has this name or it is hidden."""
+async def posts_by_tag(
+    name: str, *, since: datetime, stores: TenantStores, limit: int = 50, before: Cursor | None = None
+) -> FeedPage:
+    """Returns posts with a tag, newest first, by the tenant's name for it.
+
+    Raises Missing if no tag has this name or it is hidden.
+    """
     tagged = await find_by_tag(name, since=since, stores=stores, limit=limit, before=before)
     loaded = (await stores.words.load(tagged.posts)).posts
     page = await page_of([loaded[one] for one in tagged.posts if one in loaded], stores=stores, limit=limit)
     return replace(page, next=tagged.next)
 
 
-async def find_by_tag(name: str, *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None = None) -> TaggedPosts:
+async def find_by_tag(
+    name: str, *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None = None
+) -> TaggedPosts:
     """Returns which posts have a tag, like `posts_by_tag`, for who reads them otherwise."""
     known, renamed = await asyncio.gather(stores.tag_use.vocabulary(), _names(stores))
     names: dict[str, str | None] = {**{one.tag: one.tag for one in known}, **renamed}
@@ -115,13 +161,20 @@ async def find_by_tag(name: str, *, since: datetime, stores: TenantStores, limit
     if places is None:
         places = await stores.tag_use.places(tags, since=since, limit=limit + 1, before=before)
     shown = places[:limit]
-    return TaggedPosts(tuple(PostId(one.channel_id, one.message_id) for one in shown), shown[-1] if len(places) > limit else None)
+    return TaggedPosts(
+        tuple(PostId(one.channel_id, one.message_id) for one in shown),
+        shown[-1] if len(places) > limit else None,
+    )
 
 
-async def _frequent(tags: Sequence[str], *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None) -> Sequence[Cursor] | None:
-    """Walks back through the newest posts, which finds a frequent tag sooner than its index does. None if too few were met in a short time.
+async def _frequent(
+    tags: Sequence[str], *, since: datetime, stores: TenantStores, limit: int, before: Cursor | None
+) -> Sequence[Cursor] | None:
+    """Walks back through the newest posts, which finds a frequent tag sooner than its index does. None if too
+    few were met in a short time.
 
-    The walk has another order for posts of the same second, so all posts of the cursor's second are met, and those of the last one are left out.
+    The walk has another order for posts of the same second, so all posts of the cursor's second are met, and
+    those of the last one are left out.
     """
     until = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
     limits = SearchFilters(tags=tuple(tags), since=since, with_ads=True)
@@ -129,7 +182,9 @@ async def _frequent(tags: Sequence[str], *, since: datetime, stores: TenantStore
     last = min((one.posted_at for one in met.found), default=FAR_FUTURE)
     places = [(one.posted_at, one.post_id) for one in met.found if one.posted_at > last]
     if before:
-        places = [one for one in places if one < (before.posted_at, PostId(before.channel_id, before.message_id))]
+        places = [
+            one for one in places if one < (before.posted_at, PostId(before.channel_id, before.message_id))
+        ]
     if len(places) < limit:
         return None
     return [Cursor(posted_at, *post_id) for posted_at, post_id in sorted(places, reverse=True)[:limit]]

@@ -11,7 +11,10 @@ from telegram_assistant.stores.postgres.watches.alerts import Alert
 
 
 class AlertResponse(BaseModel, frozen=True):
-    """An alert. `channel` and `text` are empty if the tenant does not see them any more; a silence has no post."""
+    """An alert.
+
+    `channel` and `text` are empty if the tenant does not see them any more; a silence has no post.
+    """
 
     alert_id: UUID
     watch_id: UUID

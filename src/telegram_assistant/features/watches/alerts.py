@@ -21,11 +21,20 @@ class AlertPage:
 
 
 async def newest_alerts(
-    *, stores: TenantStores, limit: int, watch_id: UUID | None = None, unread_only: bool = False, after: AlertCursor | None = None
+    *,
+    stores: TenantStores,
+    limit: int,
+    watch_id: UUID | None = None,
+    unread_only: bool = False,
+    after: AlertCursor | None = None,
 ) -> AlertPage:
-    found = await stores.alerts.newest(limit=limit + 1, watch_id=watch_id, unread_only=unread_only, after=after)
+    found = await stores.alerts.newest(
+        limit=limit + 1, watch_id=watch_id, unread_only=unread_only, after=after
+    )
     shown = found[:limit]
-    return AlertPage(shown, AlertCursor(shown[-1].created_at, shown[-1].alert_id) if len(found) > limit else None)
+    return AlertPage(
+        shown, AlertCursor(shown[-1].created_at, shown[-1].alert_id) if len(found) > limit else None
+    )
 
 
 async def find_alert(alert_id: UUID, *, stores: TenantStores) -> Alert:
@@ -35,7 +44,9 @@ async def find_alert(alert_id: UUID, *, stores: TenantStores) -> Alert:
     return found
 
 
-async def see_alerts(alert_ids: Sequence[UUID] | None, *, stores: TenantStores, by: str, until: datetime) -> int:
+async def see_alerts(
+    alert_ids: Sequence[UUID] | None, *, stores: TenantStores, by: str, until: datetime
+) -> int:
     """Marks these alerts, or all that were raised until then, as seen. Returns how many were unread."""
     return await stores.alerts.mark_seen(alert_ids, by=by, until=until)
 

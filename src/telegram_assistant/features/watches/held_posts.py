@@ -1,6 +1,8 @@
-"""Lets alerts go on without stories: posts that the stage `stories` has held for two minutes are matched as they are.
+"""Lets alerts go on without stories: posts that the stage `stories` has held for two minutes are matched as
+they are.
 
-It holds them because it is stopped, broken or far behind, or because it has made them dead letters. Their stories may then be told twice.
+It holds them because it is stopped, broken or far behind, or because it has made them dead letters. Their
+stories may then be told twice.
 """
 
 import asyncio
@@ -44,7 +46,8 @@ async def keep_releasing(
 ) -> None:
     """Looks for held posts until `stopping` is set.
 
-    The time during which this process did not run, or a server did not answer, does not count: the stage could not work either.
+    The time during which this process did not run, or a server did not answer, does not count: the stage
+    could not work either.
     """
     clock = asyncio.get_running_loop().time
     able_since = clock()
@@ -65,8 +68,16 @@ async def _release(outbox: Outbox, branches: HeldBranches, held_seconds: float) 
     posts, count = 0, AT_ONCE
     while count == AT_ONCE:
         count = await outbox.release_held(
-            ended=branches.ended, held_by=branches.held_by, waiting=branches.waiting, held_seconds=held_seconds, limit=AT_ONCE
+            ended=branches.ended,
+            held_by=branches.held_by,
+            waiting=branches.waiting,
+            held_seconds=held_seconds,
+            limit=AT_ONCE,
         )
         posts += count
     if posts:
-        log.warning("posts_matched_without_stories", posts=posts, why=f"the stage stories has held them for {held_seconds:g} s")
+        log.warning(
+            "posts_matched_without_stories",
+            posts=posts,
+            why=f"the stage stories has held them for {held_seconds:g} s",
+        )

@@ -1,4 +1,7 @@
-"""Watches by meaning: the posts of some time that are near to a text. They need vectors, and say so where there are none."""
+"""Watches by meaning: the posts of some time that are near to a text.
+
+They need vectors, and say so where there are none.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -15,15 +18,30 @@ from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.vectors.index import MeaningSearch
 
 OF_WATCH = Nearness(100, 0.39)
-"""A search shows the nearest posts, however far they are. An alert interrupts somebody, so its post must be nearer (bench.meaning_watches)."""
+"""A search shows the nearest posts, however far they are.
+
+An alert interrupts somebody, so its post must be nearer (bench.meaning_watches).
+"""
 SECONDS = 5.0
 LOOKING_BACK = timedelta(hours=3)
 """Vectors may come late; what was found before raises nothing again."""
-NO_VECTORS = Reason("meaning_needs_vectors", "a watch by meaning needs vectors, and they are off (set QDRANT_URL or VECTORS_DIR)")
-NO_MEANING = Reason("meaning_unavailable", "meaning is not available now: no model could process the text, or your AI policy is off")
+NO_VECTORS = Reason(
+    "meaning_needs_vectors",
+    "a watch by meaning needs vectors, and they are off (set QDRANT_URL or VECTORS_DIR)",
+)
+NO_MEANING = Reason(
+    "meaning_unavailable",
+    "meaning is not available now: no model could process the text, or your AI policy is off",
+)
 
 
-async def raise_meanings(*, matching: WatchMatching, tenant: Callable[[TenantId], TenantStores], index: MeaningSearch | None, now: datetime) -> int:
+async def raise_meanings(
+    *,
+    matching: WatchMatching,
+    tenant: Callable[[TenantId], TenantStores],
+    index: MeaningSearch | None,
+    now: datetime,
+) -> int:
     """Raises the alerts of all watches by meaning for the posts of the last hours. Returns how many are new.
 
     A watch costs one question to the vector store for each run, however many posts there are.
@@ -38,14 +56,22 @@ async def raise_meanings(*, matching: WatchMatching, tenant: Callable[[TenantId]
         except Rejected:  # a channel that it names is not followed any more
             continue
         since = max(watched.begins_at, now - LOOKING_BACK)
-        near = await nearest_since(conditions, tenant_id=watched.tenant_id, stores=stores, index=index, since=since, until=now)
+        near = await nearest_since(
+            conditions, tenant_id=watched.tenant_id, stores=stores, index=index, since=since, until=now
+        )
         if not isinstance(near, Reason) and near:
             raised += await matching.raise_found(watched, near)
     return raised
 
 
 async def nearest_since(
-    conditions: WatchConditions, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, since: datetime, until: datetime
+    conditions: WatchConditions,
+    *,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    index: MeaningSearch | None,
+    since: datetime,
+    until: datetime,
 ) -> tuple[PostId, ...] | Reason:
     """The posts of that time that mean the same, the nearest first; or why they are not known."""
     if index is None:

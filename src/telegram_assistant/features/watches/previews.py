@@ -55,7 +55,15 @@ async def preview_watch(
 ) -> WatchPreview:
     """Raises Rejected like `create_watch`. Counts over what the tenant sees now."""
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
-    found = await _find(target, conditions, tenant_id=tenant_id, stores=stores, index=index, since=now - timedelta(days=days), now=now)
+    found = await _find(
+        target,
+        conditions,
+        tenant_id=tenant_id,
+        stores=stores,
+        index=index,
+        since=now - timedelta(days=days),
+        now=now,
+    )
     if isinstance(found, Reason):
         return WatchPreview(days=days, count=0, is_complete=True, lines=(), trouble=found)
     shown = found.alerts[:SHOWN]
@@ -96,7 +104,9 @@ async def _find(
         case WatchKind.SILENCE:
             found = await previews.silences(conditions, hours=target.hours or 1, since=since, now=now)
         case WatchKind.MEANING:
-            near = await nearest_since(conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now)
+            near = await nearest_since(
+                conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now
+            )
             found = near if isinstance(near, Reason) else await previews.of_posts(near)
         case WatchKind.STORY:
             found = await previews.stories(conditions, posts=target.posts or 2, since=since)

@@ -23,8 +23,13 @@ NO_SUCH_TAG = ""
 """No tag has this name, so it matches nothing."""
 
 
-async def read_conditions(target: WatchTarget, *, stores: TenantStores, now: datetime, zone: tzinfo) -> WatchConditions:
-    """Parses the query of a watch and finds its channels and tags. Raises Rejected, with what to write instead, if it makes no sense."""
+async def read_conditions(
+    target: WatchTarget, *, stores: TenantStores, now: datetime, zone: tzinfo
+) -> WatchConditions:
+    """Parses the query of a watch and finds its channels and tags.
+
+    Raises Rejected, with what to write instead, if it makes no sense.
+    """
     query = parse_query(target.query, today=now.astimezone(zone).date())
     check_target(target, query)
     channel_ids = None
@@ -56,18 +61,34 @@ async def create_watch(
     What happened before `begins_at`, usually now, raises no alert.
     """
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
-    watch_id = await stores.watches.create(_name(name), target, await _known(options, stores), conditions, created_by=created_by, begins_at=begins_at)
+    watch_id = await stores.watches.create(
+        _name(name),
+        target,
+        await _known(options, stores),
+        conditions,
+        created_by=created_by,
+        begins_at=begins_at,
+    )
     if watch_id is None:
         raise Conflicting(NAME_TAKEN)
     return await find_watch(watch_id, stores=stores)
 
 
 async def change_watch(
-    watch_id: UUID, name: str, target: WatchTarget, options: WatchOptions, *, stores: TenantStores, now: datetime, zone: tzinfo
+    watch_id: UUID,
+    name: str,
+    target: WatchTarget,
+    options: WatchOptions,
+    *,
+    stores: TenantStores,
+    now: datetime,
+    zone: tzinfo,
 ) -> Watch:
     """Raises Missing, Rejected or Conflicting. The changed watch looks at what happens from now on."""
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
-    changed = await stores.watches.change(watch_id, _name(name), target, await _known(options, stores), conditions)
+    changed = await stores.watches.change(
+        watch_id, _name(name), target, await _known(options, stores), conditions
+    )
     if changed is None:
         raise Conflicting(NAME_TAKEN)
     return await find_watch(watch_id, stores=stores)
@@ -97,19 +118,28 @@ def quiet_hours(begins: time | None, ends: time | None) -> QuietHours | None:
     if begins is None and ends is None:
         return None
     if begins is None or ends is None or begins == ends:
-        raise Rejected(Reason("quiet_hours_half", "quiet hours need a beginning and another end; leave both empty for none"))
+        raise Rejected(
+            Reason(
+                "quiet_hours_half", "quiet hours need a beginning and another end; leave both empty for none"
+            )
+        )
     return QuietHours(begins, ends)
 
 
 NO_WATCH = Reason("watch_unknown", "there is no such watch")
 NO_RECEIVER = Reason("receiver_unknown", "there is no such receiver")
-NAME_TAKEN = Reason("watch_name_taken", "a watch has this name already, or there are too many; choose another name or delete one")
+NAME_TAKEN = Reason(
+    "watch_name_taken",
+    "a watch has this name already, or there are too many; choose another name or delete one",
+)
 
 
 def _name(text: str) -> str:
     name = " ".join(text.split())
     if not 0 < len(name) <= MAX_NAME_LETTERS:
-        raise Rejected(Reason("watch_name_length", "a watch needs a name of 1 to {most} letters", most=MAX_NAME_LETTERS))
+        raise Rejected(
+            Reason("watch_name_length", "a watch needs a name of 1 to {most} letters", most=MAX_NAME_LETTERS)
+        )
     return name
 
 

@@ -1,4 +1,5 @@
-"""The loop of one account: polls that are due, backfills in between, and nothing while Telegram demands a wait.
+"""The loop of one account: polls that are due, backfills in between, and nothing while Telegram demands a
+wait.
 
 Polls come first. Of ten requests, three may be for backfills, and all of them while no poll is due.
 """
@@ -40,12 +41,18 @@ log = get_logger()
 BATCH = 16
 """Twenty seconds of polls. Claimed channels become due again after two minutes if this process dies."""
 AHEAD = {SchedulerPolicy.FRESH: timedelta(seconds=LOOK_AHEAD_SECONDS), SchedulerPolicy.CLASSIC: timedelta(0)}
-"""How long before its time a channel may be read, so that no request goes unused. `classic` promises one poll per interval."""
+"""How long before its time a channel may be read, so that no request goes unused.
+
+`classic` promises one poll per interval.
+"""
 IDLE_SECONDS = 1.0
 PAST_PER_POLL = 3 / 7
 """Backfills get three tenths of the requests."""
 MAX_CREDIT = BATCH * PAST_PER_POLL
-"""What a batch of polls earns. Less would cut the share of backfills; more would let them delay polls for long."""
+"""What a batch of polls earns.
+
+Less would cut the share of backfills; more would let them delay polls for long.
+"""
 IDLE_PAGES = 4
 """Five seconds of backfill before the loop checks again for due polls."""
 
@@ -86,10 +93,15 @@ class AccountLoop:
         self._credit = 0.0
         self._outage = OutageLog(self._part, account_id=deps.account_id)
         self._extras_outage = OutageLog(f"extras of account {deps.account_id}", account_id=deps.account_id)
-        self._failed_runs = OutageLog(f"runs of account {deps.account_id}", began="run_failed", account_id=deps.account_id)
+        self._failed_runs = OutageLog(
+            f"runs of account {deps.account_id}", began="run_failed", account_id=deps.account_id
+        )
 
     async def run(self) -> None:
-        """Run until `stopping` is set. AccountRefused and LeaseLost end the loop: both concern the whole account."""
+        """Run until `stopping` is set.
+
+        AccountRefused and LeaseLost end the loop: both concern the whole account.
+        """
         await self._deps.schedule.take_over(self._deps.account_id, self._deps.lease_epoch)
         try:
             await self.record_known_channels()
@@ -108,7 +120,10 @@ class AccountLoop:
             self._health.report(self._part, State.OK, "this process does not use the account any more")
 
     def _note_wait(self, busy: Busy) -> None:
-        """A wait that Telegram demands is routine: the scheduler's health tells if it lasts. Any other one is a failure."""
+        """A wait that Telegram demands is routine: the scheduler's health tells if it lasts.
+
+        Any other one is a failure.
+        """
         is_routine = isinstance(busy, Flooded)
         self._outage.failed(busy, is_routine=is_routine, seconds=round(busy.retry_after_seconds))
         if not is_routine:
@@ -127,7 +142,9 @@ class AccountLoop:
         deps = self._deps
         if await deps.pace.refresh(deps.clock()) and self._read:
             self._drop_metrics(await deps.known_channels.gone(deps.account_id, self._read))
-        batch = await deps.schedule.claim(deps.account_id, deps.lease_epoch, most=BATCH, ahead=AHEAD[deps.settings.policy])
+        batch = await deps.schedule.claim(
+            deps.account_id, deps.lease_epoch, most=BATCH, ahead=AHEAD[deps.settings.policy]
+        )
         if batch:
             await self._poll(batch)
         return await self._run_backfills(idle=not batch) or bool(batch)
@@ -152,7 +169,9 @@ class AccountLoop:
                     await self._check_silence(run)
                     await self._schedule_rechecks(run)
                     if not run.completed:
-                        due = await deps.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, deps.clock())
+                        due = await deps.pace.next_poll_at(
+                            channel, channel.rhythm, run.newest_posted_at, deps.clock()
+                        )
                         empties.append(Empty(channel.channel_id, due, channel.is_parked, run.rechecked))
                     raw += run.raw
                     seen += run.seen
@@ -164,12 +183,16 @@ class AccountLoop:
             if empties:
                 await deps.schedule.complete(deps.account_id, deps.lease_epoch, empties, polled_at=begun_at)
             if read < len(batch):
-                await deps.schedule.put_back(deps.lease_epoch, [one.channel_id for one in batch[read:]], at=rest_at or deps.clock())
+                await deps.schedule.put_back(
+                    deps.lease_epoch, [one.channel_id for one in batch[read:]], at=rest_at or deps.clock()
+                )
             await save_raw(raw, archive=deps.raw_archive, outage=self._extras_outage)
             await save_counts(seen, counts=deps.counts, seen_at=begun_at, outage=self._extras_outage)
 
     def _drop_metrics(self, channel_ids: Collection[ChannelId]) -> None:
-        """Drop the metrics of channels that this account no longer reads, so that their silence raises no alert."""
+        """Drop the metrics of channels that this account no longer reads,
+        so that their silence raises no alert.
+        """
         for channel_id in channel_ids:
             forget_channel(channel_id)
         self._read.difference_update(tuple(channel_ids))
@@ -181,11 +204,16 @@ class AccountLoop:
         return self._starter.begin(channel, mark, now)
 
     async def _follow(self, run: PollRun) -> bool:
-        """Run one poll with its retries. Returns False if it failed. Flooded, NoRoom, AccountRefused and a lost account end all polls."""
+        """Run one poll with its retries.
+
+        Returns False if it failed. Flooded, NoRoom, AccountRefused and a lost account end all polls.
+        """
         deps, channel = self._deps, run.channel
         try:
             with collect_waits() as waits:
-                await attempt_run(run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping)
+                await attempt_run(
+                    run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping
+                )
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)
             raise
@@ -224,34 +252,64 @@ class AccountLoop:
         if deps.settings.policy is not SchedulerPolicy.CLASSIC or last is None:
             return
         now = deps.clock()
-        if now - last <= await deps.silence.threshold(channel_id, now, silent_since=last) or await deps.marks.has_backfill_job(channel_id, last):
+        if now - last <= await deps.silence.threshold(
+            channel_id, now, silent_since=last
+        ) or await deps.marks.has_backfill_job(channel_id, last):
             return
         if await deps.backfills.open(channel_id, BackfillKind.SILENCE, since=last):
             BACKFILL_JOBS.add(channel_id, status="enqueued")
 
     async def _schedule_rechecks(self, run: PollRun) -> None:
-        """Schedule backfills for recent posts below the newest page, and a later second check of posts that seem to be gone."""
+        """Schedule backfills for recent posts below the newest page,
+        and a later second check of posts that seem to be gone.
+        """
         if run.look_back_to is not None:
             await self._deps.backfills.look_back(run.channel.channel_id, run.look_back_to)
         if run.doubtful:
             await self._deps.backfills.look_twice(run.channel.channel_id)
 
-    async def _fail(self, run: PollRun, why: Reason, waits: Waits, *, error: Exception | None = None, is_own: bool = False) -> None:
-        """Record a failed run. Unless the cause is the channel's own, it may fail all of them: then they are counted, not listed."""
+    async def _fail(
+        self, run: PollRun, why: Reason, waits: Waits, *, error: Exception | None = None, is_own: bool = False
+    ) -> None:
+        """Record a failed run.
+
+        Unless the cause is the channel's own, it may fail all of them: then they are counted, not listed.
+        """
         deps, channel = self._deps, run.channel
         self._record_run(run, RunStatus.FAILED, waits)
-        again_at = await deps.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=channel.fail_count, why=why, now=deps.clock())
+        again_at = await deps.schedule.fail(
+            channel.channel_id,
+            channel.lease_epoch,
+            failures_before=channel.fail_count,
+            why=why,
+            now=deps.clock(),
+        )
         failures, tried_again_at = channel.fail_count + 1, again_at.isoformat()
         if is_own:
-            log.warning("run_failed", channel_id=channel.channel_id, why=str(why), failures=failures, tried_again_at=tried_again_at)
+            log.warning(
+                "run_failed",
+                channel_id=channel.channel_id,
+                why=str(why),
+                failures=failures,
+                tried_again_at=tried_again_at,
+            )
         else:
-            self._failed_runs.failed(why, error=error, channel_id=channel.channel_id, failures=failures, tried_again_at=tried_again_at)
+            self._failed_runs.failed(
+                why,
+                error=error,
+                channel_id=channel.channel_id,
+                failures=failures,
+                tried_again_at=tried_again_at,
+            )
 
     def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         record_run(run, status, now=self._deps.clock(), waits=waits)
 
     async def _run_backfills(self, *, idle: bool) -> bool:
-        """Run backfills: all of their share, or one step while no poll is due. Returns False if there was nothing to do."""
+        """Run backfills: all of their share, or one step while no poll is due.
+
+        Returns False if there was nothing to do.
+        """
         if idle:
             return await self._run_backfill_step(IDLE_PAGES)
         while self._credit >= 1.0:
@@ -265,7 +323,9 @@ class AccountLoop:
             return False
         self._credit = max(0.0, self._credit - max(step.pages, 1))
         await save_raw(step.raw, archive=self._deps.raw_archive, outage=self._extras_outage)
-        await save_counts(step.seen, counts=self._deps.counts, seen_at=self._deps.clock(), outage=self._extras_outage)
+        await save_counts(
+            step.seen, counts=self._deps.counts, seen_at=self._deps.clock(), outage=self._extras_outage
+        )
         if step.busy is not None:
             raise step.busy
         return True

@@ -1,7 +1,8 @@
-"""Reads a channel's history page by page, from the newest gap downward, in the lane that never delays live posts.
+"""Reads a channel's history page by page, from the newest gap downward, in the lane that never delays live
+posts.
 
-The coverage ledger is the cursor: each landed page proves its ids, so an interrupted job continues where it was. A job
-that reads everything once more keeps its own cursor in its row, and the landing moves it.
+The coverage ledger is the cursor: each landed page proves its ids, so an interrupted job continues where it
+was. A job that reads everything once more keeps its own cursor in its row, and the landing moves it.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,12 @@ from telegram_assistant.errors import AccessLost, Busy, LeaseLost
 from telegram_assistant.ingest.reading.raw_archive import raw_of
 from telegram_assistant.ingest.run_metrics import record_waits
 from telegram_assistant.reasons import Reason, describe_bug
-from telegram_assistant.stores.postgres.channels.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
+from telegram_assistant.stores.postgres.channels.backfills import (
+    LOOKS_BACK,
+    Backfill,
+    BackfillKind,
+    Backfills,
+)
 from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
 from telegram_assistant.stores.postgres.posts.landing import BackfillClaim, Landing, PostPage
 from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
@@ -87,7 +93,11 @@ class Backfiller:
         return step
 
     async def _begin(self, job: Backfill) -> bool:
-        """Lock the channel. Returns False while another process holds the lock. Takes over the lock of a former owner or a dead process."""
+        """Lock the channel.
+
+        Returns False while another process holds the lock. Takes over the lock of a former owner or a dead
+        process.
+        """
         if not _is_backfill(job):
             return True
         holder = await self._marks.lock_backfill(job.channel_id, self._owner, instead_of=job.former_owner)
@@ -119,7 +129,11 @@ class Backfiller:
     async def _read(self, job: Backfill, step: Step, max_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:
             step.done = True  # nothing was ever read here: the first poll comes before any backfill
-        elif job.kind not in LOOKS_BACK and job.since is not None and (job.floor_at is None or job.since < job.floor_at):
+        elif (
+            job.kind not in LOOKS_BACK
+            and job.since is not None
+            and (job.floor_at is None or job.since < job.floor_at)
+        ):
             await self._find_floor(job, step, job.since, job.floor_id)
         elif job.kind is BackfillKind.VERIFY or job.kind in LOOKS_BACK:
             await self._read_again(job, step, max_pages, job.floor_id)
@@ -147,7 +161,11 @@ class Backfiller:
         below = job.below
         while not step.done and step.pages < max_pages:
             asked_at = self._clock()
-            page = await (self._reader.newest(_readable(job)) if below is None else self._reader.below(_readable(job), below))
+            page = await (
+                self._reader.newest(_readable(job))
+                if below is None
+                else self._reader.below(_readable(job), below)
+            )
             if page.proven is None:
                 step.done = True
                 return
@@ -159,7 +177,15 @@ class Backfiller:
             too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since
             step.done = too_old or below <= floor_id
 
-    async def _land(self, job: Backfill, step: Step, page: HistoryPage, *, below: MessageId | None, shown: ObservedPage | None = None) -> None:
+    async def _land(
+        self,
+        job: Backfill,
+        step: Step,
+        page: HistoryPage,
+        *,
+        below: MessageId | None,
+        shown: ObservedPage | None = None,
+    ) -> None:
         now = self._clock()
         claim = BackfillClaim(job.channel_id, job.backfill_id, job.lease_epoch, below)
         landed = await self._landing.land(
@@ -207,7 +233,10 @@ class Backfiller:
 
 
 def _is_backfill(job: Backfill) -> bool:
-    """Tell whether the job reads history. A recheck looks for edits and deletions, so the marks and metrics of backfills skip it."""
+    """Tell whether the job reads history.
+
+    A recheck looks for edits and deletions, so the marks and metrics of backfills skip it.
+    """
     return job.kind is not BackfillKind.RECHECK
 
 

@@ -1,7 +1,8 @@
 """Asks Telegram what an account has missed: after every new connection, and once a minute in any case.
 
-Telegram does not repeat updates that were sent into a lost connection, and a loss is noticed late. Its answer names the
-channels in which something happened. Channels whose updates all arrived are skipped; the others are read.
+Telegram does not repeat updates that were sent into a lost connection, and a loss is noticed late. Its answer
+names the channels in which something happened. Channels whose updates all arrived are skipped; the others are
+read.
 """
 
 import asyncio
@@ -25,7 +26,10 @@ EVERY_SECONDS, JITTER = 60.0, 0.2
 
 @dataclass(slots=True, kw_only=True)
 class CatchUp:
-    """The catch-up loop of one account. Its position is saved in PostgreSQL after the channels were made due: a crash repeats the request."""
+    """The catch-up loop of one account.
+
+    Its position is saved in PostgreSQL after the channels were made due: a crash repeats the request.
+    """
 
     account_id: AccountId
     lease_epoch: int
@@ -55,7 +59,10 @@ class CatchUp:
                 await wait_for_either(self.receiver.has_possible_gap, stopping, seconds=pause)
 
     async def catch_up(self) -> int:
-        """Make all channels with missed updates due. Returns the number of the buffer's doubts that this covers."""
+        """Make all channels with missed updates due.
+
+        Returns the number of the buffer's doubts that this covers.
+        """
         while True:
             if self._seen is None:
                 self._seen = await self.states.of(self.account_id) or await seen_now(self.client)

@@ -1,10 +1,12 @@
 """One poll of one channel: the newest page first, then the gap below it, upward.
 
     the newest page connects to proven ids    land it, done
-    it does not                               land it (newest posts first), then fill the gap from its low edge;
+    it does not                               land it (newest posts first),
+                                              then fill the gap from its low edge;
                                               `parse_hwm` is the date below which the gap is closed
 
-No mark ever passes an unread post: the coverage ledger decides, and it is written in the transaction of the posts.
+No mark ever passes an unread post: the coverage ledger decides, and it is written in the transaction of the
+posts.
 """
 
 import asyncio
@@ -56,7 +58,9 @@ class PollRun:
     mark: datetime | None
     started_at: datetime
     fresh: list[Post] = field(default_factory=list)
-    """Posts above everything proven before, whether or not this poll stored them: some may have been pushed."""
+    """Posts above everything proven before, whether or not this poll stored them:
+    some may have been pushed.
+    """
     new_ids: set[MessageId] = field(default_factory=set)
     """Ids of the posts that this poll has stored."""
     changed: int = 0
@@ -131,7 +135,9 @@ class Poller:
             if run.mark is not None:
                 await self._marks.drop_high_water(channel.channel_id)
             return
-        run.newest_posted_at = max([post.posted_at for post in newest.posts] + [one for one in (channel.newest_posted_at,) if one])
+        run.newest_posted_at = max(
+            [post.posted_at for post in newest.posts] + [one for one in (channel.newest_posted_at,) if one]
+        )
         await self._land(run, newest, news, floor, ends=connects, shown=shown)
         if not connects:
             await self._fill(run, edge, newest.proven)
@@ -141,7 +147,9 @@ class Poller:
             await self._silence.forget(channel.channel_id)
 
     async def _edge(self, run: PollRun, newest: HistoryPage) -> "tuple[MessageId, _Floor | None]":
-        """Return the id at or below which this poll reads nothing, and the floor if this poll is the one that sets it."""
+        """Return the id at or below which this poll reads nothing,
+        and the floor if this poll is the one that sets it.
+        """
         assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
         channel, known, low = run.channel, run.channel.known, newest.proven.low
         if known is None:
@@ -165,7 +173,10 @@ class Poller:
         return edge, _Floor(MessageId(edge + 1), since)
 
     async def _recheck(self, run: PollRun, newest: HistoryPage) -> ObservedPage | None:
-        """Compare recent posts with the newest page if that is due. Returns the page if it shows deleted, restored or changed posts."""
+        """Compare recent posts with the newest page if that is due.
+
+        Returns the page if it shows deleted, restored or changed posts.
+        """
         channel, proven = run.channel, newest.proven
         by_preview = channel.username is not None  # a preview page does not show every post
         if by_preview or channel.known is None or proven is None or newest.oldest_at is None:
@@ -186,28 +197,45 @@ class Poller:
         return [post for post in posts if post.message_id in late or _is_news(run, post, edge)]
 
     async def _late_posts(self, run: PollRun, posts: Sequence[Post]) -> set[MessageId]:
-        """Return recent posts that the last poll did not see although it saw newer ones: a post may become visible late."""
+        """Return recent posts that the last poll did not see although it saw newer ones:
+        a post may become visible late.
+        """
         channel = run.channel
         if channel.last_polled_at is None:
             return set()
         settled_at = channel.last_polled_at - MAX_OVERLAP
-        young = [post.message_id for post in posts if post.posted_at >= settled_at and not is_unread(post.message_id, channel.known)]
+        young = [
+            post.message_id
+            for post in posts
+            if post.posted_at >= settled_at and not is_unread(post.message_id, channel.known)
+        ]
         return set(young) - await self._silence.stored_among(channel.channel_id, young) if young else set()
 
     def _since(self, run: PollRun, overlap: timedelta) -> datetime:
         window = timedelta(hours=self._settings.historical_hours)
-        return start_of(run.mode, mark=run.mark, last_parsed_at=run.channel.last_parsed_at, overlap=overlap, now=run.started_at, window=window)
+        return start_of(
+            run.mode,
+            mark=run.mark,
+            last_parsed_at=run.channel.last_parsed_at,
+            overlap=overlap,
+            now=run.started_at,
+            window=window,
+        )
 
     async def _fill(self, run: PollRun, edge: MessageId, newest: IdRange) -> None:
         """Read upward from the edge to the newest page. Each page is landed before the next is read."""
         while not closes(newest, edge):
             if self._stopping.is_set():
-                raise Busy(Reason("process_stopping", "the process is stopping; the hole is filled by the next run"))
+                raise Busy(
+                    Reason("process_stopping", "the process is stopping; the hole is filled by the next run")
+                )
             page = await self._reader.above(_readable(run.channel), edge)
             if page.proven is None:
                 raise Busy(
                     Reason(
-                        "nothing_above_message", "Telegram shows nothing above message {message_id}, although there are newer ones", message_id=edge
+                        "nothing_above_message",
+                        "Telegram shows nothing above message {message_id}, although there are newer ones",
+                        message_id=edge,
                     ),
                     retry_after_seconds=60,
                 )
@@ -215,13 +243,24 @@ class Poller:
             await self._land(run, page, page.posts, None, ends=last)
             edge = page.proven.high
             if not last:
-                await self._marks.raise_high_water(run.channel.channel_id, max(post.posted_at for post in page.posts), now=self._clock())
+                await self._marks.raise_high_water(
+                    run.channel.channel_id, max(post.posted_at for post in page.posts), now=self._clock()
+                )
 
     async def _land(
-        self, run: PollRun, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool, shown: ObservedPage | None = None
+        self,
+        run: PollRun,
+        page: HistoryPage,
+        posts: Sequence[Post],
+        floor: "_Floor | None",
+        *,
+        ends: bool,
+        shown: ObservedPage | None = None,
     ) -> None:
         channel, now = run.channel, self._clock()
-        run.fresh += [post for post in posts if channel.known is None or post.message_id > channel.known.top.high]
+        run.fresh += [
+            post for post in posts if channel.known is None or post.message_id > channel.known.top.high
+        ]
         landed = await self._landing.land(
             PostPage(
                 posts=tuple(posts),
@@ -244,7 +283,11 @@ class Poller:
         rhythm = _rhythm_after(run, now.timestamp())
         next_poll_at = await self._pace.next_poll_at(run.channel, rhythm, run.newest_posted_at, now)
         return RunEnds(
-            started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.stored_something, rechecked=run.rechecked, rhythm=rhythm
+            started_at=run.started_at,
+            next_poll_at=next_poll_at,
+            stored_before=run.stored_something,
+            rechecked=run.rechecked,
+            rhythm=rhythm,
         )
 
 
@@ -259,13 +302,18 @@ def _readable(channel: DueChannel) -> Readable:
 
 
 def _has_recent_post_without_push(run: PollRun) -> bool:
-    """Tell whether a recent post is stored for which Telegram pushes no updates, because the account has not joined the channel."""
+    """Tell whether a recent post is stored for which Telegram pushes no updates,
+    because the account has not joined the channel.
+    """
     newest_at = run.channel.newest_posted_at
     return not run.channel.joined and newest_at is not None and run.started_at - newest_at <= FRESH
 
 
 def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
-    """Tell whether the post is unread, in a gap, or edited since the last poll. Known, unchanged posts are not written again."""
+    """Tell whether the post is unread, in a gap, or edited since the last poll.
+
+    Known, unchanged posts are not written again.
+    """
     channel = run.channel
     if is_unread(post.message_id, channel.known) or (run.mark is not None and post.message_id > edge):
         return True
@@ -273,11 +321,17 @@ def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
         return True
     if post.facts.get("edited"):  # a preview page does not say when
         return True
-    return post.edited_at is not None and channel.last_polled_at is not None and post.edited_at >= channel.last_polled_at - EDITS_OVERLAP
+    return (
+        post.edited_at is not None
+        and channel.last_polled_at is not None
+        and post.edited_at >= channel.last_polled_at - EDITS_OVERLAP
+    )
 
 
 def _rhythm_after(run: PollRun, now: float) -> Rhythm:
-    posted = sorted({post.posted_at.timestamp() for post in run.fresh})  # the items of an album count as one post
+    posted = sorted(
+        {post.posted_at.timestamp() for post in run.fresh}
+    )  # the items of an album count as one post
     if run.channel.rhythm is None:
         return new_rhythm(posted, now, since=posted[0] if posted else now)
     return after_posts(run.channel.rhythm, posted, now)

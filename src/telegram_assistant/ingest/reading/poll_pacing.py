@@ -18,7 +18,9 @@ MIN_THRESHOLD = timedelta(minutes=30)
 class PollPacing:
     """Holds the account's plan, and adjusts it by how late the polls come."""
 
-    def __init__(self, account_id: AccountId, *, settings: ParserSettings, schedule: Schedule, silence: Silence) -> None:
+    def __init__(
+        self, account_id: AccountId, *, settings: ParserSettings, schedule: Schedule, silence: Silence
+    ) -> None:
         self._account_id = account_id
         self._settings = settings
         self._schedule = schedule
@@ -28,7 +30,10 @@ class PollPacing:
         self._lateness: list[float] = []
 
     async def refresh(self, now: datetime) -> bool:
-        """Load the plan once a minute, and adjust it by the lateness of the polls. Returns True if it was loaded."""
+        """Load the plan once a minute, and adjust it by the lateness of the polls.
+
+        Returns True if it was loaded.
+        """
         if self._planned_at is not None and now - self._planned_at < PLAN_AGAIN:
             return False
         self._planned_at = now
@@ -46,14 +51,21 @@ class PollPacing:
         if channel.last_polled_at is not None and channel.due_at > channel.last_polled_at:
             self._lateness.append((now - channel.due_at) / (channel.due_at - channel.last_polled_at))
 
-    async def next_poll_at(self, channel: DueChannel, rhythm: Rhythm | None, newest_posted_at: datetime | None, now: datetime) -> datetime:
-        """Return the due time by the policy. Once, when a silence becomes unusually long, a poll verifies that it is one."""
+    async def next_poll_at(
+        self, channel: DueChannel, rhythm: Rhythm | None, newest_posted_at: datetime | None, now: datetime
+    ) -> datetime:
+        """Return the due time by the policy.
+
+        Once, when a silence becomes unusually long, a poll verifies that it is one.
+        """
         interval = timedelta(seconds=self._settings.interval_seconds)
         if self._settings.policy is SchedulerPolicy.CLASSIC:
             return now + 2 * interval  # the next tick makes it due; this is the fallback if ticks stop
         planned = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
         if newest_posted_at is None or planned < newest_posted_at + MIN_THRESHOLD:
-            if channel.known is not None and (self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels):
+            if channel.known is not None and (
+                self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels
+            ):
                 await self._silence.export_threshold(channel.channel_id, now)
             return planned
         threshold = await self._silence.threshold(channel.channel_id, now, silent_since=newest_posted_at)

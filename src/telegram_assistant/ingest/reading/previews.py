@@ -1,4 +1,5 @@
-"""Reads channels that no account can open by their public preview pages: in one process of an installation, one page at a time.
+"""Reads channels that no account can open by their public preview pages: in one process of an installation,
+one page at a time.
 
 An account that can open such a channel takes it over at the next plan, and reads it as if for the first time.
 """
@@ -114,7 +115,9 @@ class PreviewLoop:
                 await sleep_unless(self._stopping, IDLE_SECONDS)
             self._outage.recovered()
         except Busy as busy:
-            pause = min(busy.retry_after_seconds, LOOK_SECONDS)  # so the lease is renewed, and health shows the wait
+            pause = min(
+                busy.retry_after_seconds, LOOK_SECONDS
+            )  # so the lease is renewed, and health shows the wait
             self._outage.failed(busy, is_routine=isinstance(busy, Flooded), seconds=round(pause))
             self._deps.health.report(PART, State.FAILING, f"{busy}; nothing to do, it continues by itself")
             await sleep_unless(self._stopping, pause)
@@ -162,11 +165,15 @@ class PreviewLoop:
                 done += await self._follow(channel)
         finally:
             if done < len(batch):
-                await deps.schedule.put_back(deps.turns.epoch, [one.channel_id for one in batch[done:]], at=deps.clock())
+                await deps.schedule.put_back(
+                    deps.turns.epoch, [one.channel_id for one in batch[done:]], at=deps.clock()
+                )
         return request is not None or bool(batch)
 
     def _drop_metrics(self, channel_ids: Collection[ChannelId]) -> None:
-        """Drop the metrics of channels that are no longer read here, so that their silence raises no alert."""
+        """Drop the metrics of channels that are no longer read here,
+        so that their silence raises no alert.
+        """
         for channel_id in tuple(channel_ids):
             forget_channel(channel_id)
             self._read.discard(channel_id)
@@ -188,10 +195,20 @@ class PreviewLoop:
             raise
         await deps.channels.show(channel)
         assert request.tenant_id is not None  # only requests for access have no tenant
-        await deps.channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel.channel_id))
+        await deps.channels.subscribe(
+            request.tenant_id, replace(request.subscription, channel_id=channel.channel_id)
+        )
         await deps.planning.give_accounts()
-        await deps.queue.answer(request.request_id, RequestState.DONE, quote(channel.title), channel_id=channel.channel_id)
-        log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=1, by="preview")
+        await deps.queue.answer(
+            request.request_id, RequestState.DONE, quote(channel.title), channel_id=channel.channel_id
+        )
+        log.info(
+            "request_served",
+            request_id=str(request.request_id),
+            kind=request.kind.value,
+            channels=1,
+            by="preview",
+        )
 
     async def _follow(self, channel: DueChannel) -> bool:
         """Run one poll. Flooded ends all polls and uses no attempt."""
@@ -201,7 +218,9 @@ class PreviewLoop:
         self._read.add(channel.channel_id)
         try:
             with collect_waits() as waits:
-                await attempt_run(run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping)
+                await attempt_run(
+                    run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping
+                )
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)
             raise
@@ -210,10 +229,14 @@ class PreviewLoop:
             raise
         except LeaseLost:
             self._record_run(run, RunStatus.SKIPPED, waits)
-            await deps.previews.renew(deps.turns.owner, deps.turns.epoch)  # raises if the lease is lost, and not only this channel
+            await deps.previews.renew(
+                deps.turns.owner, deps.turns.epoch
+            )  # raises if the lease is lost, and not only this channel
             log.info("channel_taken_over", channel_id=channel.channel_id)
         except AccessLost as error:
-            await self._fail(run, waits, error.reason, failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1))
+            await self._fail(
+                run, waits, error.reason, failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1)
+            )
         except UnknownMarkup as error:
             deps.health.report(PART, State.FAILING, str(_unknown(error)))
             await self._fail(run, waits, _unknown(error), failures_before=channel.fail_count)
@@ -225,7 +248,9 @@ class PreviewLoop:
             self._failed_runs.recovered()
             self._record_run(run, run.status, waits)
             if not run.completed:
-                due = await deps.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, deps.clock())
+                due = await deps.pace.next_poll_at(
+                    channel, channel.rhythm, run.newest_posted_at, deps.clock()
+                )
                 empty = Empty(channel.channel_id, due, channel.is_parked)
                 await deps.schedule.complete(NO_ACCOUNT, channel.lease_epoch, [empty], polled_at=now)
             deps.health.report(PART, State.OK, "reads channels that no account can open")
@@ -234,20 +259,35 @@ class PreviewLoop:
     def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         record_run(run, status, now=self._deps.clock(), waits=waits)
 
-    async def _fail(self, run: PollRun, waits: Waits, why: Reason, *, failures_before: int, error: Exception | None = None) -> None:
+    async def _fail(
+        self, run: PollRun, waits: Waits, why: Reason, *, failures_before: int, error: Exception | None = None
+    ) -> None:
         deps, channel = self._deps, run.channel
         self._record_run(run, RunStatus.FAILED, waits)
-        again_at = await deps.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=deps.clock())
-        self._failed_runs.failed(why, error=error, channel_id=channel.channel_id, tried_again_at=again_at.isoformat())
+        again_at = await deps.schedule.fail(
+            channel.channel_id,
+            channel.lease_epoch,
+            failures_before=failures_before,
+            why=why,
+            now=deps.clock(),
+        )
+        self._failed_runs.failed(
+            why, error=error, channel_id=channel.channel_id, tried_again_at=again_at.isoformat()
+        )
 
 
 def _unknown(error: UnknownMarkup) -> Reason:
     return Reason(
         "preview_markup_unknown",
-        "the site writes its previews in a way that this version does not know ({why}); update the program, or set PREVIEWS_ENABLED=false until then",
+        "the site writes its previews in a way that this version does not know ({why}); update the program, "
+        "or set PREVIEWS_ENABLED=false until then",
         why=error.reason,
     )
 
 
 def _ask_an_account(why: Reason) -> Reason:
-    return Reason("preview_needs_account", "{why}; log an account in with `tga accounts login`, then add it again", why=why)
+    return Reason(
+        "preview_needs_account",
+        "{why}; log an account in with `tga accounts login`, then add it again",
+        why=why,
+    )

@@ -1,6 +1,8 @@
-"""Lands posts that Telegram pushes to an account at once. If an update may be missing, makes the channel due instead.
+"""Lands posts that Telegram pushes to an account at once. If an update may be missing, makes the channel due
+instead.
 
-A pushed post proves no ids and completes no poll: the next ordinary poll finds the posts stored and proves their ids.
+A pushed post proves no ids and completes no poll: the next ordinary poll finds the posts stored and proves
+their ids.
 """
 
 import asyncio
@@ -35,7 +37,10 @@ RAW_SECONDS = 2.0
 
 @dataclass(slots=True, kw_only=True)
 class PushWorker:
-    """Lands the updates of one account's buffer. Posts that cannot be stored are read from history instead."""
+    """Lands the updates of one account's buffer.
+
+    Posts that cannot be stored are read from history instead.
+    """
 
     account_id: AccountId
     lease_epoch: int
@@ -60,7 +65,9 @@ class PushWorker:
         unread: set[ChannelId] = set()
         kept_at = time.monotonic()
         while not stopping.is_set():
-            await wait_for_either(self.receiver.has_updates, stopping, seconds=RAW_SECONDS if self._raw else None)
+            await wait_for_either(
+                self.receiver.has_updates, stopping, seconds=RAW_SECONDS if self._raw else None
+            )
             unread |= await self.process_updates()
             if stopping.is_set() or time.monotonic() - kept_at >= RAW_SECONDS:
                 await self.save_raw()
@@ -74,7 +81,10 @@ class PushWorker:
                 self.receiver.has_updates.set()
 
     async def process_updates(self) -> set[ChannelId]:
-        """Land buffered updates. Returns the channels that must be read, because of a gap or a failed landing."""
+        """Land buffered updates.
+
+        Returns the channels that must be read, because of a gap or a failed landing.
+        """
         updates = self.receiver.take()
         try:
             await self._load_channels([one.channel_id for one in updates])
@@ -110,13 +120,22 @@ class PushWorker:
             self._channels |= {one: ours.get(one) for one in unknown}
 
     async def _store(self, channel: ReadChannel, updates: ChannelUpdates) -> bool:
-        """Land the updates of one channel. Returns False if the channel must be read instead. A failure concerns this channel only."""
+        """Land the updates of one channel.
+
+        Returns False if the channel must be read instead. A failure concerns this channel only.
+        """
         claim, now = PushClaim(updates.channel_id, self.account_id, self.lease_epoch), self.clock()
         try:
             if updates.posts:
-                landed = await self.landing.land(PostPage(posts=updates.posts, proven=None, read_at=now), claim)
-                record_pushed_posts(channel, (post for post in updates.posts if post.message_id in landed.new_ids), now=now)
-                newest = [post.posted_at for post in updates.posts] + [one for one in (channel.newest_posted_at,) if one]
+                landed = await self.landing.land(
+                    PostPage(posts=updates.posts, proven=None, read_at=now), claim
+                )
+                record_pushed_posts(
+                    channel, (post for post in updates.posts if post.message_id in landed.new_ids), now=now
+                )
+                newest = [post.posted_at for post in updates.posts] + [
+                    one for one in (channel.newest_posted_at,) if one
+                ]
                 self._channels[updates.channel_id] = replace(channel, newest_posted_at=max(newest))
                 if landed.inserted or landed.changed:
                     self._raw += raw_of_pushed(updates, now)
@@ -132,7 +151,9 @@ class PushWorker:
             self._outage.failed(busy, channel_id=updates.channel_id)
             return False
         except Exception as error:  # noqa: BLE001 -- logged with its traceback; the channel is read instead
-            self._outage.failed(f"{type(error).__name__}: {error}", error=error, channel_id=updates.channel_id)
+            self._outage.failed(
+                f"{type(error).__name__}: {error}", error=error, channel_id=updates.channel_id
+            )
             return False
         else:
             self._outage.recovered()

@@ -1,4 +1,7 @@
-"""Saves extras after the posts are safe: messages as Telegram sent them, and view counts. Losing these loses no post."""
+"""Saves extras after the posts are safe: messages as Telegram sent them, and view counts.
+
+Losing these loses no post.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,7 +34,9 @@ def raw_of_pushed(updates: ChannelUpdates, read_at: datetime) -> list[RawMessage
 
 
 async def save_raw(messages: Sequence[RawMessages], *, archive: RawArchive, outage: OutageLog) -> None:
-    """Save raw messages, so that a mistake in our translation can be repaired without asking Telegram again."""
+    """Save raw messages,
+    so that a mistake in our translation can be repaired without asking Telegram again.
+    """
     if not messages:
         return
     try:

@@ -27,19 +27,34 @@ class RunStarter:
     _forced: set[ChannelId] = field(default_factory=set, init=False)
 
     def begin(self, channel: DueChannel, mark: datetime | None, now: datetime) -> PollRun:
-        """Build the poll. A mode that somebody requested overrides all others, so it never counts as forced."""
-        mode, forced = choose_mode(self.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
+        """Build the poll.
+
+        A mode that somebody requested overrides all others, so it never counts as forced.
+        """
+        mode, forced = choose_mode(
+            self.settings,
+            last_parsed_at=channel.last_parsed_at,
+            last_polled_at=channel.last_polled_at,
+            now=now,
+        )
         if channel.asked_mode is not None:
             return PollRun(channel, channel.asked_mode, mark, now)
         if forced and channel.channel_id not in self._forced:
             MODE_FORCED.labels("stale_lpa").inc()
-            log.info("mode_forced", channel_id=channel.channel_id, mode=mode.value, reason="stale_lpa", last_polled_at=str(channel.last_polled_at))
+            log.info(
+                "mode_forced",
+                channel_id=channel.channel_id,
+                mode=mode.value,
+                reason="stale_lpa",
+                last_polled_at=str(channel.last_polled_at),
+            )
         (self._forced.add if forced else self._forced.discard)(channel.channel_id)
         return PollRun(channel, mode, mark, now)
 
 
 async def attempt_run(run: PollRun, *, poller: Poller, attempts: int, stopping: asyncio.Event) -> None:
-    """Run a poll, with retries and growing pauses after transient errors. Only Telegram's errors count as retries.
+    """Run a poll, with retries and growing pauses after transient errors. Only Telegram's errors count as
+    retries.
 
     A flood and a full disk outlast all retries, so there are none.
     """

@@ -32,12 +32,16 @@ class Silence:
         return overlap_of(await self._statistics_of(channel_id, now))
 
     async def export_threshold(self, channel_id: ChannelId, now: datetime) -> None:
-        """Export the gauge of a channel that is not silent, once an hour, because its statistics cost a query."""
+        """Export the gauge of a channel that is not silent, once an hour,
+        because its statistics cost a query.
+        """
         exported_at = self._exported_at.get(channel_id)
         if exported_at is None or now - exported_at >= EXPORT_EVERY:
             await self.threshold(channel_id, now, silent_since=None)
 
-    async def threshold(self, channel_id: ChannelId, now: datetime, *, silent_since: datetime | None) -> timedelta:
+    async def threshold(
+        self, channel_id: ChannelId, now: datetime, *, silent_since: datetime | None
+    ) -> timedelta:
         """Return how long the channel may be silent. Logs a silence that lasts longer already."""
         threshold = threshold_of(await self._statistics_of(channel_id, now), now, self._zone)
         ADAPTIVE_THRESHOLD.set(channel_id, threshold.total_seconds())
@@ -75,6 +79,12 @@ class Silence:
         if known is None:
             known = await self._statistics.of(channel_id, window_days=self._settings.window_days, now=now)
             await self._marks.keep_statistics(channel_id, known)
-            log.info("interarrival stats", channel_id=channel_id, median=known.median, p95=known.p95, posts=known.sample_count)
+            log.info(
+                "interarrival stats",
+                channel_id=channel_id,
+                median=known.median,
+                p95=known.p95,
+                posts=known.sample_count,
+            )
         self._known[channel_id] = known
         return known

@@ -1,4 +1,6 @@
-"""Whether a sentence brings what a question wants: a number of the right thing, a name, a place, a time, a cause, or more than the question says."""
+"""Whether a sentence brings what a question wants: a number of the right thing, a name, a place, a time,
+a cause, or more than the question says.
+"""
 
 import re
 
@@ -7,7 +9,13 @@ from telegram_assistant.language.names import key_of
 from telegram_assistant.language.opposites import opposites_of
 from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, is_verb, may_be_name, readings_of
 from telegram_assistant.language.quantities import Quantity, quantities_in
-from telegram_assistant.language.questions.wanted import NOUN_WORDS, TIME_UNITS, Wanted, WantedKind, readings_of_all
+from telegram_assistant.language.questions.wanted import (
+    NOUN_WORDS,
+    TIME_UNITS,
+    Wanted,
+    WantedKind,
+    readings_of_all,
+)
 from telegram_assistant.language.sentences import quotations
 
 MIN_ADDED = 2
@@ -16,16 +24,19 @@ WORDS_ONLY = 0.5
 """How surely such words answer; a fact does so with 1."""
 PLACE_WORDS = 3
 _EMPTY = """
-большой новый крупный последний первый важный главный свежий интересный хороший big new large latest important great fresh interesting good
+большой новый крупный последний первый важный главный свежий интересный хороший
+big new large latest important great fresh interesting good
 """
 _COLLECTIVE = re.compile(r"\b(?:дво|тро|четвер|пятер|шестер|семер)(?:е|о|их|ых|им|ым)\b", re.IGNORECASE)
 _CAUSE = re.compile(
-    r"\b(?:из-за|потому\s+что|так\s+как|поскольку|в\s+связи\s+с|вследствие|ввиду|благодаря|причин\w+|виноват\w*|вызва\w+|привел\w+\s+к|чтобы|ради|"
+    r"\b(?:из-за|потому\s+что|так\s+как|поскольку|в\s+связи\s+с|вследствие|ввиду|благодаря|причин\w+|"
+    r"виноват\w*|вызва\w+|привел\w+\s+к|чтобы|ради|"
     r"because|due\s+to|owing\s+to|caused?|reasons?|thanks\s+to|led\s+to|blamed?|so\s+that|in\s+order\s+to)\b",
     re.IGNORECASE,
 )
 _PLACE = re.compile(
-    r"\b(?:в|во|на|у|под|над|около|возле|близ|из|за|перед|между|внутри|рядом\s+с|недалеко\s+от|к|in|at|near|on|under|behind|inside|outside|from|into|to|beside)\s+",
+    r"\b(?:в|во|на|у|под|над|около|возле|близ|из|за|перед|между|внутри|рядом\s+с|недалеко\s+от|к|in|at|near|"
+    r"on|under|behind|inside|outside|from|into|to|beside)\s+",
     re.IGNORECASE,
 )
 _FROM_NOW = re.compile(r"\b(?:через|спустя|назад|in|within|ago|after|later)\b", re.IGNORECASE)
@@ -34,7 +45,9 @@ _QUOTES = frozenset('«"“')
 
 
 def brings(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> float:
-    """How surely the sentence has what is wanted and says more than the question: 0 not at all, 1 with a fact, between them with words only."""
+    """How surely the sentence has what is wanted and says more than the question: 0 not at all,
+    1 with a fact, between them with words only.
+    """
     if wanted.kind is WantedKind.CONFIRMATION:
         return 1.0
     return float(_BRINGS[wanted.kind](wanted, question, sentence))
@@ -61,7 +74,9 @@ def _is_wanted(wanted: Wanted, one: Quantity, sentence: ParsedText) -> bool:
         return False
     if not wanted.nouns or (wanted.may_be_bare and not one.noun):
         return True
-    return bool(_counted(one, sentence) & wanted.nouns) or (_counts_people(wanted) and _COLLECTIVE.match(sentence.text, one.start) is not None)
+    return bool(_counted(one, sentence) & wanted.nouns) or (
+        _counts_people(wanted) and _COLLECTIVE.match(sentence.text, one.start) is not None
+    )
 
 
 def _counted(one: Quantity, sentence: ParsedText) -> frozenset[str]:
@@ -81,17 +96,25 @@ def _brings_name(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
 
 def _brings_person(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
     """A name that is not where it happened."""
-    return any(not re.search(rf"(?:{_PLACE.pattern})$", sentence.text[: one.start], re.IGNORECASE) for one in _new_names(question, sentence))
+    return any(
+        not re.search(rf"(?:{_PLACE.pattern})$", sentence.text[: one.start], re.IGNORECASE)
+        for one in _new_names(question, sentence)
+    )
 
 
 def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    counted = [(one.start, one.end) for one in quantities_in(sentence.text).all] + [(one.start, one.end) for one in dates_in(sentence.text)]
+    counted = [(one.start, one.end) for one in quantities_in(sentence.text).all] + [
+        (one.start, one.end) for one in dates_in(sentence.text)
+    ]
     added = {word.start for word in _added(question, sentence) if not is_verb(word.folded)}
     for found in _PLACE.finditer(sentence.text):
         behind = [word for word in sentence.words if word.start >= found.end()][:PLACE_WORDS]
         if any(start <= found.end() < end for start, end in counted) or not behind:
             continue
-        if any(word.start in added and not re.search(r"[.,;:!?]", sentence.text[found.end() : word.start]) for word in behind):
+        if any(
+            word.start in added and not re.search(r"[.,;:!?]", sentence.text[found.end() : word.start])
+            for word in behind
+        ):
             return True
     return False
 
@@ -101,7 +124,9 @@ def _brings_time(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
     if any(sentence.text[one.start : one.end].casefold() not in asked for one in dates_in(sentence.text)):
         return True
     return bool(_FROM_NOW.search(sentence.text)) and any(
-        readings_of(one.noun) & readings_of_all(TIME_UNITS) for one in _new_numbers(question, sentence) if one.noun
+        readings_of(one.noun) & readings_of_all(TIME_UNITS)
+        for one in _new_numbers(question, sentence)
+        if one.noun
     )
 
 
@@ -110,10 +135,18 @@ def _brings_cause(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool
 
 
 def _brings_detail(_: Wanted, question: ParsedText, sentence: ParsedText) -> float:
-    """A name, a number or a quotation; or at least two words that mean something, beside one of the question's own."""
-    if _new_names(question, sentence) or _new_numbers(question, sentence) or any(one not in question.text for one in quotations(sentence.text)):
+    """A name, a number or a quotation; or at least two words that mean something,
+    beside one of the question's own.
+    """
+    if (
+        _new_names(question, sentence)
+        or _new_numbers(question, sentence)
+        or any(one not in question.text for one in quotations(sentence.text))
+    ):
         return 1.0
-    has_asked = any(word.readings & question.readings and not word.is_capitalised for word in sentence.content)
+    has_asked = any(
+        word.readings & question.readings and not word.is_capitalised for word in sentence.content
+    )
     return WORDS_ONLY if has_asked and len(_added(question, sentence)) >= MIN_ADDED else 0.0
 
 
@@ -141,21 +174,38 @@ def _added(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
 
 
 def _is_asked(word: ParsedWord, question: ParsedText) -> bool:
-    return bool(word.readings & question.readings) or (word.is_capitalised and key_of(word.text) in question.keys)
+    return bool(word.readings & question.readings) or (
+        word.is_capitalised and key_of(word.text) in question.keys
+    )
 
 
 def _new_names(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
     dated = [(one.start, one.end) for one in dates_in(sentence.text)]
-    names = [word for place, word in enumerate(sentence.words) if word.is_capitalised and word.is_content and _is_name(sentence, place)]
-    return [word for word in names if not _is_asked(word, question) and not any(start <= word.start < end for start, end in dated)]
+    names = [
+        word
+        for place, word in enumerate(sentence.words)
+        if word.is_capitalised and word.is_content and _is_name(sentence, place)
+    ]
+    return [
+        word
+        for word in names
+        if not _is_asked(word, question) and not any(start <= word.start < end for start, end in dated)
+    ]
 
 
 def _is_name(sentence: ParsedText, place: int) -> bool:
-    """A capital letter inside a sentence or in quotation marks; at its beginning, one that the dictionary or a second capital letter confirms."""
+    """A capital letter inside a sentence or in quotation marks; at its beginning,
+    one that the dictionary or a second capital letter confirms.
+    """
     word = sentence.words[place]
     if not word.begins:
         return True
     if sentence.text[max(0, word.start - 1) : word.start] in _QUOTES or may_be_name(word.text):
         return True
     following = sentence.words[place + 1 : place + 2]
-    return bool(following) and following[0].is_capitalised and sentence.text[word.end : following[0].start] == " " and word.folded.isascii()
+    return (
+        bool(following)
+        and following[0].is_capitalised
+        and sentence.text[word.end : following[0].start] == " "
+        and word.folded.isascii()
+    )

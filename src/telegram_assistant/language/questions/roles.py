@@ -1,4 +1,6 @@
-"""Who acts on whom: the first on the second in «Маяк обыграл Ладью», the second on the first in "Tornado were beaten by North Wind"."""
+"""Who acts on whom: the first on the second in «Маяк обыграл Ладью»,
+the second on the first in "Tornado were beaten by North Wind".
+"""
 
 import re
 from collections.abc import Sequence
@@ -21,24 +23,35 @@ type Name = Sequence[ParsedWord]
 
 
 def acts_on(text: ParsedText, one: Name, other: Name) -> bool | None:
-    """True if the first name acts on the second, False if it is the other way round, None if the text does not say so plainly."""
+    """True if the first name acts on the second, False if it is the other way round,
+    None if the text does not say so plainly.
+    """
     first, second = _span(one, text), _span(other, text)
     if first is None or second is None:
         return None
     if first > second:
         turned = acts_on(text, other, one)
         return None if turned is None else not turned
-    words, gap = text.words[first[1] + 1 : second[0]], text.text[text.words[first[1]].end : text.words[second[0]].start]
+    words, gap = (
+        text.words[first[1] + 1 : second[0]],
+        text.text[text.words[first[1]].end : text.words[second[0]].start],
+    )
     if _ENDS_CLAUSE.search(gap):
         return _by_score(text) if not words else None
-    if not any(is_verb(word.folded) or (word.folded.isascii() and word.folded not in _NO_VERBS) for word in words):
+    if not any(
+        is_verb(word.folded) or (word.folded.isascii() and word.folded not in _NO_VERBS) for word in words
+    ):
         return _by_score(text)
     return _by_grammar(text, first[0], second[0])
 
 
 def _span(name: Name, text: ParsedText) -> tuple[int, int] | None:
     """The places of the first and the last word of a name where it stands first."""
-    places = [place for place, word in enumerate(text.words) if word.is_capitalised and any(is_same(word, one) for one in name)]
+    places = [
+        place
+        for place, word in enumerate(text.words)
+        if word.is_capitalised and any(is_same(word, one) for one in name)
+    ]
     if not places:
         return None
     last = places[0]
@@ -67,10 +80,16 @@ def _by_grammar(text: ParsedText, first: int, second: int) -> bool | None:
 
 
 def _head(text: ParsedText, place: int) -> tuple[int, frozenset[str]]:
-    """Where a name begins with the noun before it («команду «Ладья»»), and its grammatical cases; none if it has no endings of its own."""
+    """Where a name begins with the noun before it («команду «Ладья»»), and its grammatical cases;
+    none if it has no endings of its own.
+    """
     word = text.words[place]
     before = text.words[place - 1] if place else word
-    if place and (before.begins or not before.is_capitalised) and text.text[before.end : word.start] in {" ", " «", ' "', " “"}:
+    if (
+        place
+        and (before.begins or not before.is_capitalised)
+        and text.text[before.end : word.start] in {" ", " «", ' "', " “"}
+    ):
         cases = _cases(before.folded)
         if cases:
             return place - 1, cases

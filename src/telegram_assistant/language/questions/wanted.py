@@ -46,8 +46,8 @@ TIME_UNITS = "секунда минута час день сутки недел�
 _LENGTHS = "миллиметр сантиметр метр километр миля millimetre centimetre metre kilometre mile foot inch"
 _MONEY = "рубль доллар евро фунт юань тенге гривна копейка rouble ruble dollar euro pound yuan cent"
 _PEOPLE = """
-человек люди житель пассажир сотрудник работник рабочий ребенок женщина мужчина турист пациент студент зритель участник
-пострадавших погибших раненых жертва injured wounded dead victim
+человек люди житель пассажир сотрудник работник рабочий ребенок женщина мужчина турист пациент студент
+зритель участник пострадавших погибших раненых жертва injured wounded dead victim
 people person resident passenger employee worker child woman man tourist patient student visitor
 """
 _PERCENT = "процент percent"
@@ -59,30 +59,43 @@ _ALIKE = (
 )
 """What is asked for, and what counts as it: people are also passengers, hours are also minutes."""
 _AMOUNTS = """
-цена стоимость сумма прибыль доход выручка убыток зарплата бюджет штраф price cost sum profit revenue loss salary budget fee amount fine
+цена стоимость сумма прибыль доход выручка убыток зарплата бюджет штраф
+price cost sum profit revenue loss salary budget fee amount fine
 """
 _MEASURES = """
 температура скорость высота глубина длина площадь вес возраст доля процент магнитуда мощность
 temperature speed height depth length area weight age share percentage magnitude power
 """
 _NAMED = """
-клуб команда компания фирма город страна область район улица река остров музей театр банк университет институт больница клиника фильм книга
-партия газета канал корабль судно человек спортсмен актер режиссер министр клиент сервис
-club team company firm city town country region district street river island museum theatre bank university institute hospital clinic film book
-party newspaper channel ship person athlete actor director minister customer service
+клуб команда компания фирма город страна область район улица река остров музей театр банк университет
+институт больница клиника фильм книга партия газета канал корабль судно человек спортсмен актер
+режиссер министр клиент сервис
+club team company firm city town country region district street river island museum theatre bank
+university institute hospital clinic film book party newspaper channel ship person athlete actor
+director minister customer service
 """
 _NOUN_PHRASE = frozenset({"NOUN", "ADJF", "PRTF", "NUMR"})
 _AUXILIARY_WORDS = """
 did does do is are was were will would has have had can could should be been may might must the a an
 """
 _AUXILIARIES = frozenset(_AUXILIARY_WORDS.split())
-_IS_SCORE = re.compile(r"\b(?:как(?:ой|им|ого|ов)\s+(?:\w+\s+)?сч[её]т|what\s+(?:\w+\s+){0,3}score)", re.IGNORECASE)
-_IS_CONFIRMATION = re.compile(
-    r"^\W*(?:(?:is|are|was|were|did|does|do|has|have|had|will|would|can|could|should)\b|(?!известно|слышно|знает)\w+(?:\s\w+)?\s+ли\b)", re.IGNORECASE
+_IS_SCORE = re.compile(
+    r"\b(?:как(?:ой|им|ого|ов)\s+(?:\w+\s+)?сч[её]т|what\s+(?:\w+\s+){0,3}score)", re.IGNORECASE
 )
-_IS_PRICE = re.compile(r"\bwhat\s+(?:do|does|did|will|would|is|are)\b.*\b(?:pay|paying|cost|charge)\b|\bза\s+сколько\b", re.IGNORECASE)
+_IS_CONFIRMATION = re.compile(
+    r"^\W*(?:(?:is|are|was|were|did|does|do|has|have|had|will|would|can|could|should)\b|(?!известно|слышно|"
+    r"знает)\w+(?:\s\w+)?\s+ли\b)",
+    re.IGNORECASE,
+)
+_IS_PRICE = re.compile(
+    r"\bwhat\s+(?:do|does|did|will|would|is|are)\b.*\b(?:pay|paying|cost|charge)\b|\bза\s+сколько\b",
+    re.IGNORECASE,
+)
 _KINDS = (
-    (WantedKind.CAUSE, re.compile(r"\b(?:почему|зачем|отчего|из-за чего|причин\w+|why|caused?|reasons?)\b", re.IGNORECASE)),
+    (
+        WantedKind.CAUSE,
+        re.compile(r"\b(?:почему|зачем|отчего|из-за чего|причин\w+|why|caused?|reasons?)\b", re.IGNORECASE),
+    ),
     (
         WantedKind.TIME,
         re.compile(
@@ -100,11 +113,24 @@ _KINDS = (
         ),
     ),
     (WantedKind.PLACE, re.compile(r"\b(?:где|куда|откуда|where)\b", re.IGNORECASE)),
-    (WantedKind.PERSON, re.compile(r"\b(?:кто|кого|кому|кем|как\s+зовут|чей|чья|чье|чьё|чьи|who|whom|whose)\b", re.IGNORECASE)),
-    (WantedKind.DETAIL, re.compile(r"\b(?:как(?:ой|ая|ое|ие|ого|ому|им|ими|их|ую|ова|ов|овы)|which|what|что|чем|чём)\b", re.IGNORECASE)),
+    (
+        WantedKind.PERSON,
+        re.compile(
+            r"\b(?:кто|кого|кому|кем|как\s+зовут|чей|чья|чье|чьё|чьи|who|whom|whose)\b", re.IGNORECASE
+        ),
+    ),
+    (
+        WantedKind.DETAIL,
+        re.compile(
+            r"\b(?:как(?:ой|ая|ое|ие|ого|ому|им|ими|их|ую|ова|ов|овы)|which|what|что|чем|чём)\b",
+            re.IGNORECASE,
+        ),
+    ),
 )
 _FATES = re.compile(
-    r"\b(?:пострада\w+|погиб\w+|ранен\w*|эвакуир\w+|госпитализир\w+|injured|hurt|killed|died|wounded|evacuated|hospitali[sz]ed)\b", re.IGNORECASE
+    r"\b(?:пострада\w+|погиб\w+|ранен\w*|эвакуир\w+|госпитализир\w+|injured|hurt|killed|died|wounded|"
+    r"evacuated|hospitali[sz]ed)\b",
+    re.IGNORECASE,
 )
 """What happens to people: who asks how many were hurt asks about people."""
 _COSTS = re.compile(r"\b(?:сто[ия]\w+|обой\w+|cost|pay|much)\b", re.IGNORECASE)
@@ -117,12 +143,22 @@ def readings_of_all(words: str) -> frozenset[str]:
 
 
 def wanted_by(question: ParsedText) -> Wanted:
-    """What a question wants, by its first question word; without one, anything that it does not say itself."""
+    """What a question wants, by its first question word; without one,
+    anything that it does not say itself.
+    """
     text = question.text
-    for pattern, wanted in ((_IS_SCORE, Wanted(WantedKind.SCORE)), (_IS_CONFIRMATION, Wanted(WantedKind.CONFIRMATION)), (_IS_PRICE, _price())):
+    for pattern, wanted in (
+        (_IS_SCORE, Wanted(WantedKind.SCORE)),
+        (_IS_CONFIRMATION, Wanted(WantedKind.CONFIRMATION)),
+        (_IS_PRICE, _price()),
+    ):
         if pattern.search(text):
             return wanted
-    found = [(match.start(), match.end(), kind) for kind, pattern in _KINDS if (match := pattern.search(text)) is not None]
+    found = [
+        (match.start(), match.end(), kind)
+        for kind, pattern in _KINDS
+        if (match := pattern.search(text)) is not None
+    ]
     _, end, kind = min(found, key=lambda one: one[0], default=(0, 0, WantedKind.DETAIL))
     noun = _noun_behind(question, end)
     if kind is WantedKind.NUMBER:
@@ -145,7 +181,9 @@ def _price(at_least: float = 0.0) -> Wanted:
 
 def _wanted_number(text: str, noun: ParsedWord | None) -> Wanted:
     if _LONG.search(text):
-        return Wanted(WantedKind.NUMBER, readings_of_all(TIME_UNITS) | readings_of_all(_LENGTHS), may_be_bare=False)
+        return Wanted(
+            WantedKind.NUMBER, readings_of_all(TIME_UNITS) | readings_of_all(_LENGTHS), may_be_bare=False
+        )
     if noun is None:
         return _wanted_without_noun(text)
     if noun.folded in SCALE or noun.readings & readings_of_all(_MONEY):
@@ -161,11 +199,18 @@ def _wanted_without_noun(text: str) -> Wanted:
 
 
 def _noun_behind(question: ParsedText, end: int) -> ParsedWord | None:
-    """The noun that a question word goes with: «сколько жилых домов», "how many houses", «сколько пострадавших»; not that of «сколько стоит дом»."""
+    """The noun that a question word goes with: «сколько жилых домов», "how many houses",
+    «сколько пострадавших»; not that of «сколько стоит дом».
+    """
     found: ParsedWord | None = None
     for word in [word for word in question.words if word.start >= end][:NOUN_WORDS]:
         part = _part_of_speech(word.folded)
-        if word.folded in _AUXILIARIES or is_verb(word.folded) or (word.is_capitalised and not word.begins) or part not in _NOUN_PHRASE:
+        if (
+            word.folded in _AUXILIARIES
+            or is_verb(word.folded)
+            or (word.is_capitalised and not word.begins)
+            or part not in _NOUN_PHRASE
+        ):
             return found
         found = word
         if part == "NOUN":

@@ -39,16 +39,21 @@ OUTAGES = (
     asyncpg.TooManyConnectionsError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
-    asyncpg.InternalClientError,  # asyncpg raises it if the server's shutdown message arrives between two statements
+    # asyncpg raises it if the server's shutdown message arrives between two statements
+    asyncpg.InternalClientError,
 )
 
 
 RELEASED = "released back to the pool"
-"""Part of asyncpg's message about a connection that the server closed between two statements: its pool has already taken it back."""
+"""Part of asyncpg's message about a connection that the server closed between two statements:
+its pool has already taken it back.
+"""
 
 
 @asynccontextmanager
-async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseLogin.API) -> AsyncIterator[Pool]:
+async def open_pool(
+    settings: DatabaseSettings, login: DatabaseLogin = DatabaseLogin.API
+) -> AsyncIterator[Pool]:
     """Opens a pool with this login until the block ends. Raises CannotStart if PostgreSQL cannot be used."""
     url = settings.url_of(login)
     try:
@@ -58,7 +63,8 @@ async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseL
             max_size=settings.pool_size,
             timeout=CONNECT_TIMEOUT_SECONDS,
             command_timeout=STATEMENT_TIMEOUT_SECONDS,
-            # Plans stay good as long as the connection; asyncpg would have each statement planned again every five minutes.
+            # Plans stay good as long as the connection; asyncpg would have each statement planned again every
+            # five minutes.
             max_cached_statement_lifetime=0,
             statement_cache_size=MAX_STATEMENTS,
             server_settings=SESSION,
@@ -66,8 +72,17 @@ async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseL
         )
     except (*OUTAGES, asyncpg.PostgresError) as error:
         raise CannotStart(
-            Reason("postgres_unusable", "PostgreSQL at {place} cannot be used ({error})", place=location_of(url), error=type(error).__name__),
-            remedy=Reason("start_or_correct", "Start it or correct {variable}; `tga doctor` says more", variable=login.variable),
+            Reason(
+                "postgres_unusable",
+                "PostgreSQL at {place} cannot be used ({error})",
+                place=location_of(url),
+                error=type(error).__name__,
+            ),
+            remedy=Reason(
+                "start_or_correct",
+                "Start it or correct {variable}; `tga doctor` says more",
+                variable=login.variable,
+            ),
         ) from error
     try:
         yield pool
@@ -92,7 +107,10 @@ class Transactions:
 
 
 class ApiTransactions(Transactions):
-    """Transactions as tga_api: lookups before a request's tenant is known, and the operator's operations. Calls functions, reads no table."""
+    """Transactions as tga_api: lookups before a request's tenant is known, and the operator's operations.
+
+    Calls functions, reads no table.
+    """
 
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_api")
@@ -108,20 +126,29 @@ class IngestTransactions(Transactions):
 class SystemTransactions(Transactions):
     """Transactions as tga_system: ingest, workers, jobs.
 
-    `repeatable` is for work that is simply done again if a crash loses it: its commit does not wait for the disk. Commits stay
-    in order, so a commit that did wait is never kept without those before it.
+    `repeatable` is for work that is simply done again if a crash loses it: its commit does not wait for the
+    disk. Commits stay in order, so a commit that did wait is never kept without those before it.
     """
 
     def __init__(self, pool: Pool, *, repeatable: bool = False) -> None:
-        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_system" + ("; SET LOCAL synchronous_commit = off" if repeatable else ""))
+        super().__init__(
+            pool,
+            "BEGIN; SET LOCAL ROLE tga_system"
+            + ("; SET LOCAL synchronous_commit = off" if repeatable else ""),
+        )
 
 
 class TenantTransactions(Transactions):
-    """Transactions as tga_tenant, for one tenant: row-level security decides which rows exist. New rows remember the actor."""
+    """Transactions as tga_tenant, for one tenant: row-level security decides which rows exist.
+
+    New rows remember the actor.
+    """
 
     def __init__(self, pool: Pool, tenant_id: TenantId, *, actor: UserId | None = None) -> None:
         by = "" if actor is None else f"; SET LOCAL app.actor_id = '{int(actor)}'"
-        super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'{by}")
+        super().__init__(
+            pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'{by}"
+        )
 
 
 class PersonTransactions(Transactions):
@@ -129,7 +156,11 @@ class PersonTransactions(Transactions):
 
     def __init__(self, pool: Pool, tenant_id: TenantId, user_id: UserId) -> None:
         tenant, person = int(tenant_id), int(user_id)
-        super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{tenant}'; SET LOCAL app.user_id = '{person}'")
+        super().__init__(
+            pool,
+            f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{tenant}'; "
+            f"SET LOCAL app.user_id = '{person}'",
+        )
 
 
 @asynccontextmanager
@@ -140,17 +171,26 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
                 await connection.execute(opening)
                 yield connection
                 ended_with = await connection.execute("COMMIT")
-            except BaseException:  # also of the first and the last statement: a transaction that stays open is a complaint in the log
+            except BaseException:
+                # also of the first and the last statement: a transaction that stays open is a complaint in
+                # the log
                 with suppress(asyncpg.InterfaceError, *OUTAGES):  # the connection itself may be lost
                     await connection.execute("ROLLBACK", timeout=ROLLBACK_TIMEOUT_SECONDS)
                 raise
             if ended_with != "COMMIT":
-                raise RuntimeError("the transaction had failed before its commit, and an error inside it was swallowed")
+                raise RuntimeError(
+                    "the transaction had failed before its commit, and an error inside it was swallowed"
+                )
     except asyncpg.DiskFullError as error:
         raise NoRoom(DISK_FULL, retry_after_seconds=FULL_SECONDS) from error
     except OUTAGES as error:
-        raise Busy(Reason("postgres_silent", "PostgreSQL does not answer ({error})", error=type(error).__name__), retry_after_seconds=1.0) from error
+        raise Busy(
+            Reason("postgres_silent", "PostgreSQL does not answer ({error})", error=type(error).__name__),
+            retry_after_seconds=1.0,
+        ) from error
     except asyncpg.InterfaceError as error:
         if RELEASED not in str(error):
             raise
-        raise Busy(Reason("postgres_closed", "PostgreSQL has closed the connection"), retry_after_seconds=1.0) from error
+        raise Busy(
+            Reason("postgres_closed", "PostgreSQL has closed the connection"), retry_after_seconds=1.0
+        ) from error

@@ -10,7 +10,11 @@ from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, locatio
 from telegram_assistant.stores.postgres.schema import Connection
 
 TENANT, API, SYSTEM, INGEST = WORKING_ROLES = ("tga_tenant", "tga_api", "tga_system", "tga_ingest")
-ROLES_OF = {DatabaseLogin.API: frozenset({TENANT, API}), DatabaseLogin.SYSTEM: frozenset({SYSTEM}), DatabaseLogin.INGEST: frozenset({INGEST})}
+ROLES_OF = {
+    DatabaseLogin.API: frozenset({TENANT, API}),
+    DatabaseLogin.SYSTEM: frozenset({SYSTEM}),
+    DatabaseLogin.INGEST: frozenset({INGEST}),
+}
 """A login that serves several purposes has the roles of all of them. tga_ingest is a member of tga_system."""
 
 
@@ -27,7 +31,8 @@ async def granted_roles(connection: Connection, name: str) -> frozenset[str]:
     """The working roles granted directly to a login."""
     rows = await connection.fetch(
         """
-        SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid JOIN pg_roles u ON u.oid = m.member
+        SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
+        JOIN pg_roles u ON u.oid = m.member
         WHERE u.rolname = $1 AND r.rolname = ANY($2)
         """,
         name,
@@ -39,12 +44,19 @@ async def granted_roles(connection: Connection, name: str) -> frozenset[str]:
 async def may_take(connection: Connection, role: str) -> bool:
     """Whether the login of this connection may take the role; False if there is no such role."""
     return bool(
-        await connection.fetchval("SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1 AND pg_has_role(session_user, oid, 'MEMBER'))", role)
+        await connection.fetchval(
+            "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1 "
+            "AND pg_has_role(session_user, oid, 'MEMBER'))",
+            role,
+        )
     )
 
 
 async def requests_may_act_as_system(settings: DatabaseSettings) -> bool:
-    """Whether one login serves all purposes. Asks the server, because the api role may be given DATABASE_URL only."""
+    """Whether one login serves all purposes.
+
+    Asks the server, because the api role may be given DATABASE_URL only.
+    """
     if settings.separates_system:
         return False
     try:
@@ -52,9 +64,16 @@ async def requests_may_act_as_system(settings: DatabaseSettings) -> bool:
     except (OSError, asyncpg.PostgresError) as error:
         raise CannotStart(
             Reason(
-                "postgres_unusable", "PostgreSQL at {place} cannot be used ({error})", place=location_of(settings.url), error=type(error).__name__
+                "postgres_unusable",
+                "PostgreSQL at {place} cannot be used ({error})",
+                place=location_of(settings.url),
+                error=type(error).__name__,
             ),
-            remedy=Reason("start_or_correct", "Start it or correct {variable}; `tga doctor` says more", variable="DATABASE_URL"),
+            remedy=Reason(
+                "start_or_correct",
+                "Start it or correct {variable}; `tga doctor` says more",
+                variable="DATABASE_URL",
+            ),
         ) from error
     try:
         return await may_take(connection, SYSTEM)

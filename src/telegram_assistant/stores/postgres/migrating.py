@@ -1,4 +1,7 @@
-"""`tga migrate`: creates or updates roles, grants and the schema, from nothing or from any earlier release. Idempotent."""
+"""`tga migrate`: creates or updates roles, grants and the schema, from nothing or from any earlier release.
+
+Idempotent.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +14,13 @@ from alembic.config import Config
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
-from telegram_assistant.stores.postgres.database_logins import API, INGEST, SYSTEM, granted_roles, roles_by_user
+from telegram_assistant.stores.postgres.database_logins import (
+    API,
+    INGEST,
+    SYSTEM,
+    granted_roles,
+    roles_by_user,
+)
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_at
 
 ONE_AT_A_TIME = 7_315_001
@@ -48,11 +57,17 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
     except (OSError, asyncpg.PostgresError) as error:
         where = location_of(settings.admin_url or settings.url)
         raise CannotStart(
-            Reason("postgres_unusable", "PostgreSQL at {place} cannot be used ({error})", place=where, error=type(error).__name__),
+            Reason(
+                "postgres_unusable",
+                "PostgreSQL at {place} cannot be used ({error})",
+                place=where,
+                error=type(error).__name__,
+            ),
             remedy=Reason("run_doctor", "Run `tga doctor`; it says more"),
         ) from error
     try:
-        # Polls for the lock: a waiting statement would hold a snapshot, and a concurrent index build waits for all snapshots.
+        # Polls for the lock: a waiting statement would hold a snapshot, and a concurrent index build waits
+        # for all snapshots.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", ONE_AT_A_TIME):  # noqa: ASYNC110 -- the other one is another process
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         await connection.execute(ROLES)
@@ -62,20 +77,25 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
             tell(f"migrating the schema from {before.revision or 'nothing'} to {before.head}")
             await asyncio.to_thread(command.upgrade, _config(admin_url), "head")
         await connection.execute(
-            "SET ROLE tga_owner; INSERT INTO tenants (name, is_operator) VALUES ('default', true) ON CONFLICT (name) DO NOTHING; RESET ROLE"
+            "SET ROLE tga_owner; INSERT INTO tenants (name, is_operator) VALUES ('default', true) "
+            "ON CONFLICT (name) DO NOTHING; RESET ROLE"
         )
         return await _schema(connection)
     except asyncpg.InsufficientPrivilegeError as error:
         raise CannotStart(
             Reason("login_may_not_migrate", "this login may not migrate ({error})", error=str(error)),
-            remedy=Reason("set_admin_url", "Set DATABASE_ADMIN_URL to a login that may create roles and tables"),
+            remedy=Reason(
+                "set_admin_url", "Set DATABASE_ADMIN_URL to a login that may create roles and tables"
+            ),
         ) from error
     finally:
         await connection.close()
 
 
 async def _schema(connection: Connection) -> Schema:
-    """Reads the revision as the owner: the function for the working roles is itself created by a migration."""
+    """Reads the revision as the owner:
+    the function for the working roles is itself created by a migration.
+    """
     if await connection.fetchval("SELECT to_regclass('alembic_version')") is None:
         return schema_at(None)
     async with connection.transaction():
@@ -83,8 +103,13 @@ async def _schema(connection: Connection) -> Schema:
         return schema_at(await connection.fetchval("SELECT version_num FROM alembic_version"))
 
 
-async def _create_logins(connection: Connection, settings: DatabaseSettings, tell: Callable[[str], None]) -> None:
-    """Creates the missing logins. Each becomes a member of its working roles, without inheriting them, and of no others."""
+async def _create_logins(
+    connection: Connection, settings: DatabaseSettings, tell: Callable[[str], None]
+) -> None:
+    """Creates the missing logins.
+
+    Each becomes a member of its working roles, without inheriting them, and of no others.
+    """
     urls = {settings.name_of(login): settings.url_of(login).get_secret_value() for login in DatabaseLogin}
     for name, wanted in roles_by_user(settings).items():
         if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", name):
@@ -96,9 +121,17 @@ async def _create_logins(connection: Connection, settings: DatabaseSettings, tel
         _refuse_to_widen(name, granted=granted, wanted=wanted)
         for role in sorted(wanted - granted):
             if not await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = $1", name):
-                await connection.execute(await connection.fetchval("SELECT format('GRANT %I TO %I', $1::text, $2::text)", role, name))
+                await connection.execute(
+                    await connection.fetchval(
+                        "SELECT format('GRANT %I TO %I', $1::text, $2::text)", role, name
+                    )
+                )
         for role in sorted(granted - wanted):
-            await connection.execute(await connection.fetchval("SELECT format('REVOKE %I FROM %I', $1::text, $2::text)", role, name))
+            await connection.execute(
+                await connection.fetchval(
+                    "SELECT format('REVOKE %I FROM %I', $1::text, $2::text)", role, name
+                )
+            )
             tell(f"the login {name} can no longer become {role}")
 
 
@@ -106,7 +139,11 @@ def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted: frozenset[st
     """Keeps a login for requests restricted even if the settings do not name the other logins."""
     if API in granted and SYSTEM not in granted and SYSTEM in wanted:
         raise CannotStart(
-            Reason("login_serves_requests_only", "the login {login} serves requests only, and no DATABASE_SYSTEM_URL is set", login=name),
+            Reason(
+                "login_serves_requests_only",
+                "the login {login} serves requests only, and no DATABASE_SYSTEM_URL is set",
+                login=name,
+            ),
             remedy=Reason(
                 "set_system_url",
                 "Set DATABASE_SYSTEM_URL, or give the separation up with: {command}",

@@ -28,8 +28,12 @@ async def create_database(admin_url: PostgresUrl, name: str) -> None:
             await connection.execute(await _format(connection, "CREATE DATABASE %I", name))
     except asyncpg.InsufficientPrivilegeError as error:
         raise CannotStart(
-            Reason("database_not_created", "this login may not create a database ({error})", error=str(error)),
-            remedy=Reason("give_creating_login", "Set DATABASE_ADMIN_URL to a login that may create databases and roles"),
+            Reason(
+                "database_not_created", "this login may not create a database ({error})", error=str(error)
+            ),
+            remedy=Reason(
+                "give_creating_login", "Set DATABASE_ADMIN_URL to a login that may create databases and roles"
+            ),
         ) from error
     finally:
         await connection.close()
@@ -44,7 +48,12 @@ async def drop_database(admin_url: PostgresUrl, name: str, *, logins: Sequence[s
             await connection.execute(await _format(connection, "DROP ROLE IF EXISTS %I", login))
     except asyncpg.InsufficientPrivilegeError as error:
         raise CannotStart(
-            Reason("database_not_dropped", "this login may not drop the database {name} ({error})", name=name, error=str(error)),
+            Reason(
+                "database_not_dropped",
+                "this login may not drop the database {name} ({error})",
+                name=name,
+                error=str(error),
+            ),
             remedy=Reason("give_creator_login", "Set DATABASE_ADMIN_URL to the login that has created it"),
         ) from error
     finally:
@@ -56,8 +65,15 @@ async def _connect(admin_url: PostgresUrl) -> "asyncpg.Connection[asyncpg.Record
         return await asyncpg.connect(admin_url.get_secret_value(), timeout=CONNECT_TIMEOUT_SECONDS)
     except (*OUTAGES, asyncpg.PostgresError) as error:
         raise CannotStart(
-            Reason("postgres_unusable", "PostgreSQL at {place} cannot be used ({error})", place=location_of(admin_url), error=type(error).__name__),
-            remedy=Reason("start_postgres_or_correct_urls", "Start it, or correct DATABASE_URL and DATABASE_ADMIN_URL"),
+            Reason(
+                "postgres_unusable",
+                "PostgreSQL at {place} cannot be used ({error})",
+                place=location_of(admin_url),
+                error=type(error).__name__,
+            ),
+            remedy=Reason(
+                "start_postgres_or_correct_urls", "Start it, or correct DATABASE_URL and DATABASE_ADMIN_URL"
+            ),
         ) from error
 
 

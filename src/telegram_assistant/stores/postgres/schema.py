@@ -1,4 +1,6 @@
-"""Compares a database's schema revision with the one this release needs, without loading the migration code."""
+"""Compares a database's schema revision with the one this release needs,
+without loading the migration code.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +28,10 @@ class Schema:
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer release has migrated the database. This one runs on it, and has nothing to migrate."""
+        """Whether a newer release has migrated the database.
+
+        This one runs on it, and has nothing to migrate.
+        """
         return self.revision is not None and self.revision not in revisions()
 
     @property
@@ -34,7 +39,10 @@ class Schema:
         """Where the schema is, for people."""
         if self.is_newer:
             return Reason(
-                "schema_newer", "the schema is at {revision}, newer than this program ({head})", revision=self.revision or "", head=self.head
+                "schema_newer",
+                "the schema is at {revision}, newer than this program ({head})",
+                revision=self.revision or "",
+                head=self.head,
             )
         return Reason("schema_at", "the schema is at {revision}", revision=self.revision or "–")
 
@@ -42,7 +50,13 @@ class Schema:
 @cache
 def revisions() -> tuple[str, ...]:
     """All revisions that this release knows, in order: the numbers in the names of the migrations."""
-    return tuple(sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").iterdir() if file.name[0].isdigit()))
+    return tuple(
+        sorted(
+            file.name.partition("_")[0]
+            for file in (MIGRATIONS / "versions").iterdir()
+            if file.name[0].isdigit()
+        )
+    )
 
 
 async def schema_of(connection: Connection, *, role: str) -> Schema:
@@ -67,8 +81,17 @@ async def require_schema(pool: Pool, *, role: str) -> None:
         async with pool.acquire() as connection:
             schema = await schema_of(connection, role=role)
     except asyncpg.PostgresError as error:
-        why = Reason("login_may_not_work", "the login may not work in this database ({error})", error=type(error).__name__)
+        why = Reason(
+            "login_may_not_work",
+            "the login may not work in this database ({error})",
+            error=type(error).__name__,
+        )
         raise CannotStart(why, remedy=remedy) from error
     if schema.is_behind:
-        why = Reason("schema_behind", "the schema is at {revision}, this version needs {head}", revision=schema.revision or "–", head=schema.head)
+        why = Reason(
+            "schema_behind",
+            "the schema is at {revision}, this version needs {head}",
+            revision=schema.revision or "–",
+            head=schema.head,
+        )
         raise CannotStart(why, remedy=remedy)

@@ -1,4 +1,7 @@
-"""Builds the stores and decides the database role of each, here and nowhere else. It is long because it lists every store."""
+"""Builds the stores and decides the database role of each, here and nowhere else.
+
+It is long because it lists every store.
+"""
 
 from dataclasses import dataclass
 
@@ -110,7 +113,9 @@ from telegram_assistant.stores.postgres.watches.watches import Watches
 
 @dataclass(frozen=True, slots=True)
 class ApiStores:
-    """For requests outside any tenant: lookup of keys and people, payment of questions, the operator's operations. Functions only, no tables."""
+    """For requests outside any tenant: lookup of keys and people, payment of questions,
+    the operator's operations. Functions only, no tables.
+    """
 
     key_directory: KeyDirectory
     people: People
@@ -267,7 +272,11 @@ def api_stores(pool: Pool) -> ApiStores:
 
 def ingest_stores(pool: Pool) -> IngestStores:
     transactions = IngestTransactions(pool)
-    return IngestStores(accounts=AccountSessions(transactions), logins=Logins(transactions), telegram_secrets=TelegramSecrets(transactions))
+    return IngestStores(
+        accounts=AccountSessions(transactions),
+        logins=Logins(transactions),
+        telegram_secrets=TelegramSecrets(transactions),
+    )
 
 
 def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:

@@ -6,7 +6,8 @@
     ai:{name}:sent     calls of the last minute
     ai:{name}:pause    no call starts while this exists
 
-A process that dies stops polling and renewing, so its place in the queue and its streams expire by themselves.
+A process that dies stops polling and renewing, so its place in the queue and its streams expire by
+themselves.
 """
 
 import asyncio
@@ -40,7 +41,9 @@ for _, gone in ipairs(redis.call('ZRANGEBYSCORE', seen, '-inf', now - {int(SILEN
     redis.call('ZREM', waiting, gone)
     redis.call('ZREM', seen, gone)
 end
-if not redis.call('ZSCORE', waiting, ticket) then redis.call('ZADD', waiting, urgency * {AN_URGENCY} + now, ticket) end
+if not redis.call('ZSCORE', waiting, ticket) then
+    redis.call('ZADD', waiting, urgency * {AN_URGENCY} + now, ticket)
+end
 redis.call('ZADD', seen, now, ticket)
 for _, key in ipairs(KEYS) do if key ~= pause then redis.call('PEXPIRE', key, {10 * MINUTE_MS}) end end
 local paused = redis.call('PTTL', pause)
@@ -87,8 +90,13 @@ class AiStreams:
         self._freed: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
-    async def taken(self, name: str, *, urgency: Urgency, streams: int, per_minute: int) -> AsyncIterator[None]:
-        """Waits for a stream of this provider, holds it during the block, and releases it. The caller limits the wait."""
+    async def taken(
+        self, name: str, *, urgency: Urgency, streams: int, per_minute: int
+    ) -> AsyncIterator[None]:
+        """Waits for a stream of this provider, holds it during the block, and releases it.
+
+        The caller limits the wait.
+        """
         ticket = token_hex(8)
         try:
             await self._wait(name, ticket, urgency, streams, per_minute)
@@ -125,7 +133,11 @@ class AiStreams:
         freed = self._freed.setdefault(name, asyncio.Event())
         while True:
             freed.clear()
-            if not (wait_ms := await answered(self._take(keys=keys, args=[ticket, int(urgency), streams, per_minute]))):
+            if not (
+                wait_ms := await answered(
+                    self._take(keys=keys, args=[ticket, int(urgency), streams, per_minute])
+                )
+            ):
                 return
             with suppress(TimeoutError):  # a stream that this process releases wakes us at once
                 async with asyncio.timeout(min(int(wait_ms) / 1000, SILENT_SECONDS / 3)):

@@ -1,4 +1,7 @@
-"""A provider's access token, fetched once and shared by all processes. It is encrypted with a key derived from the credentials."""
+"""A provider's access token, fetched once and shared by all processes.
+
+It is encrypted with a key derived from the credentials.
+"""
 
 import asyncio
 import hashlib
@@ -31,7 +34,9 @@ class AiToken:
     async def current(self) -> str | None:
         return self._opened(await answered(self._redis.get(self._key)))
 
-    async def renew(self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, instead_of: str | None) -> str:
+    async def renew(
+        self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, instead_of: str | None
+    ) -> str:
         """A token other than `instead_of`, fetched here or by another process that was faster."""
         me = os.urandom(8).hex()
         async with self._fetching:

@@ -1,4 +1,7 @@
-"""Progress of albums: the items of each and those already analysed. Rebuilt from PostgreSQL if Redis has lost it."""
+"""Progress of albums: the items of each and those already analysed.
+
+Rebuilt from PostgreSQL if Redis has lost it.
+"""
 
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
@@ -9,11 +12,14 @@ from telegram_assistant.stores.redis.client import Redis, answered, text_of
 
 KEPT_SECONDS = 86_400
 
-# The state only grows: items are added and analysed, and a newer revision replaces an older one. So the order of writes is irrelevant.
+# The state only grows: items are added and analysed, and a newer revision replaces an older one. So the order
+# of writes is irrelevant.
 NOTE = """
 for number = 3, #ARGV do redis.call('HSET', KEYS[1], ARGV[number], 1) end
 local revision = tonumber(ARGV[2])
-if revision > tonumber(redis.call('HGET', KEYS[1], 'revision') or -1) then redis.call('HSET', KEYS[1], 'revision', revision) end
+if revision > tonumber(redis.call('HGET', KEYS[1], 'revision') or -1) then
+    redis.call('HSET', KEYS[1], 'revision', revision)
+end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 return redis.call('HGETALL', KEYS[1])
 """
@@ -37,7 +43,10 @@ class AlbumState:
 
     @property
     def was_assembled(self) -> bool:
-        """Whether the current revision has a summary. An overdue one lacks some items; later items are added to it."""
+        """Whether the current revision has a summary.
+
+        An overdue one lacks some items; later items are added to it.
+        """
         return 0 < self.revision <= self.assembled
 
 
@@ -62,7 +71,10 @@ class AlbumStates:
         fields = [f"item:{one}" for one in items] + [f"looked:{one}" for one in looked_at]
         fields += [f"assembled:{assembled}"] if assembled else []
         fields += ["rebuilt"] if is_rebuilt else []
-        reply = cast("Awaitable[list[Any]]", self._note(keys=[_key(channel_id, grouped_id)], args=[KEPT_SECONDS, revision, *fields]))
+        reply = cast(
+            "Awaitable[list[Any]]",
+            self._note(keys=[_key(channel_id, grouped_id)], args=[KEPT_SECONDS, revision, *fields]),
+        )
         return _state(await answered(reply))
 
 

@@ -12,13 +12,24 @@ from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 
-__all__ = ["EVEN_IF_FULL", "FREE", "Redis", "answered", "connect_to", "open_redis", "takes_no_writes", "text_of"]
+__all__ = [
+    "EVEN_IF_FULL",
+    "FREE",
+    "Redis",
+    "answered",
+    "connect_to",
+    "open_redis",
+    "takes_no_writes",
+    "text_of",
+]
 
 
 FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 """Releases a lock if the caller still holds it."""
 EVEN_IF_FULL = "#!lua flags=allow-oom\n"
-"""The first line of a script that writes a few bytes which the rest of the program cannot do without, also when Redis has no memory left."""
+"""The first line of a script that writes a few bytes which the rest of the program cannot do without,
+also when Redis has no memory left.
+"""
 
 
 def connect_to(settings: RedisSettings) -> Redis:
@@ -42,11 +53,19 @@ async def answered[T](reply: Awaitable[T]) -> T:
     try:
         return await reply
     except OutOfMemoryError as error:
-        raise Busy(Reason("redis_full", "Redis takes no writes: its memory is full"), retry_after_seconds=5) from error
+        raise Busy(
+            Reason("redis_full", "Redis takes no writes: its memory is full"), retry_after_seconds=5
+        ) from error
     except (RedisError, OSError) as error:
         if takes_no_writes(error):
-            raise Busy(Reason("redis_cannot_save", "Redis takes no writes: it cannot save them to its disk"), retry_after_seconds=5) from error
-        raise Busy(Reason("redis_silent", "Redis does not answer ({error})", error=type(error).__name__), retry_after_seconds=5) from error
+            raise Busy(
+                Reason("redis_cannot_save", "Redis takes no writes: it cannot save them to its disk"),
+                retry_after_seconds=5,
+            ) from error
+        raise Busy(
+            Reason("redis_silent", "Redis does not answer ({error})", error=type(error).__name__),
+            retry_after_seconds=5,
+        ) from error
 
 
 def takes_no_writes(error: Exception) -> bool:
@@ -56,7 +75,8 @@ def takes_no_writes(error: Exception) -> bool:
 
 @asynccontextmanager
 async def open_redis(settings: RedisSettings, *, must_answer: bool = True) -> AsyncIterator[Redis]:
-    """Opens a client until the block ends. Raises CannotStart if `must_answer` is set and Redis does not answer.
+    """Opens a client until the block ends. Raises CannotStart if `must_answer` is set and Redis does not
+    answer.
 
     Later the client raises at once if Redis is unavailable: the caller decides whether to wait and retry.
     """
@@ -67,8 +87,17 @@ async def open_redis(settings: RedisSettings, *, must_answer: bool = True) -> As
     except (RedisError, OSError) as error:
         await client.aclose()
         raise CannotStart(
-            Reason("redis_unusable", "Redis at {place} cannot be used ({error})", place=location_of(settings.url), error=type(error).__name__),
-            remedy=Reason("start_or_correct", "Start it or correct {variable}; `tga doctor` says more", variable="REDIS_URL"),
+            Reason(
+                "redis_unusable",
+                "Redis at {place} cannot be used ({error})",
+                place=location_of(settings.url),
+                error=type(error).__name__,
+            ),
+            remedy=Reason(
+                "start_or_correct",
+                "Start it or correct {variable}; `tga doctor` says more",
+                variable="REDIS_URL",
+            ),
         ) from error
     try:
         yield client

@@ -25,22 +25,36 @@ CANNOT_SAVE = bad(
 
 
 async def examine(settings: RedisSettings, readers: Readers) -> list[Finding]:
-    """One finding if Redis cannot be used; otherwise one for the server and one per problem. `readers`: the stages of each stream."""
+    """One finding if Redis cannot be used; otherwise one for the server and one per problem.
+
+    `readers`: the stages of each stream.
+    """
     where = location_of(settings.url)
     try:
         async with connect_to(settings) as redis:
             unknown = await find_unknown_groups(redis, readers)
-            return await _look(redis, where) + [warning(f"{SUBJECT} groups", group.what, remedy=group.remedy) for group in unknown]
+            return await _look(redis, where) + [
+                warning(f"{SUBJECT} groups", group.what, remedy=group.remedy) for group in unknown
+            ]
     except AuthenticationError:
         what = Reason("redis_refuses_password", "Redis at {where} refuses the password", where=where)
-        return [bad(SUBJECT, what, remedy=Reason("correct_redis_password", "correct the password in REDIS_URL"))]
+        return [
+            bad(SUBJECT, what, remedy=Reason("correct_redis_password", "correct the password in REDIS_URL"))
+        ]
     except NoPermissionError as error:
-        what = Reason("redis_user_is_weak", "the user in REDIS_URL may not do everything: {error}", error=str(error))
+        what = Reason(
+            "redis_user_is_weak", "the user in REDIS_URL may not do everything: {error}", error=str(error)
+        )
         return [bad(SUBJECT, what, remedy=Reason("strengthen_redis_user", "give that user +@all on ~*"))]
     except (RedisError, OSError) as error:
         if takes_no_writes(error):
             return [CANNOT_SAVE]
-        what = Reason("redis_at_silent", "Redis at {where} does not answer ({error})", where=where, error=type(error).__name__)
+        what = Reason(
+            "redis_at_silent",
+            "Redis at {where} does not answer ({error})",
+            where=where,
+            error=type(error).__name__,
+        )
         return [bad(SUBJECT, what, remedy=Reason("start_redis", "start Redis, or correct REDIS_URL"))]
 
 
@@ -55,23 +69,52 @@ async def _look(redis: Redis, where: str) -> list[Finding]:
     findings = []
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VERSION:
         what = Reason("program_too_old", "{program} {version} is too old", program=engine, version=version)
-        findings.append(bad(f"{SUBJECT} version", what, remedy=Reason("update_redis", "use Redis 7 or newer, or Valkey 8 or newer")))
+        findings.append(
+            bad(
+                f"{SUBJECT} version",
+                what,
+                remedy=Reason("update_redis", "use Redis 7 or newer, or Valkey 8 or newer"),
+            )
+        )
     if not persistence["aof_enabled"]:
         what = Reason("redis_forgets", "a restart loses every event on its way: appendonly is off")
-        remedy = Reason("turn_on_appendonly", "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes")
+        remedy = Reason(
+            "turn_on_appendonly",
+            "set `appendonly yes` in redis.conf, or run: redis-cli CONFIG SET appendonly yes",
+        )
         findings.append(bad(f"{SUBJECT} persistence", what, remedy=remedy))
     if persistence.get("aof_last_write_status", "ok") != "ok":
         findings.append(CANNOT_SAVE)
     findings.append(_examine_memory(redis_memory_of(memory, is_here=is_on_this_machine(redis))))
     if memory["maxmemory_policy"] != "noeviction":
         policy = str(memory["maxmemory_policy"])
-        what = Reason("redis_evicts", "maxmemory-policy is {policy}, which throws events away when memory is full", policy=policy)
-        findings.append(bad(f"{SUBJECT} eviction", what, remedy=Reason("keep_events", "set `maxmemory-policy noeviction` in redis.conf")))
+        what = Reason(
+            "redis_evicts",
+            "maxmemory-policy is {policy}, which throws events away when memory is full",
+            policy=policy,
+        )
+        findings.append(
+            bad(
+                f"{SUBJECT} eviction",
+                what,
+                remedy=Reason("keep_events", "set `maxmemory-policy noeviction` in redis.conf"),
+            )
+        )
     if server.get("redis_mode") == "sentinel":
         what = Reason("redis_is_sentinel", "this is a sentinel, not a server")
-        findings.append(warning(SUBJECT, what, remedy=Reason("name_redis_master", "point REDIS_URL at the master")))
+        findings.append(
+            warning(SUBJECT, what, remedy=Reason("name_redis_master", "point REDIS_URL at the master"))
+        )
     findings += clock_skew(SUBJECT, seconds + microseconds / 1e6 - asked_at)
-    return [ok(SUBJECT, Reason("server_found", "{program} {version} at {where}", program=engine, version=version, where=where)), *findings]
+    return [
+        ok(
+            SUBJECT,
+            Reason(
+                "server_found", "{program} {version} at {where}", program=engine, version=version, where=where
+            ),
+        ),
+        *findings,
+    ]
 
 
 def _examine_memory(memory: RedisMemory) -> Finding:
@@ -85,11 +128,18 @@ def _examine_memory(memory: RedisMemory) -> Finding:
             size=size,
             share=fullness.share,
         )
-        return bad(subject, what, remedy=Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf"))
-    what = Reason("memory_used", "{used} of {size} are used ({share:.0%})", used=used, size=size, share=fullness.share)
+        return bad(
+            subject,
+            what,
+            remedy=Reason("limit_redis", "set `maxmemory 1gb` (or what the machine can spare) in redis.conf"),
+        )
+    what = Reason(
+        "memory_used", "{used} of {size} are used ({share:.0%})", used=used, size=size, share=fullness.share
+    )
     remedy = Reason(
         "relieve_redis",
-        "raise maxmemory; `tga streams --once` shows which stage is behind. From {share:.0%} on, new posts wait in PostgreSQL, and nothing is lost",
+        "raise maxmemory; `tga streams --once` shows which stage is behind. From {share:.0%} on, "
+        "new posts wait in PostgreSQL, and nothing is lost",
         share=PAUSE_SHARE,
     )
     return fullness_finding(subject, what, fullness, remedy=remedy)

@@ -13,7 +13,8 @@ KEPT_SECONDS = 30 * 86_400
 NOTE = """
 local known = redis.call('HMGET', KEYS[1], 'etag', 'since')
 local since = tonumber(ARGV[2])
-if known[1] == ARGV[1] then since = tonumber(known[2]) elseif known[2] then since = math.max(since, tonumber(known[2]) + 1) end
+if known[1] == ARGV[1] then since = tonumber(known[2])
+elseif known[2] then since = math.max(since, tonumber(known[2]) + 1) end
 redis.call('HSET', KEYS[1], 'etag', ARGV[1], 'since', since)
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return since
@@ -28,5 +29,8 @@ class FeedVersions:
 
     async def since(self, address_id: UUID, kind: str, etag: str, *, now: datetime) -> datetime:
         """When this feed in this format first answered with what has this ETag; whole seconds."""
-        reply = cast("Awaitable[int]", self._note(keys=[f"feed:{address_id}:{kind}"], args=[etag, int(now.timestamp()), KEPT_SECONDS]))
+        reply = cast(
+            "Awaitable[int]",
+            self._note(keys=[f"feed:{address_id}:{kind}"], args=[etag, int(now.timestamp()), KEPT_SECONDS]),
+        )
         return datetime.fromtimestamp(await answered(reply), UTC)

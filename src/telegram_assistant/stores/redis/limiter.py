@@ -16,7 +16,11 @@ REDIS_SECONDS = 0.5
 WITHOUT_REDIS_SECONDS = 5.0
 IPV6_NETWORK_BITS = 64
 REFUSALS_PER_SECOND = 10
-"""Of one bucket. A client that repeats a refused request at once gets no more answers than this, and so costs the others nothing."""
+"""Of one bucket.
+
+A client that repeats a refused request at once gets no more answers than this, and so costs the others
+nothing.
+"""
 MAX_REFUSAL_SECONDS = 5.0
 
 
@@ -27,7 +31,8 @@ class _Refusal:
 
 
 class Limiter:
-    """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process alone, so no request waits for Redis.
+    """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process
+    alone, so no request waits for Redis.
 
     One per process: it remembers refusals, and the counts for the time without Redis.
     """
@@ -40,7 +45,10 @@ class Limiter:
         self._outage = OutageLog("rate limits")
 
     async def take(self, *buckets: Bucket) -> RateLimitDecision:
-        """Takes one token from each bucket, or from none if one of them is empty. Refusals of one bucket are returned at a slow pace."""
+        """Takes one token from each bucket, or from none if one of them is empty.
+
+        Refusals of one bucket are returned at a slow pace.
+        """
         decision = self._refused_before(buckets)
         if decision is None and self._is_redis_available():
             decision = await self._ask_redis(self._limits.take(buckets))
@@ -55,12 +63,17 @@ class Limiter:
         return await self._ask_redis(self._limits.changes()) if self._is_redis_available() else None
 
     def _refused_before(self, buckets: Sequence[Bucket]) -> RateLimitDecision | None:
-        """Returns the refusal of a bucket that is still empty. An empty bucket stays empty until the time that its refusal has named."""
+        """Returns the refusal of a bucket that is still empty.
+
+        An empty bucket stays empty until the time that its refusal has named.
+        """
         now = time.monotonic()
         for bucket in buckets:
             known = self._refusals.get((bucket.redis_key, bucket.cost))
             if known is not None and known.empty_until > now:
-                return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=known.empty_until - now, changes=None)
+                return RateLimitDecision(
+                    allowed=False, bucket=bucket, left=0, seconds=known.empty_until - now, changes=None
+                )
         return None
 
     async def _pace_refusal(self, decision: RateLimitDecision) -> None:
@@ -104,7 +117,9 @@ class Limiter:
         over = full - now - bucket.burst * each
         if over > 0:
             return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=over, changes=None)
-        return RateLimitDecision(allowed=True, bucket=bucket, left=int(-over / each), seconds=full - now, changes=None)
+        return RateLimitDecision(
+            allowed=True, bucket=bucket, left=int(-over / each), seconds=full - now, changes=None
+        )
 
     def _forget_full(self, now: float) -> None:
         if len(self._full_at) >= MAX_LOCAL_BUCKETS:

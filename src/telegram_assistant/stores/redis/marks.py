@@ -1,7 +1,8 @@
-"""Marks that operators inspect with redis-cli: high-water marks, low watermarks, statistics, locks of backfills.
+"""Marks that operators inspect with redis-cli: high-water marks, low watermarks, statistics, locks of
+backfills.
 
-They mirror PostgreSQL and are written after the commit. Without Redis, reading continues from the coverage ledger, so a mark
-that cannot be read or written is logged once and is no error.
+They mirror PostgreSQL and are written after the commit. Without Redis, reading continues from the coverage
+ledger, so a mark that cannot be read or written is logged once and is no error.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -68,7 +69,11 @@ class _StoredStatistics(BaseModel):
 
 
 class Marks:
-    """One per process. `parser_hwm_age_seconds` shows for each high-water mark that is read or written here how long ago it was raised."""
+    """One per process.
+
+    `parser_hwm_age_seconds` shows for each high-water mark that is read or written here how long ago it was
+    raised.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -97,13 +102,18 @@ class Marks:
         channel_ids = list(marks)
         for first in range(0, len(channel_ids), MAX_AT_ONCE):
             some = channel_ids[first : first + MAX_AT_ONCE]
-            texts = await self._try(self._redis.mget([f"parse_hwm_written:{channel_id}" for channel_id in some])) or [None] * len(some)
+            texts = await self._try(
+                self._redis.mget([f"parse_hwm_written:{channel_id}" for channel_id in some])
+            ) or [None] * len(some)
             for channel_id, text in zip(some, texts, strict=True):
                 written_at = None if text is None else _moment(channel_id, text)
                 HWM_AGE.since(channel_id, max(marks[channel_id], written_at or marks[channel_id]).timestamp())
 
     async def raise_high_water(self, channel_id: ChannelId, moment: datetime, *, now: datetime) -> None:
-        """Raises the mark; it never moves backwards. Remembers when it was raised, also for the next process that shows its age."""
+        """Raises the mark; it never moves backwards.
+
+        Remembers when it was raised, also for the next process that shows its age.
+        """
         keys = [f"parse_hwm:{channel_id}", f"parse_hwm_written:{channel_id}"]
         raised = await self._try(self._raise(keys=keys, args=[_text(moment), _text(now), WRITTEN_SECONDS]))
         if raised != 0:
@@ -114,12 +124,22 @@ class Marks:
         await self._try(self._redis.delete(f"parse_hwm:{channel_id}", f"parse_hwm_written:{channel_id}"))
 
     async def forget(self, channel_ids: Sequence[ChannelId]) -> bool:
-        """Deletes all marks of channels that nobody follows any more. Returns False if Redis does not answer."""
-        deleted = await self._try(self._redis.delete(*(f"{kind}:{one}" for kind in KINDS for one in channel_ids)))
-        return deleted is not None and await self._try(self._forget_many({str(one) for one in channel_ids})) is not None
+        """Deletes all marks of channels that nobody follows any more.
+
+        Returns False if Redis does not answer.
+        """
+        deleted = await self._try(
+            self._redis.delete(*(f"{kind}:{one}" for kind in KINDS for one in channel_ids))
+        )
+        return (
+            deleted is not None
+            and await self._try(self._forget_many({str(one) for one in channel_ids})) is not None
+        )
 
     async def _forget_many(self, channel_ids: AbstractSet[str]) -> int:
-        """Looks through all keys once, whatever the number of channels: their numbers are known to the keys only."""
+        """Looks through all keys once, whatever the number of channels:
+        their numbers are known to the keys only.
+        """
         deleted = 0
         for kind in KINDS_OF_MANY:
             async for key in self._redis.scan_iter(f"{kind}:*", count=LOOKED_THROUGH_AT_ONCE):
@@ -148,8 +168,13 @@ class Marks:
         await self._try(self._redis.delete(f"interarrival_stats:{channel_id}"))
 
     async def lock_backfill(self, channel_id: ChannelId, owner: str, *, instead_of: str | None) -> str | None:
-        """Takes or renews the lock, or takes it over from `instead_of`. Returns another holder, or None if the lock is ours."""
-        holder = await self._try(self._lock(keys=[f"lock:backfill:{channel_id}"], args=[owner, instead_of or owner, LOCK_SECONDS]))
+        """Takes or renews the lock, or takes it over from `instead_of`.
+
+        Returns another holder, or None if the lock is ours.
+        """
+        holder = await self._try(
+            self._lock(keys=[f"lock:backfill:{channel_id}"], args=[owner, instead_of or owner, LOCK_SECONDS])
+        )
         return text_of(holder) if holder else None
 
     async def free_backfill(self, channel_id: ChannelId, owner: str) -> None:
@@ -169,7 +194,9 @@ class Marks:
         try:
             answer = await reply
         except (RedisError, OSError) as error:
-            self._outage.failed(type(error).__name__, what_to_do="reading goes on from PostgreSQL; see to Redis")
+            self._outage.failed(
+                type(error).__name__, what_to_do="reading goes on from PostgreSQL; see to Redis"
+            )
             return None
         self._outage.recovered()
         return answer
@@ -202,4 +229,9 @@ def _moment(channel_id: ChannelId, text: bytes | str) -> datetime | None:
 
 def _unreadable(what: str, channel_id: ChannelId) -> None:
     MARKS_UNREADABLE.inc()
-    log.warning("mark_unreadable", what=what, channel_id=channel_id, what_to_do="nothing: it is ignored and written anew")
+    log.warning(
+        "mark_unreadable",
+        what=what,
+        channel_id=channel_id,
+        what_to_do="nothing: it is ignored and written anew",
+    )

@@ -1,4 +1,6 @@
-"""A numbered database of a given Redis server that the program takes for itself, and empties again: for the demo."""
+"""A numbered database of a given Redis server that the program takes for itself, and empties again:
+for the demo.
+"""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit, urlunsplit
@@ -28,7 +30,10 @@ async def answers(settings: RedisSettings) -> bool:
 
 
 async def claim_database(settings: RedisSettings, owner: str) -> RedisSettings:
-    """Returns the settings with the database of this owner: the one it has already, or an empty one. Raises CannotStart if there is none."""
+    """Returns the settings with the database of this owner: the one it has already, or an empty one.
+
+    Raises CannotStart if there is none.
+    """
     if (owned := await _owned(settings, owner)) is not None:
         return owned
     for numbered in _numbered(settings):
@@ -36,8 +41,15 @@ async def claim_database(settings: RedisSettings, owner: str) -> RedisSettings:
             if await _is_empty(client) and await client.set(MARK, owner, nx=True):
                 return numbered
     raise CannotStart(
-        Reason("redis_without_empty_database", "Redis at {where} has no empty database", where=location_of(settings.url)),
-        remedy=Reason("empty_redis_database", "Empty one of the databases 1 to 15, or set REDIS_URL to a server of its own"),
+        Reason(
+            "redis_without_empty_database",
+            "Redis at {where} has no empty database",
+            where=location_of(settings.url),
+        ),
+        remedy=Reason(
+            "empty_redis_database",
+            "Empty one of the databases 1 to 15, or set REDIS_URL to a server of its own",
+        ),
     )
 
 

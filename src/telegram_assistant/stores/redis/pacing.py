@@ -15,12 +15,23 @@ return free - now
 
 
 class Pacing:
-    """One per process. Raises Busy if Redis does not answer: without it, the requests of other processes are unknown."""
+    """One per process.
+
+    Raises Busy if Redis does not answer: without it, the requests of other processes are unknown.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._turn = redis.register_script(TURN)
 
     async def turn(self, site: str, *, every_seconds: float, max_seconds: float) -> float | None:
-        """Takes the next turn at a site and returns the seconds until it; None if that is too long, and no turn is taken."""
-        waits = int(await answered(self._turn(keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(max_seconds * 1000)])))
+        """Takes the next turn at a site and returns the seconds until it; None if that is too long,
+        and no turn is taken.
+        """
+        waits = int(
+            await answered(
+                self._turn(
+                    keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(max_seconds * 1000)]
+                )
+            )
+        )
         return None if waits < 0 else waits / 1000

@@ -8,8 +8,9 @@ from telegram_assistant.stores.redis.client import EVEN_IF_FULL, Redis, answered
 
 CHANGES = "{api}:key_changes"
 
-# A bucket is stored as the time at which it will be full again: one number, and nothing once it is full. A request takes from all
-# of its buckets or from none. The reply describes the bucket that refuses longest, otherwise the one with the least left.
+# A bucket is stored as the time at which it will be full again: one number, and nothing once it is full. A
+# request takes from all of its buckets or from none. The reply describes the bucket that refuses longest,
+# otherwise the one with the least left.
 TAKE = (
     EVEN_IF_FULL
     + """
@@ -18,7 +19,8 @@ local now = time[1] * 1000 + time[2] / 1000
 local changes = tonumber(redis.call('GET', KEYS[1]) or 0)
 local filled, refusing, wait, tightest, least = {}, 0, 0, 0, math.huge
 for number = 2, #KEYS do
-    local each, burst, cost = tonumber(ARGV[3 * number - 5]), tonumber(ARGV[3 * number - 4]), tonumber(ARGV[3 * number - 3])
+    local each, burst, cost = tonumber(ARGV[3 * number - 5]), tonumber(ARGV[3 * number - 4]),
+        tonumber(ARGV[3 * number - 3])
     local full = math.max(tonumber(redis.call('GET', KEYS[number]) or 0), now) + each * cost
     local over = full - now - burst * each
     if over > wait then refusing, wait = number, over end
@@ -28,7 +30,8 @@ for number = 2, #KEYS do
 end
 if refusing > 0 then return {refusing - 2, -1, math.ceil(wait), changes} end
 for number = 2, #KEYS do
-    redis.call('SET', KEYS[number], string.format('%.3f', filled[number]), 'PX', math.ceil(filled[number] - now))
+    redis.call('SET', KEYS[number], string.format('%.3f', filled[number]),
+        'PX', math.ceil(filled[number] - now))
 end
 return {tightest - 2, least, math.ceil(filled[tightest] - now), changes}
 """
@@ -86,7 +89,10 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class RateLimitDecision:
-    """Whether a request is allowed, by its strictest bucket. `seconds`: until it is allowed, or until the bucket is full again."""
+    """Whether a request is allowed, by its strictest bucket.
+
+    `seconds`: until it is allowed, or until the bucket is full again.
+    """
 
     allowed: bool
     bucket: Bucket
@@ -107,9 +113,13 @@ class RateLimits:
     async def take(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
         """Takes from all of these buckets or from none, in one round trip."""
         keys = [CHANGES, *(bucket.redis_key for bucket in buckets)]
-        arguments = [number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst, bucket.cost)]
+        arguments = [
+            number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst, bucket.cost)
+        ]
         which, left, milliseconds, changes = await answered(self._take(keys=keys, args=arguments))
-        return RateLimitDecision(int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes))
+        return RateLimitDecision(
+            int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes)
+        )
 
     async def changes(self) -> int:
         """How often keys have changed so far."""

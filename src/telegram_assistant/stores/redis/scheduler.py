@@ -1,4 +1,6 @@
-"""The scheduler's lock and shared facts: one instance plans, and every instance can report the state of planning."""
+"""The scheduler's lock and shared facts: one instance plans,
+and every instance can report the state of planning.
+"""
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from redis.exceptions import ResponseError
@@ -22,7 +24,9 @@ redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 return 1
 """
 TELL = f"{EVEN_IF_FULL} redis.call('SET', KEYS[1], ARGV[1])"
-RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE', KEYS[1], ARGV[2]) end return 0"
+RENEW = (
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE', KEYS[1], ARGV[2]) end return 0"
+)
 
 
 class TickFacts(BaseModel):
@@ -42,7 +46,10 @@ class TickFacts(BaseModel):
 
 
 class SchedulerLock:
-    """`scheduler:lock`, held by the planning instance as long as it runs. Methods raise Busy if Redis does not answer."""
+    """`scheduler:lock`, held by the planning instance as long as it runs.
+
+    Methods raise Busy if Redis does not answer.
+    """
 
     def __init__(self, redis: Redis, owner: str) -> None:
         self._redis = redis
@@ -93,4 +100,9 @@ class SchedulerLock:
 
 def _unreadable(why: str) -> None:
     MARKS_UNREADABLE.inc()
-    log.warning("mark_unreadable", what=FACTS, why=why, what_to_do="nothing: it is ignored, and the next tick writes it anew")
+    log.warning(
+        "mark_unreadable",
+        what=FACTS,
+        why=why,
+        what_to_do="nothing: it is ignored, and the next tick writes it anew",
+    )

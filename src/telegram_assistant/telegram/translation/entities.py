@@ -50,4 +50,8 @@ def entity_of(one: types.TypeMessageEntity) -> TextEntity:
     if kind is types.MessageEntityTextUrl:
         return TextEntity(name, one.offset, one.length, storable(one.url))
     detail = _DETAILS.get(kind)
-    return TextEntity(name, one.offset, one.length) if detail is None else TextEntity(name, one.offset, one.length, None, detail(one))
+    return (
+        TextEntity(name, one.offset, one.length)
+        if detail is None
+        else TextEntity(name, one.offset, one.length, None, detail(one))
+    )

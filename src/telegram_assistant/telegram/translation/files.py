@@ -43,10 +43,18 @@ _BYTES: dict[type, Callable[[Any], int]] = {
 
 
 def document_facts(document: types.TypeDocument) -> Facts:
-    """Return the facts of a document. `kind` is the narrowest that its attributes allow: a round video is `round`, not `video`."""
+    """Return the facts of a document.
+
+    `kind` is the narrowest that its attributes allow: a round video is `round`, not `video`.
+    """
     if type(document) is not types.Document:
         return {"kind": "document", "id": document.id}
-    facts: Facts = {"kind": "document", "id": document.id, "dc_id": document.dc_id, "size_bytes": document.size}
+    facts: Facts = {
+        "kind": "document",
+        "id": document.id,
+        "dc_id": document.dc_id,
+        "size_bytes": document.size,
+    }
     if document.mime_type:
         facts["mime_type"] = storable(document.mime_type)
     animated = False

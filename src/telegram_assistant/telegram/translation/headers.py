@@ -20,8 +20,15 @@ def origin_of(header: types.MessageFwdHeader) -> Origin | None:
 
 
 def reply_to_of(channel_id: ChannelId, header: types.TypeMessageReplyHeader) -> MessageId | None:
-    """Return the post of this channel that is replied to. Replies to other chats or to stories are facts instead."""
-    if type(header) is types.MessageReplyHeader and header.reply_to_msg_id is not None and not _is_in_other_chat(channel_id, header):
+    """Return the post of this channel that is replied to.
+
+    Replies to other chats or to stories are facts instead.
+    """
+    if (
+        type(header) is types.MessageReplyHeader
+        and header.reply_to_msg_id is not None
+        and not _is_in_other_chat(channel_id, header)
+    ):
         return MessageId(header.reply_to_msg_id)
     return None
 
@@ -55,18 +62,31 @@ def header_facts(channel_id: ChannelId, message: types.TypeMessage) -> Facts:
 
 
 def _touched_facts(message: types.TypeMessage) -> Facts:
-    """Return the time of a change that is not shown as an edit: it still tells which of two readings is newer."""
+    """Return the time of a change that is not shown as an edit:
+    it still tells which of two readings is newer.
+    """
     return {} if message.edit_date is None else {"touched_at": message.edit_date.isoformat()}
 
 
-_COPIED_FIELDS = ("edit_hide", "pinned", "noforwards", "restriction_reason", "via_bot_id", "ttl_period", "factcheck")
+_COPIED_FIELDS = (
+    "edit_hide",
+    "pinned",
+    "noforwards",
+    "restriction_reason",
+    "via_bot_id",
+    "ttl_period",
+    "factcheck",
+)
 """Fields that keep Telegram's own names."""
 _copied_fields = attrgetter(*_COPIED_FIELDS)
 
 
 def _service(message: types.MessageService) -> Facts:
     """Return the name of the action and its small facts. A pin also names the pinned message."""
-    facts: Facts = {"action": snake_case_name(type(message.action).__name__, "MessageAction"), **facts_of(message.action)}
+    facts: Facts = {
+        "action": snake_case_name(type(message.action).__name__, "MessageAction"),
+        **facts_of(message.action),
+    }
     pinned = getattr(message.reply_to, "reply_to_msg_id", None)
     if pinned is not None and type(message.action) is types.MessageActionPinMessage:
         facts["pinned_id"] = pinned
@@ -124,4 +144,8 @@ def _reaction(reaction: types.TypeReaction) -> str:
     """Return the emoji itself, the id of a custom one, or `paid`."""
     if type(reaction) is types.ReactionEmoji:
         return storable(reaction.emoticon)
-    return str(reaction.document_id) if type(reaction) is types.ReactionCustomEmoji else snake_case_name(type(reaction).__name__, "Reaction")
+    return (
+        str(reaction.document_id)
+        if type(reaction) is types.ReactionCustomEmoji
+        else snake_case_name(type(reaction).__name__, "Reaction")
+    )

@@ -42,7 +42,11 @@ def _photo(media: types.MessageMediaPhoto) -> MessageMedia:
         facts |= photo_facts(media.photo)
     if media.live_photo:
         facts["live"] = True
-    return MessageMedia(PostKind.PHOTO, {"media": _add_restrictions(facts, media)}, () if media.photo is None else (media.photo.id,))
+    return MessageMedia(
+        PostKind.PHOTO,
+        {"media": _add_restrictions(facts, media)},
+        () if media.photo is None else (media.photo.id,),
+    )
 
 
 def _document(media: types.MessageMediaDocument) -> MessageMedia:
@@ -51,7 +55,9 @@ def _document(media: types.MessageMediaDocument) -> MessageMedia:
         kind = "round" if media.round else "voice" if media.voice else "video" if media.video else "document"
         return MessageMedia(_KINDS[kind], {"media": _add_restrictions({"kind": kind}, media)})
     facts = document_facts(document)
-    return MessageMedia(_KINDS[str(facts["kind"])], {"media": _add_restrictions(facts, media)}, (document.id,))
+    return MessageMedia(
+        _KINDS[str(facts["kind"])], {"media": _add_restrictions(facts, media)}, (document.id,)
+    )
 
 
 def _add_restrictions(facts: Facts, media: types.MessageMediaPhoto | types.MessageMediaDocument) -> Facts:
@@ -63,12 +69,17 @@ def _add_restrictions(facts: Facts, media: types.MessageMediaPhoto | types.Messa
 
 
 def _web_page(media: types.MessageMediaWebPage) -> MessageMedia:
-    """Translate a web preview. One that Telegram is still building is `pending`; one that it could not build has a URL at most."""
+    """Translate a web preview.
+
+    One that Telegram is still building is `pending`; one that it could not build has a URL at most.
+    """
     page = media.webpage
     facts: Facts = {"kind": "web_page"}
     if type(page) is types.WebPagePending:
         facts["pending"] = True
-    facts |= named_facts(page, ("url", "type", "site_name", "title", "description", "author", "photo", "document"))
+    facts |= named_facts(
+        page, ("url", "type", "site_name", "title", "description", "author", "photo", "document")
+    )
     return MessageMedia(PostKind.TEXT, {"media": facts})
 
 
@@ -80,7 +91,9 @@ def _poll(media: types.MessageMediaPoll) -> MessageMedia:
         "question": storable(poll.question.text),
         "answers": [_answer(one, votes.get(one.option)) for one in poll.answers],
     }
-    facts |= named_facts(poll, ("quiz", "closed", "multiple_choice", "public_voters", "close_period", "close_date"))
+    facts |= named_facts(
+        poll, ("quiz", "closed", "multiple_choice", "public_voters", "close_period", "close_date")
+    )
     facts |= named_facts(results, ("total_voters", "solution"))
     return MessageMedia(PostKind.POLL, {**media_of(media.attached_media).facts, "poll": facts}, (poll.id,))
 
@@ -97,7 +110,9 @@ def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) 
 def _paid(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
     """Translate paid media. Until it is paid for, only previews are known."""
     facts, extended = _other_facts(media), media.extended_media
-    items = [_item(one) for one in (extended if isinstance(extended, list) else [extended]) if one is not None]
+    items = [
+        _item(one) for one in (extended if isinstance(extended, list) else [extended]) if one is not None
+    ]
     if items:
         facts["items"] = items
     return MessageMedia(PostKind.OTHER, {"media": facts})

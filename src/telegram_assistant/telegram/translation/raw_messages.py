@@ -1,4 +1,6 @@
-"""Packs messages as Telegram sent them, so that a wrong translation can be repeated without another download."""
+"""Packs messages as Telegram sent them,
+so that a wrong translation can be repeated without another download.
+"""
 
 import zlib
 from collections.abc import Iterable

@@ -1,4 +1,6 @@
-"""Translates messages written as a page (headings, lists, tables, pictures between them) into one text with entities."""
+"""Translates messages written as a page (headings, lists, tables,
+pictures between them) into one text with entities.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +13,10 @@ from telegram_assistant.telegram.translation.values import named_facts
 
 
 class RichText(NamedTuple):
-    """The text of a message. `ids` are the files that a page shows between its words, `facts` belong to the post."""
+    """The text of a message.
+
+    `ids` are the files that a page shows between its words, `facts` belong to the post.
+    """
 
     text: str
     entities: tuple[TextEntity, ...]
@@ -80,7 +85,13 @@ _DETAILS: dict[type, Callable[[Any], str | int | None]] = {
 
 _LINES = {
     kind.SUBCLASS_OF_ID
-    for kind in (types.PageBlockParagraph, types.PageListItemText, types.PageListOrderedItemText, types.PageTableRow, types.PageRelatedArticle)
+    for kind in (
+        types.PageBlockParagraph,
+        types.PageListItemText,
+        types.PageListOrderedItemText,
+        types.PageTableRow,
+        types.PageRelatedArticle,
+    )
 }
 """Types that begin on a new line."""
 
@@ -88,7 +99,10 @@ _TEXT_FIELDS = (
     *("cover", "title", "author", "description", "texts", "text", "source", "alt", "channel"),
     *("blocks", "items", "rows", "cells", "buttons", "articles", "caption", "credit"),
 )
-"""Fields that hold text, in reading order. Any node with one of them is read, so that no new type of block is lost."""
+"""Fields that hold text, in reading order.
+
+Any node with one of them is read, so that no new type of block is lost.
+"""
 
 
 class _TextBuilder:

@@ -17,15 +17,26 @@ log = get_logger()
 
 
 def post_of(channel_id: ChannelId, message: types.TypeMessage) -> Post | None:
-    """Return the post of a channel message, or None for an empty id. A message that cannot be translated never fails its page."""
+    """Return the post of a channel message, or None for an empty id.
+
+    A message that cannot be translated never fails its page.
+    """
     if isinstance(message, types.MessageEmpty):
         return None
     try:
         return _post_of(channel_id, message)
     except Exception:
-        log.exception("message_unreadable", post_id=f"{channel_id}/{message.id}", media=type(message.media).__name__)
+        log.exception(
+            "message_unreadable", post_id=f"{channel_id}/{message.id}", media=type(message.media).__name__
+        )
         kind, moment = PostKind.UNREADABLE, _utc(message.date)
-        return Post(channel_id=channel_id, message_id=MessageId(message.id), posted_at=moment, content_hash=fingerprint(""), kind=kind)
+        return Post(
+            channel_id=channel_id,
+            message_id=MessageId(message.id),
+            posted_at=moment,
+            content_hash=fingerprint(""),
+            kind=kind,
+        )
 
 
 def _post_of(channel_id: ChannelId, message: types.TypeMessage) -> Post:

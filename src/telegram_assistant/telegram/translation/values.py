@@ -1,4 +1,6 @@
-"""Converts Telegram's values to facts: small JSON that every store accepts, without keys that only open a file."""
+"""Converts Telegram's values to facts: small JSON that every store accepts,
+without keys that only open a file.
+"""
 
 import math
 import re
@@ -30,11 +32,17 @@ def fact_of(value: Any) -> Json:  # noqa: ANN401 -- whatever a field of the sche
 
 def facts_of(thing: TLObject) -> Facts:
     """Convert every field that holds a small fact, under the schema's own name."""
-    return {name: fact for name, value in vars(thing).items() if name not in _EXCLUDED and (fact := fact_of(value)) is not None}
+    return {
+        name: fact
+        for name, value in vars(thing).items()
+        if name not in _EXCLUDED and (fact := fact_of(value)) is not None
+    }
 
 
 _EXCLUDED = frozenset({"access_hash", "hash", "slug", "prepaid_upgrade_hash", "vcard"})
-"""Keys to files, calls and gifts; and the vCard of a contact, which repeats the other fields at any length."""
+"""Keys to files, calls and gifts; and the vCard of a contact,
+which repeats the other fields at any length.
+"""
 
 
 def named_facts(thing: TLObject, names: tuple[str, ...]) -> Facts:

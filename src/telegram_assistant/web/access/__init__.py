@@ -1,1 +1,3 @@
-"""Who may open a page, and how often somebody may try: host names, browsers that were here before, limits of logins."""
+"""Who may open a page, and how often somebody may try: host names, browsers that were here before,
+limits of logins.
+"""

@@ -13,7 +13,10 @@ NONCE_BYTES = 16
 
 
 def new_form_token(cookie: str) -> str:
-    """A token bound to the browser's cookie. It differs in every response, so compression reveals nothing of it."""
+    """A token bound to the browser's cookie.
+
+    It differs in every response, so compression reveals nothing of it.
+    """
     nonce = secrets.token_hex(NONCE_BYTES)
     return f"{nonce}.{_sign(cookie, nonce)}"
 

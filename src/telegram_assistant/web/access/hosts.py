@@ -16,12 +16,18 @@ STATIC_FILES = "/static/"
 class HostMiddleware:
     """Answers under any address, under localhost, HTTP_HOST, the host of BASE_URL, and ALLOWED_HOSTS.
 
-    A browser sends an address only where a person or a page named that address, so DNS rebinding needs a name.
+    A browser sends an address only where a person or a page named that address, so DNS rebinding needs a
+    name.
     """
 
     def __init__(self, site: ASGIApp, *, settings: Settings, refuse: Callable[[Request], Response]) -> None:
         self._site, self._refuse = site, refuse
-        self._names = {"localhost", settings.http.host.lower(), settings.web.host, *settings.http.allowed_hosts} - {""}
+        self._names = {
+            "localhost",
+            settings.http.host.lower(),
+            settings.web.host,
+            *settings.http.allowed_hosts,
+        } - {""}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)

@@ -1,4 +1,6 @@
-"""Browsers in which a person has logged in before: a signed cookie, by which they log in while strangers try the person's name."""
+"""Browsers in which a person has logged in before: a signed cookie,
+by which they log in while strangers try the person's name.
+"""
 
 import hashlib
 import hmac
@@ -21,7 +23,9 @@ def mark_browser(response: Response, view: View, name: str) -> None:
     """Remembers that the person of this name has logged in here."""
     hashed, secret = _hash(view, name), secret_of(view.app.settings)
     text = f"{int(time.time())}.{secrets.token_hex(NONCE_BYTES)}"
-    set_cookie(response, _cookie(hashed), f"{text}.{_sign(text, hashed, secret)}", view.client, seconds=KNOWN_SECONDS)
+    set_cookie(
+        response, _cookie(hashed), f"{text}.{_sign(text, hashed, secret)}", view.client, seconds=KNOWN_SECONDS
+    )
 
 
 def known_browser(view: View, name: str) -> str | None:

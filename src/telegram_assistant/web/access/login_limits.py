@@ -1,7 +1,8 @@
 """How often somebody may try a password, the first owner's code, or a name that may be taken.
 
-Attempts with a name are counted in each network, so that strangers lock nobody out. A name that is tried from everywhere is limited, too, but not
-in browsers where its person has logged in before; they are counted one by one.
+Attempts with a name are counted in each network, so that strangers lock nobody out. A name that is tried from
+everywhere is limited, too, but not in browsers where its person has logged in before; they are counted one by
+one.
 """
 
 import hashlib
@@ -66,16 +67,26 @@ async def limit_login(view: View, name: str) -> PasswordQueue:
 
 async def limit_owner_codes(view: View) -> None:
     """Counts an attempt with the first owner's code."""
-    await _count(view, Bucket(BucketOwner.LOGINS_FROM, network_of(view.client.address), ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE))
+    await _count(
+        view,
+        Bucket(
+            BucketOwner.LOGINS_FROM, network_of(view.client.address), ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE
+        ),
+    )
 
 
 async def limit_password_changes(view: PersonView) -> None:
     """Counts an attempt to change a password: who has stolen a session guesses the old one here."""
-    await _count(view, Bucket(BucketOwner.PASSWORDS_OF, str(view.person.user_id), ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE))
+    await _count(
+        view,
+        Bucket(BucketOwner.PASSWORDS_OF, str(view.person.user_id), ATTEMPTS_PER_MINUTE, ATTEMPTS_AT_ONCE),
+    )
 
 
 async def limit_tried_names(view: View, link: str, tenant: str) -> None:
-    """Counts an attempt to join with a name, for the invitation and for its tenant: an answer tells whether somebody has the name."""
+    """Counts an attempt to join with a name, for the invitation and for its tenant:
+    an answer tells whether somebody has the name.
+    """
     hashed = hashlib.sha256(link.encode()).hexdigest()
     await _count(
         view,
@@ -89,7 +100,12 @@ def with_error(content: Content, error: Rejected | Busy) -> Content:
     if not isinstance(error, Busy):
         return {**content, "error": error.reason}
     status = 429 if isinstance(error, Throttled) else 503
-    return {**content, "error": error.reason, "http_status": status, "retry_after": math.ceil(error.retry_after_seconds)}
+    return {
+        **content,
+        "error": error.reason,
+        "http_status": status,
+        "retry_after": math.ceil(error.retry_after_seconds),
+    }
 
 
 class _NameLimited(Throttled):
@@ -101,7 +117,11 @@ async def _count(view: View, *buckets: Bucket) -> None:
     if decision.allowed:
         return
     LOGINS_LIMITED.labels(decision.bucket.counted_by.value).inc()
-    reason = Reason("too_many_logins", "too many attempts; wait {seconds:.0f} s and try again", seconds=math.ceil(decision.seconds))
+    reason = Reason(
+        "too_many_logins",
+        "too many attempts; wait {seconds:.0f} s and try again",
+        seconds=math.ceil(decision.seconds),
+    )
     kind = _NameLimited if decision.bucket.counted_by is BucketOwner.LOGINS_OF else Throttled
     raise kind(reason, retry_after_seconds=decision.seconds)
 

@@ -1,4 +1,6 @@
-"""Charts of a channel, as shapes that templates draw: lengths are percents of the width, because pages have no inline styles."""
+"""Charts of a channel, as shapes that templates draw: lengths are percents of the width,
+because pages have no inline styles.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +49,9 @@ def draw_coverage(ledger: Coverage) -> CoverageStrip:
     """The newest parts are drawn exactly; beyond MAX_PARTS older ones are left out."""
     first, length = ledger.floor_id, ledger.newest_id - ledger.floor_id + 1
     verified = tuple(_part(one, first, length, 0.0) for one in ledger.verified[:MAX_PARTS])
-    return CoverageStrip(verified, tuple(_part(one, first, length, MIN_GAP_PERCENT) for one in ledger.gaps[:MAX_PARTS]))
+    return CoverageStrip(
+        verified, tuple(_part(one, first, length, MIN_GAP_PERCENT) for one in ledger.gaps[:MAX_PARTS])
+    )
 
 
 def _part(ids: IdRange, first: int, length: int, min_width: float) -> StripPart:
@@ -61,7 +65,10 @@ def draw_week(hours: WeekHours) -> tuple[tuple[HeatCell, ...], ...]:
     width = (100 - LABELS_PERCENT) / HOURS_OF_DAY
     places = [round(LABELS_PERCENT + hour * width, 3) for hour in range(HOURS_OF_DAY)]
     return tuple(
-        tuple(HeatCell(day, hour, posts, _level(posts, most), places[hour], round(width, 3)) for hour, posts in enumerate(row))
+        tuple(
+            HeatCell(day, hour, posts, _level(posts, most), places[hour], round(width, 3))
+            for hour, posts in enumerate(row)
+        )
         for day, row in enumerate(hours)
     )
 

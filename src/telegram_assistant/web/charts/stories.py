@@ -1,4 +1,6 @@
-"""How a story spread, as shapes that templates draw: lengths are percents of the width, because pages have no inline styles."""
+"""How a story spread, as shapes that templates draw: lengths are percents of the width,
+because pages have no inline styles.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,23 +46,35 @@ class SpreadChart:
     @property
     def drawn(self) -> Markup:
         """The bricks as elements of SVG: a template would escape each of hundreds of numbers."""
-        bricks = (f'<rect class="{one.kind}" x="{one.x}%" y="{one.y}" width="{one.width}%" height="{one.height}" rx="2"/>' for one in self.bricks)
+        bricks = (
+            f'<rect class="{one.kind}" x="{one.x}%" y="{one.y}" width="{one.width}%" height="{one.height}" '
+            'rx="2"/>'
+            for one in self.bricks
+        )
         return Markup("".join(bricks))  # noqa: S704 -- numbers, and words of ours
 
 
-def draw_spread(story: VisibleStory, *, seen_at: datetime | None = None, height: float = CHART_HEIGHT) -> SpreadChart:
+def draw_spread(
+    story: VisibleStory, *, seen_at: datetime | None = None, height: float = CHART_HEIGHT
+) -> SpreadChart:
     """One brick for each post or album, in columns of equal time, those in own words at the bottom."""
     length = story.newest.posted_at - story.first.posted_at
     span = next((one for one in SPANS if one * COLUMNS > length), length / (COLUMNS - 1))
     columns: dict[int, list[str]] = {}
     for post in story.entries:
-        columns.setdefault(int((post.posted_at - story.first.posted_at) / span), []).append(_kind(story, post))
+        columns.setdefault(int((post.posted_at - story.first.posted_at) / span), []).append(
+            _kind(story, post)
+        )
     count = max(columns) + 1
     width = 100 / max(count, 6)
     kinds = [kind for column in columns.values() for kind in column]
     seen_x = None if seen_at is None else (seen_at - story.first.posted_at) / span * width
     return SpreadChart(
-        tuple(brick for place, column in sorted(columns.items()) for brick in _column(place * width, width, column, height)),
+        tuple(
+            brick
+            for place, column in sorted(columns.items())
+            for brick in _column(place * width, width, column, height)
+        ),
         story.first.posted_at,
         story.newest.posted_at,
         span.total_seconds(),
@@ -81,6 +95,12 @@ def _column(x: float, width: float, kinds: Sequence[str], height: float) -> list
     shown = [ordered[number * len(ordered) // rows] for number in range(rows)]
     step = height / max(rows, MIN_ROWS)
     return [
-        Brick(round(x + width * 0.06, 2), round(height - step * (number + 0.92), 2), round(width * 0.88, 2), round(step * 0.84, 2), kind)
+        Brick(
+            round(x + width * 0.06, 2),
+            round(height - step * (number + 0.92), 2),
+            round(width * 0.88, 2),
+            round(step * 0.84, 2),
+            kind,
+        )
         for number, kind in enumerate(shown)
     ]

@@ -1,4 +1,6 @@
-"""Ask: a question, answered with the posts that say it; sentences of a provider appear as they are written."""
+"""Ask: a question, answered with the posts that say it;
+sentences of a provider appear as they are written.
+"""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -8,7 +10,12 @@ from starlette.responses import Response
 
 from telegram_assistant.errors import Forbidden, Rejected
 from telegram_assistant.features.ask.answers import Answer
-from telegram_assistant.features.ask.ask import MAX_PREVIOUS, MAX_QUESTION_CHARACTERS, answer_question, final_answer
+from telegram_assistant.features.ask.ask import (
+    MAX_PREVIOUS,
+    MAX_QUESTION_CHARACTERS,
+    answer_question,
+    final_answer,
+)
 from telegram_assistant.features.ask.writing import offered
 from telegram_assistant.web.access.forgery import is_same_site
 from telegram_assistant.web.handling import FOREIGN
@@ -18,9 +25,18 @@ from telegram_assistant.web.views import Content, TenantView
 
 
 async def show(view: TenantView) -> Content:
-    """What is found without a provider; `live` is where the page hears what a provider writes. Nothing is paid for a link on another site."""
+    """What is found without a provider; `live` is where the page hears what a provider writes.
+
+    Nothing is paid for a link on another site.
+    """
     typed, previous = view.query("q").strip(), _previous(view)
-    content: dict[str, object] = {"asked": typed, "previous": previous, "answer": None, "live": "", "offer": None}
+    content: dict[str, object] = {
+        "asked": typed,
+        "previous": previous,
+        "answer": None,
+        "live": "",
+        "offer": None,
+    }
     offer = await offered(view.app.questions, tenant_id=view.membership.tenant_id)
     if not typed:
         return {**content, "offer": offer}
@@ -39,7 +55,12 @@ async def show(view: TenantView) -> Content:
         return {**content, "problem": error.reason}
     live = f"{view.url('/ask/stream')}?{urlencode([('q', typed), *(('after', one) for one in previous)])}"
     thread = [*previous, typed][-MAX_PREVIOUS:]
-    return {**content, **_shown(answer), "thread": thread, "live": live if offer and answer.passages and is_same_site(view.request) else ""}
+    return {
+        **content,
+        **_shown(answer),
+        "thread": thread,
+        "live": live if offer and answer.passages and is_same_site(view.request) else "",
+    }
 
 
 async def stream(view: TenantView) -> Response:
@@ -68,7 +89,9 @@ async def _events(view: TenantView, first: Answer, live: AsyncIterator[Answer]) 
 def _event(view: TenantView, answer: Answer) -> str:
     reader = Reader(view.language, view.zone, view.now)
     lines = render("ask_answer.html", {**_shown(answer), "base": view.url("")}, reader=reader).splitlines()
-    return "\n".join((f"event: {'end' if answer.is_final else 'answer'}", *(f"data: {line}" for line in lines), "", ""))
+    return "\n".join(
+        (f"event: {'end' if answer.is_final else 'answer'}", *(f"data: {line}" for line in lines), "", "")
+    )
 
 
 def _previous(view: TenantView) -> list[str]:

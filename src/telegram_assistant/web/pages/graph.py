@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy, Missing
-from telegram_assistant.features.graph import ForwardEdge, GraphChannel, GraphScope, similar_channels, who_forwards
+from telegram_assistant.features.graph import (
+    ForwardEdge,
+    GraphChannel,
+    GraphScope,
+    similar_channels,
+    who_forwards,
+)
 from telegram_assistant.web.views import Content, TenantView
 
 DAYS = 30
@@ -31,7 +37,9 @@ class Neighbour:
 async def show(view: TenantView) -> Content:
     channel_id = ChannelId(view.request.path_params["channel"])
     scope = GraphScope(view.stores, view.app.graph, view.now, days=DAYS)
-    found, places = await asyncio.gather(who_forwards(scope, channel_id=channel_id, limit=MAX_EDGES), scope.places([channel_id]))
+    found, places = await asyncio.gather(
+        who_forwards(scope, channel_id=channel_id, limit=MAX_EDGES), scope.places([channel_id])
+    )
     sources = [one for one in found.forwarded if one.channel.channel_id == channel_id]
     followers = [one for one in found.forwarded if one.source.channel_id == channel_id]
     rows = max(len(sources), len(followers), 1)
@@ -49,10 +57,18 @@ async def show(view: TenantView) -> Content:
         return {**content, "similar": (), "why_none": error.reason}
 
 
-def _neighbours(channels: Sequence[GraphChannel], edges: Sequence[ForwardEdge], side: str, rows: int) -> tuple[Neighbour, ...]:
+def _neighbours(
+    channels: Sequence[GraphChannel], edges: Sequence[ForwardEdge], side: str, rows: int
+) -> tuple[Neighbour, ...]:
     most = max((one.posts for one in edges), default=1)
     top = (rows - len(edges)) * ROW / 2
     return tuple(
-        Neighbour(channel, edge.posts, SIDES[side], top + (row + 0.5) * ROW, round(THINNEST + (THICKEST - THINNEST) * edge.posts / most, 1))
+        Neighbour(
+            channel,
+            edge.posts,
+            SIDES[side],
+            top + (row + 0.5) * ROW,
+            round(THINNEST + (THICKEST - THINNEST) * edge.posts / most, 1),
+        )
         for row, (channel, edge) in enumerate(zip(channels, edges, strict=True))
     )

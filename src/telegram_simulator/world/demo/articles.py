@@ -1,4 +1,6 @@
-"""Articles about the stories of the demo world: the same facts as in the posts, told at length by somebody with a name."""
+"""Articles about the stories of the demo world: the same facts as in the posts,
+told at length by somebody with a name.
+"""
 
 import random
 from collections.abc import Sequence
@@ -40,7 +42,9 @@ def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
 
 def title_of(link: Link) -> str:
     hand = random.Random(f"title {link.page_id} {link.story.event.name}")
-    return said(hand.choice(link.story.event.words[link.language]["head"]), link.story.values, link.language, hand)
+    return said(
+        hand.choice(link.story.event.words[link.language]["head"]), link.story.values, link.language, hand
+    )
 
 
 def told_of_page(article: Article, *, at_length: bool) -> dict[str, Any]:
@@ -62,7 +66,10 @@ def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
     """What happened, what else is known of it, and what readers of the topic know anyway."""
     story, language = link
     words, pack = story.event.words[language], packs().press[language]
-    lead = hand.choice([number for number, said in enumerate(words["lead"]) if names_somebody(said, story.values)] or range(len(words["lead"])))
+    lead = hand.choice(
+        [number for number, said in enumerate(words["lead"]) if names_somebody(said, story.values)]
+        or range(len(words["lead"]))
+    )
     facts = [words["fact"][number] for number in story.event.beside[language][lead]]
     hand.shuffle(facts)
     first, second = hand.sample(list(words["quote"]), 2)
@@ -73,7 +80,9 @@ def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
 
     return (
         Section("", (tell(words["lead"][lead], *facts[:1]), tell(first))),
-        Section(hand.choice(pack.more), tuple(filter(None, (tell(*facts[1:3]), tell(second), tell(*facts[3:]))))),
+        Section(
+            hand.choice(pack.more), tuple(filter(None, (tell(*facts[1:3]), tell(second), tell(*facts[3:]))))
+        ),
         Section(hand.choice(pack.why), (tell(*background[:2]), tell(*background[2:]), hand.choice(pack.end))),
     )
 
@@ -81,5 +90,7 @@ def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
 def _drawing(link: Link) -> Drawing:
     """The picture that posts show, too, if they show one and have the facts right."""
     story, language = link
-    lines = tuple(said(line, story.values, language, random.Random(0)) for line in story.event.words[language]["card"])
+    lines = tuple(
+        said(line, story.values, language, random.Random(0)) for line in story.event.words[language]["card"]
+    )
     return Drawing(story.event.scene, lines, story.number)

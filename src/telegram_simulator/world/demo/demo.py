@@ -1,4 +1,6 @@
-"""The demo world itself: its channels with their past, what is still to come, and what is true of every post."""
+"""The demo world itself: its channels with their past, what is still to come,
+and what is true of every post.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -93,7 +95,9 @@ class Demo:
         self.ids[post.key] = message_id
         if post.story is not None and post.story.number not in self._stories:
             late = self.date_of(post) - post.date
-            self._stories[post.story.number] = replace(post.story, begins=post.story.begins + late) if late else post.story
+            self._stories[post.story.number] = (
+                replace(post.story, begins=post.story.begins + late) if late else post.story
+            )
         return len(past.posts) - 1
 
     def channel_of(self, post: Planned) -> Channel:
@@ -117,11 +121,18 @@ class Demo:
         story = self._stories.get(number)
         if story is None:
             return None
-        earlier = (one for one in reversed(self._stories.values()) if one.event.topic == story.event.topic and one.begins < story.begins)
+        earlier = (
+            one
+            for one in reversed(self._stories.values())
+            if one.event.topic == story.event.topic and one.begins < story.begins
+        )
         return article_of(Link(story, language), self.site, list(islice(earlier, BESIDE)))
 
     def newest(self, language: str) -> list[Article]:
-        articles = (article_of(Link(story, language), self.site) for story in islice(reversed(self._stories.values()), FRONT))
+        articles = (
+            article_of(Link(story, language), self.site)
+            for story in islice(reversed(self._stories.values()), FRONT)
+        )
         return sorted(articles, key=lambda article: article.published, reverse=True)
 
     def pages(self) -> Iterator[dict[str, Any]]:
@@ -141,7 +152,11 @@ class Demo:
         age = max(self.clock() - self.date_of(post), 1.0)
         views = int(post.channel.members * (0.08 + 0.3 * reach * reach) * (1 - math.exp(-age / 20_000))) + 1
         emoji = REACTIONS[post.kind] if liking > 0.3 else ()
-        reactions = tuple((one, count) for place, one in enumerate(emoji) if (count := int(views * 0.01 * liking / (place + 1) ** 2)))
+        reactions = tuple(
+            (one, count)
+            for place, one in enumerate(emoji)
+            if (count := int(views * 0.01 * liking / (place + 1) ** 2))
+        )
         said = min(int(views * 0.004 * comments), MAX_COMMENTS) if post.channel.index % 5 else None
         return views, int(views * 0.02 * forwards), said, reactions
 
@@ -195,7 +210,13 @@ class DemoPast:
         if post.kind is Kind.SERVICE:
             pinned = number > 0
             service, text = (Service.PINNED, "") if pinned else (Service.CREATED, self.manner.title)
-            return Post(message_id=message_id, date=date, text=text, service=service, reply_to=message_id - 1 if pinned else None)
+            return Post(
+                message_id=message_id,
+                date=date,
+                text=text,
+                service=service,
+                reply_to=message_id - 1 if pinned else None,
+            )
         written = text_of(post, 0, site=demo.site)
         views, forwards, comments, reactions = demo.counts(post)
         return Post(

@@ -1,9 +1,22 @@
-"""Everything between the stories: opinions, the weather, advertising, polls, service messages, and small news that nobody takes up."""
+"""Everything between the stories: opinions, the weather, advertising, polls, service messages,
+and small news that nobody takes up.
+"""
 
 from collections.abc import Iterator
 
 from telegram_simulator.world.demo.packs import Manner, packs
-from telegram_simulator.world.demo.plan import Day, Filling, Kind, Planned, Role, Shows, busyness, hour_of, moment_within, poisson
+from telegram_simulator.world.demo.plan import (
+    Day,
+    Filling,
+    Kind,
+    Planned,
+    Role,
+    Shows,
+    busyness,
+    hour_of,
+    moment_within,
+    poisson,
+)
 from telegram_simulator.world.demo.stories import begin, fresh_event, with_fate
 from telegram_simulator.world.demo.wording import drawn
 
@@ -24,12 +37,22 @@ def _filler(day: Day, channel: Manner) -> Planned:
     date = moment_within(channel, day.begins, hand)
     if hand.random() < channel.ads * 0.6:
         shows = hand.choice((Shows.PHOTO, Shows.NOTHING))
-        return _post(day, channel, date, Kind.ADVERTISING, channel.topics[0], _advertising(day, channel), shows)
+        return _post(
+            day, channel, date, Kind.ADVERTISING, channel.topics[0], _advertising(day, channel), shows
+        )
     chance, topic = hand.random(), hand.choice(channel.topics)
     if chance < PINS:
         return _post(day, channel, date, Kind.SERVICE, topic, None)
     if chance < PINS + POLLS:
-        return _post(day, channel, date, Kind.OPINION, topic, Filling("", {}, hand.randrange(len(packs().polls))), Shows.POLL)
+        return _post(
+            day,
+            channel,
+            date,
+            Kind.OPINION,
+            topic,
+            Filling("", {}, hand.randrange(len(packs().polls))),
+            Shows.POLL,
+        )
     filling = None
     if chance < DAILY:
         filling, kind, picture = _daily(day, channel, topic, hour_of(channel, date)), Kind.NEWS, 0.3
@@ -37,11 +60,23 @@ def _filler(day: Day, channel: Manner) -> Planned:
         filling, kind, picture = _opinion(day, channel, topic), Kind.OPINION, 0.15
     if filling is None:
         return begin(day, fresh_event(day, channel.topics), channel, spreads=False)
-    return _post(day, channel, date, kind, topic, filling, Shows.PHOTO if hand.random() < picture else Shows.NOTHING)
+    return _post(
+        day, channel, date, kind, topic, filling, Shows.PHOTO if hand.random() < picture else Shows.NOTHING
+    )
 
 
-def _post(day: Day, channel: Manner, date: int, kind: Kind, topic: str, filling: Filling | None, shows: Shows = Shows.NOTHING) -> Planned:
-    return with_fate(Planned(day.key(), channel, date, Role.NONE, kind, topic, filling=filling, shows=shows), day.hand)
+def _post(
+    day: Day,
+    channel: Manner,
+    date: int,
+    kind: Kind,
+    topic: str,
+    filling: Filling | None,
+    shows: Shows = Shows.NOTHING,
+) -> Planned:
+    return with_fate(
+        Planned(day.key(), channel, date, Role.NONE, kind, topic, filling=filling, shows=shows), day.hand
+    )
 
 
 def _advertising(day: Day, channel: Manner) -> Filling:
@@ -73,5 +108,9 @@ def _opinion(day: Day, channel: Manner, topic: str) -> Filling | None:
         said.append(pack["b"][day.order(len(pack["b"]), "b", topic, channel.language)[turn % len(pack["b"])]])
     if hand.random() < 0.35:
         last = packs().last_words[channel.language]
-        said.append(last[day.order(len(last), "last", channel.language)[day.turn("last", channel.language) % len(last)]])
+        said.append(
+            last[
+                day.order(len(last), "last", channel.language)[day.turn("last", channel.language) % len(last)]
+            ]
+        )
     return Filling(" ".join(said), {})

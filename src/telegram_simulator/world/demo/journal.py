@@ -1,4 +1,6 @@
-"""The moments at which the demo's plan went on, in a file: with it, the next start continues where this one ends."""
+"""The moments at which the demo's plan went on, in a file: with it,
+the next start continues where this one ends.
+"""
 
 from pathlib import Path
 
@@ -9,7 +11,9 @@ class Journal:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         text = path.read_text(encoding="ascii") if path is not None and path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]  # a line that was not written to its end is a step that nobody has seen
+        whole = text[
+            : text.rfind("\n") + 1
+        ]  # a line that was not written to its end is a step that nobody has seen
         self.steps = [int(line) for line in whole.splitlines()]
         if path is not None:
             path.write_text(whole, encoding="ascii")

@@ -1,4 +1,6 @@
-"""Where links in posts lead: each story has a page in each language, and what kind of page that is follows from the story."""
+"""Where links in posts lead: each story has a page in each language,
+and what kind of page that is follows from the story.
+"""
 
 import random
 from typing import NamedTuple

@@ -1,4 +1,6 @@
-"""What hangs on a planned post: pictures drawn for it or taken over from others, films, papers, previews, polls."""
+"""What hangs on a planned post: pictures drawn for it or taken over from others, films, papers, previews,
+polls.
+"""
 
 import random
 import re
@@ -30,7 +32,10 @@ def media_of(post: Planned, *, site: str) -> Media | None:
         if post.shows is Shows.PHOTO:
             return Photo(file)
         names = NAMES[post.channel.language]
-        return Document(file, f"{names[post.key // 16 % len(names)]}_{post.key // 16 % 1000}.{file.kind.partition('/')[2]}")
+        return Document(
+            file,
+            f"{names[post.key // 16 % len(names)]}_{post.key // 16 % 1000}.{file.kind.partition('/')[2]}",
+        )
     if post.shows is Shows.POLL and post.filling is not None and post.filling.poll is not None:
         question, *answers = packs().polls[post.filling.poll][post.channel.language]
         return Poll(question, tuple(answers))
@@ -42,7 +47,10 @@ def media_of(post: Planned, *, site: str) -> Media | None:
 
 
 def drawing_of(post: Planned) -> Drawing:
-    """What the post shows. Who takes over a picture shows the same one, changed; who tells a story on shows a picture of his own."""
+    """What the post shows.
+
+    Who takes over a picture shows the same one, changed; who tells a story on shows a picture of his own.
+    """
     source = post.source
     if post.role is Role.FORWARD:
         return drawing_of(post.root)
@@ -51,8 +59,12 @@ def drawing_of(post: Planned) -> Drawing:
         original = drawing_of(source)
         return original._replace(number=original.number + post.part, change=post.reuse.value, mark=mark)
     if post.story is None:
-        return Drawing("poster" if post.kind is Kind.ADVERTISING else "photo", (_first_sentence(post),), post.key)
-    lines = tuple(said(line, values_of(post, 0), post.channel.language, random.Random(0)) for line in _card(post))
+        return Drawing(
+            "poster" if post.kind is Kind.ADVERTISING else "photo", (_first_sentence(post),), post.key
+        )
+    lines = tuple(
+        said(line, values_of(post, 0), post.channel.language, random.Random(0)) for line in _card(post)
+    )
     if post.shows is Shows.PDF:
         return Drawing("paper", (core_of(post, 0).head, *core_of(post, 0).sentences), post.key)
     return Drawing(post.story.event.scene, lines, post.story.number + post.part, post.reuse.value)

@@ -13,7 +13,23 @@ from typing import Any, NamedTuple
 from telegram_simulator.world.article import Furniture
 
 LANGUAGES = ("ru", "en")
-NAMED = frozenset({"city", "tech", "firm", "person", "team", "observatory", "expedition", "clinic", "sealab", "museum", "ship", "bridge", "film"})
+NAMED = frozenset(
+    {
+        "city",
+        "tech",
+        "firm",
+        "person",
+        "team",
+        "observatory",
+        "expedition",
+        "clinic",
+        "sealab",
+        "museum",
+        "ship",
+        "bridge",
+        "film",
+    }
+)
 """Kinds of names that are entities; streets and seas come as phrases."""
 _HOURS = re.compile(r"(\d\d)-(\d\d) ")
 TOPICS = ("city", "incident", "tech", "science", "sport", "market", "culture", "osint")
@@ -45,7 +61,9 @@ type Words = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EventType:
-    """A kind of event: what may differ from one to the next, and sentences that say the same in both languages."""
+    """A kind of event: what may differ from one to the next,
+    and sentences that say the same in both languages.
+    """
 
     name: str
     topic: str
@@ -154,9 +172,19 @@ def packs_sha256() -> str:
 def packs() -> Packs:
     """The packs, read once."""
     folder = _folder()
-    kinds = {kind: _names(told.get("kind", kind), told) for kind, told in _read(folder / "entities.toml").items()}
-    events = tuple(_event(topic, told, kinds) for topic in TOPICS for told in _read(folder / "events" / f"{topic}.toml")["event"])
-    fillers, said, notes = _read(folder / "fillers.toml"), _read(folder / "voices.toml"), _read(folder / "notes.toml")
+    kinds = {
+        kind: _names(told.get("kind", kind), told) for kind, told in _read(folder / "entities.toml").items()
+    }
+    events = tuple(
+        _event(topic, told, kinds)
+        for topic in TOPICS
+        for told in _read(folder / "events" / f"{topic}.toml")["event"]
+    )
+    fillers, said, notes = (
+        _read(folder / "fillers.toml"),
+        _read(folder / "voices.toml"),
+        _read(folder / "notes.toml"),
+    )
     last_words, marks, hashtags = notes.pop("c"), said.pop("marks"), said.pop("topics")
     voices = {name: _voice(told) for name, told in said.items()}
     manners = enumerate(_read(folder / "channels.toml")["channel"])
@@ -203,13 +231,20 @@ def _choice(slot: str, told: Any, kinds: Mapping[str, tuple[Name, ...]]) -> Choi
 
 def _event(topic: str, told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> EventType:
     words, slots = {language: told[language] for language in LANGUAGES}, _slots(told["slots"], kinds)
-    beside = {language: [_beside(lead, said["fact"], slots) for lead in said["lead"]] for language, said in words.items()}
+    beside = {
+        language: [_beside(lead, said["fact"], slots) for lead in said["lead"]]
+        for language, said in words.items()
+    }
     return EventType(told["id"], topic, told["scene"], told["key"], slots, words, beside)
 
 
 def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> list[int]:
     def numbers(sentence: str) -> set[str]:
-        return {slot for slot, choice in slots.items() if isinstance(choice, Numbers) and re.search(rf"\{{{slot}\b", sentence)}
+        return {
+            slot
+            for slot, choice in slots.items()
+            if isinstance(choice, Numbers) and re.search(rf"\{{{slot}\b", sentence)
+        }
 
     return [number for number, fact in enumerate(facts) if not numbers(fact) & numbers(lead)]
 
@@ -226,7 +261,9 @@ def _filler(told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> F
 def _timed(text: str) -> tuple[str, range]:
     """A text, and the hours that may stand before it: `05-10 Morning in {city}`."""
     found = _HOURS.match(text)
-    return (text, range(24)) if found is None else (text[found.end() :], range(int(found[1]), int(found[2]) + 1))
+    return (
+        (text, range(24)) if found is None else (text[found.end() :], range(int(found[1]), int(found[2]) + 1))
+    )
 
 
 def _press(told: Mapping[str, Any]) -> PressPack:
@@ -234,10 +271,17 @@ def _press(told: Mapping[str, Any]) -> PressPack:
 
 
 def _voice(told: Mapping[str, Any]) -> Voice:
-    before, after = ({language: told[language][side] for language in LANGUAGES} for side in ("before", "after"))
+    before, after = (
+        {language: told[language][side] for language in LANGUAGES} for side in ("before", "after")
+    )
     return Voice(before, after, told["emoji"], tuple(told["sentences"]))
 
 
 def _manner(index: int, told: Mapping[str, Any], voices: Mapping[str, Voice]) -> Manner:
-    given = {**told, "voice": voices[told["voice"]], "topics": tuple(told["topics"]), "habits": tuple(told["habits"])}
+    given = {
+        **told,
+        "voice": voices[told["voice"]],
+        "topics": tuple(told["topics"]),
+        "habits": tuple(told["habits"]),
+    }
     return Manner(index=index, invite=given.pop("invite", ""), **given)

@@ -1,4 +1,6 @@
-"""A reading sample of the demo world: thirty posts of its liveliest hour, and five stories as they went from channel to channel."""
+"""A reading sample of the demo world: thirty posts of its liveliest hour,
+and five stories as they went from channel to channel.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +17,9 @@ LINE = "─" * 72
 
 def sample(demo: Demo) -> Iterator[str]:
     """Lines to print."""
-    posts = [post for past in demo.pasts for post in past.posts if post.part == 0 and post.kind is not Kind.SERVICE]
+    posts = [
+        post for past in demo.pasts for post in past.posts if post.part == 0 and post.kind is not Kind.SERVICE
+    ]
     posts.sort(key=lambda post: (post.date, post.key))
     newest = posts[-1].date
     hours = Counter(post.date // HOUR for post in posts if post.date > newest - 24 * HOUR)
@@ -29,7 +33,10 @@ def sample(demo: Demo) -> Iterator[str]:
     for post in posts:
         if post.story is not None:
             by_story.setdefault(post.story.story_id, []).append(post)
-    told = sorted(by_story.values(), key=lambda thread: (-len({post.role for post in thread}), -len(thread), thread[0].key))
+    told = sorted(
+        by_story.values(),
+        key=lambda thread: (-len({post.role for post in thread}), -len(thread), thread[0].key),
+    )
     for thread in told[:STORIES]:
         yield from _thread(demo, thread)
 
@@ -38,10 +45,14 @@ def _thread(demo: Demo, thread: list[Planned]) -> Iterator[str]:
     story = thread[0].story
     assert story is not None
     named = ", ".join(one["en"] for one in entities(story.values))
-    yield f"\n{'═' * 72}\n{story.event.name} ({story.event.topic}): {named}; {len(thread)} posts" + (", a burst" if story.burst else "")
+    yield f"\n{'═' * 72}\n{story.event.name} ({story.event.topic}): {named}; {len(thread)} posts" + (
+        ", a burst" if story.burst else ""
+    )
     shown: set[str] = set()
     for post in thread:
-        title = f"{post.role.value} · {post.channel.title} · {_time(post.date)}" + (" · CONTRADICTS" if post.wrong or post.denies else "")
+        title = f"{post.role.value} · {post.channel.title} · {_time(post.date)}" + (
+            " · CONTRADICTS" if post.wrong or post.denies else ""
+        )
         if post.role.value in shown:
             yield f"{LINE}\n{title}"
         else:

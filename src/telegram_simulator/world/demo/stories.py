@@ -1,4 +1,6 @@
-"""Stories of a day: where each begins, who takes it up and how, who contradicts it, and what comes of it days later."""
+"""Stories of a day: where each begins, who takes it up and how, who contradicts it,
+and what comes of it days later.
+"""
 
 import math
 import random
@@ -8,7 +10,21 @@ from functools import cache
 from itertools import islice
 
 from telegram_simulator.world.demo.packs import EventType, Manner, Numbers, packs
-from telegram_simulator.world.demo.plan import DAY, HOUR, Day, Edit, Kind, Planned, Reuse, Role, Shows, Story, Wording, moment_after, moment_within
+from telegram_simulator.world.demo.plan import (
+    DAY,
+    HOUR,
+    Day,
+    Edit,
+    Kind,
+    Planned,
+    Reuse,
+    Role,
+    Shows,
+    Story,
+    Wording,
+    moment_after,
+    moment_within,
+)
 from telegram_simulator.world.demo.wording import drawn, number_of
 
 STORIES_PER_DAY = 36
@@ -25,7 +41,14 @@ ABROAD, AT_HOME = 0.45, 1.4
 LOOK_ALIKE, CONTRADICTED, MISREPORTED, CONTINUED = 0.2, 0.14, 0.08, 0.4
 FROM_THE_FIRST = 0.65
 """The share of those who take a story from where it began, and not from somebody in between."""
-REUSES = (Reuse.ORIGINAL, Reuse.RECOMPRESSED, Reuse.RECOMPRESSED, Reuse.CROPPED, Reuse.WATERMARKED, Reuse.WATERMARKED)
+REUSES = (
+    Reuse.ORIGINAL,
+    Reuse.RECOMPRESSED,
+    Reuse.RECOMPRESSED,
+    Reuse.CROPPED,
+    Reuse.WATERMARKED,
+    Reuse.WATERMARKED,
+)
 
 
 def stories_of(day: Day) -> Iterator[Planned]:
@@ -36,7 +59,9 @@ def stories_of(day: Day) -> Iterator[Planned]:
         resembled = day.hand.choice(earlier) if earlier and day.hand.random() < LOOK_ALIKE else None
         event = resembled.event if resembled else fresh_event(day, BROAD if burst else ())
         first_channel = _teller(event, day.hand)
-        first = begin(day, event, first_channel, burst=burst, resembles=resembled.story_id if resembled else None)
+        first = begin(
+            day, event, first_channel, burst=burst, resembles=resembled.story_id if resembled else None
+        )
         assert first.story is not None
         earlier.append(first.story)
         posts = [first, *_echoes(day, first)]
@@ -53,13 +78,30 @@ def fresh_event(day: Day, topics: Sequence[str] = ()) -> EventType:
     return event
 
 
-def begin(day: Day, event: EventType, channel: Manner, *, burst: bool = False, resembles: str | None = None, spreads: bool = True) -> Planned:
+def begin(
+    day: Day,
+    event: EventType,
+    channel: Manner,
+    *,
+    burst: bool = False,
+    resembles: str | None = None,
+    spreads: bool = True,
+) -> Planned:
     """A story and its first post."""
     hand, key = day.hand, day.key()
     values = drawn(event.slots, hand)
     date = moment_within(channel, day.begins, hand)
     story_id = f"{day.number}-{key // 16 % 62_500}"
-    story = Story(story_id, key, event, values, {**values, event.key: _another(event, values[event.key], hand)}, date, burst, resembles)
+    story = Story(
+        story_id,
+        key,
+        event,
+        values,
+        {**values, event.key: _another(event, values[event.key], hand)},
+        date,
+        burst,
+        resembles,
+    )
     misreported = spreads and hand.random() < MISREPORTED
     first = Planned(
         key=key,
@@ -80,7 +122,9 @@ def begin(day: Day, event: EventType, channel: Manner, *, burst: bool = False, r
 
 
 def wording(day: Day, event: EventType, channel: Manner, other_than: Wording | None = None) -> Wording:
-    """Sentences that today's readers of the language have not seen of this kind of event, as far as there are any."""
+    """Sentences that today's readers of the language have not seen of this kind of event,
+    as far as there are any.
+    """
     hand, words = day.hand, event.words[channel.language]
     if other_than is None:
         turn = day.turn("wording", event.name, channel.language)
@@ -117,7 +161,16 @@ def in_album(post: Planned, hand: random.Random) -> Iterator[Planned]:
     yield replace(post, parts=parts)
     for part in range(1, parts):
         shows = Shows.VIDEO if hand.random() < 0.1 else Shows.PHOTO
-        yield replace(post, key=post.key + part, part=part, parts=parts, shows=shows, edit=None, edit_at=None, links=False)
+        yield replace(
+            post,
+            key=post.key + part,
+            part=part,
+            parts=parts,
+            shows=shows,
+            edit=None,
+            edit_at=None,
+            links=False,
+        )
 
 
 def _another(event: EventType, value: object, hand: random.Random) -> int | float:
@@ -130,7 +183,14 @@ def _shows(event: EventType, hand: random.Random) -> Shows:
     chance = hand.random()
     if event.scene == "screenshot" and chance < 0.3:
         return Shows.PDF
-    steps = ((0.56, Shows.PHOTO), (0.65, Shows.VIDEO), (0.67, Shows.WEBP), (0.68, Shows.GIF), (0.69, Shows.PNG), (0.89, Shows.PAGE))
+    steps = (
+        (0.56, Shows.PHOTO),
+        (0.65, Shows.VIDEO),
+        (0.67, Shows.WEBP),
+        (0.68, Shows.GIF),
+        (0.69, Shows.PNG),
+        (0.89, Shows.PAGE),
+    )
     return next((shows for until, shows in steps if chance < until), Shows.NOTHING)
 
 
@@ -152,9 +212,16 @@ def _echoes(day: Day, first: Planned) -> list[Planned]:
     hand, story = day.hand, first.story
     assert story is not None
     interest = BURST_ECHO if story.burst else hand.expovariate(1.0)
-    chosen = [channel for channel in _interested(story.event) if hand.random() > math.exp(-interest * _appetite(channel, first))]
+    chosen = [
+        channel
+        for channel in _interested(story.event)
+        if hand.random() > math.exp(-interest * _appetite(channel, first))
+    ]
     median_hours = 0.15 if story.burst else 0.6
-    dated = sorted((moment_after(channel, first.date, median_hours * hand.lognormvariate(0, 1.1)), channel.index) for channel in chosen)
+    dated = sorted(
+        (moment_after(channel, first.date, median_hours * hand.lognormvariate(0, 1.1)), channel.index)
+        for channel in chosen
+    )
     told = [first]
     for date, index in dated:
         told.append(_echo(day, told, packs().channels[index], date))
@@ -185,7 +252,10 @@ def _echo(day: Day, told: Sequence[Planned], channel: Manner, date: int) -> Plan
     contradicts = role is Role.REWRITE and hand.random() < CONTRADICTED
     words, wrong = source.wording, source.wrong and (source.edit_at is None or date < source.edit_at)
     if role is Role.REWRITE:
-        words, wrong = wording(day, first.story.event, channel, other_than=source.wording), wrong or contradicts
+        words, wrong = (
+            wording(day, first.story.event, channel, other_than=source.wording),
+            wrong or contradicts,
+        )
     shows, reuse = source.shows, Reuse.ORIGINAL
     if role is not Role.FORWARD:
         reuse = hand.choice(REUSES)
@@ -225,7 +295,14 @@ def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
     words = first.story.event.words
     if hand.random() < (0.3 if first.channel.is_rumour else CONTRADICTED / 2):
         other = _teller(first.story.event, hand)
-        yield _later(day, first, other, HOUR + hand.expovariate(1 / (8 * HOUR)), head=hand.randrange(len(words["ru"]["deny"])), denies=True)
+        yield _later(
+            day,
+            first,
+            other,
+            HOUR + hand.expovariate(1 / (8 * HOUR)),
+            head=hand.randrange(len(words["ru"]["deny"])),
+            denies=True,
+        )
     if hand.random() < CONTINUED:
         turns = hand.sample(range(len(words["ru"]["later"])), hand.choice((1, 1, 2)))
         for place, turn in enumerate(turns):
@@ -234,7 +311,9 @@ def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
                 yield _later(day, post, post.channel, delay, head=turn)
 
 
-def _later(day: Day, source: Planned, channel: Manner, delay: float, *, head: int, denies: bool = False) -> Planned:
+def _later(
+    day: Day, source: Planned, channel: Manner, delay: float, *, head: int, denies: bool = False
+) -> Planned:
     date = moment_after(channel, source.date + int(delay), day.hand.random())
     shows = Shows.PHOTO if day.hand.random() < 0.2 else Shows.NOTHING
     said = Wording(head, 0, (), None)

@@ -145,14 +145,21 @@ def _mend(writer: Writer, post: Planned, hand: random.Random) -> None:
         writer.add("\n\n").add(hand.choice(marks["correction"]).strip(), "bold").add(f" {right}")
     elif post.edit is Edit.UPDATE:
         unsaid = next((number for number in range(len(words["fact"])) if number not in post.wording.facts), 0)
-        writer.add("\n\n").add(hand.choice(marks["updated"]).strip(), "bold").add(f" {said(words['fact'][unsaid], story.values, language, hand)}")
+        writer.add("\n\n").add(hand.choice(marks["updated"]).strip(), "bold").add(
+            f" {said(words['fact'][unsaid], story.values, language, hand)}"
+        )
 
 
 def _sign(writer: Writer, post: Planned, hand: random.Random, site: str) -> None:
     channel, source = post.channel, post.source
     marks = packs().marks[channel.language]
     link = link_of(post)
-    if post.role in {Role.COPY, Role.TRANSLATION} and source is not None and source.channel.name and hand.random() < 0.5:
+    if (
+        post.role in {Role.COPY, Role.TRANSLATION}
+        and source is not None
+        and source.channel.name
+        and hand.random() < 0.5
+    ):
         sentence = hand.choice(marks["source"])
         start, _, end = sentence.partition("{0}")
         writer.add(f"\n\n{start}").add(f"@{source.channel.name}", "mention").add(end)
@@ -174,7 +181,12 @@ def _filler(post: Planned) -> Text:
     if filling.poll is not None:
         return Text("")
     emoji = hand.choice(channel.voice.emoji) if channel.voice.emoji and hand.random() < 0.4 else ""
-    return Writer().add(f"{emoji} " if emoji else "").add(said(filling.template, filling.values, channel.language, hand)).done()
+    return (
+        Writer()
+        .add(f"{emoji} " if emoji else "")
+        .add(said(filling.template, filling.values, channel.language, hand))
+        .done()
+    )
 
 
 def _copied(core: Core, channel: Manner, hand: random.Random) -> Core:
@@ -184,7 +196,10 @@ def _copied(core: Core, channel: Manner, hand: random.Random) -> Core:
         sentences.pop()
     head = core.head
     if channel.index % 2:
-        head, *sentences = (one.replace("«", '"').replace("»", '"').replace("ё", "е").replace(" — ", " - ") for one in (head, *sentences))
+        head, *sentences = (
+            one.replace("«", '"').replace("»", '"').replace("ё", "е").replace(" — ", " - ")
+            for one in (head, *sentences)
+        )
     return Core(head, tuple(sentences))
 
 

@@ -1,4 +1,6 @@
-"""Everything that happens in the demo world, in the order of time; days are planned when time comes to them."""
+"""Everything that happens in the demo world, in the order of time;
+days are planned when time comes to them.
+"""
 
 import heapq
 from collections.abc import Iterator
@@ -74,4 +76,6 @@ class Timeline:
 
 def _are_one_album(one: Happening, other: Happening) -> bool:
     are_posted = one.act is Act.POST and other.act is Act.POST
-    return are_posted and one.post.parts > 1 and one.post.key - one.post.part == other.post.key - other.post.part
+    return (
+        are_posted and one.post.parts > 1 and one.post.key - one.post.part == other.post.key - other.post.part
+    )

@@ -33,7 +33,12 @@ def about(post: Planned, where: Where, site: str) -> dict[str, Any]:
         told["contradicts"] = _contradiction(post)
     if post.shows in KINDS:
         drawing = drawing_of(post)
-        told["picture"] = {"number": drawing.number, "scene": drawing.scene, "change": drawing.change, "words": list(drawing.lines)}
+        told["picture"] = {
+            "number": drawing.number,
+            "scene": drawing.scene,
+            "change": drawing.change,
+            "words": list(drawing.lines),
+        }
     return told
 
 
@@ -52,13 +57,20 @@ def told_of_story(posts: Sequence[Planned], where: Where) -> dict[str, Any]:
         "resembles": story.resembles,
         "contradicted": any(post.denies or post.wrong for post in posts),
         "continued": any(post.role is Role.FOLLOW_UP and not post.denies for post in posts),
-        "posts": [{"where": where(post), "role": post.role.value, "date": post.date} for post in posts if post.part == 0],
+        "posts": [
+            {"where": where(post), "role": post.role.value, "date": post.date}
+            for post in posts
+            if post.part == 0
+        ],
     }
 
 
 def entities(values: Values) -> list[dict[str, str]]:
     found = (value for value in values.values() if isinstance(value, Name) and value.kind in NAMED)
-    return [{"kind": name.kind, "ru": name.shown("ru"), "en": name.shown("en").removeprefix("the ")} for name in found]
+    return [
+        {"kind": name.kind, "ru": name.shown("ru"), "en": name.shown("en").removeprefix("the ")}
+        for name in found
+    ]
 
 
 def _values(post: Planned) -> Values:

@@ -1,6 +1,7 @@
 """Sentences with holes.
 
-`{city.loc}` is a form of a name, `{days:день|дня|дней}` a number with its noun, `{person?он|она}` goes by sex, `[one|another]` is either.
+`{city.loc}` is a form of a name, `{days:день|дня|дней}` a number with its noun, `{person?он|она}` goes by
+sex, `[one|another]` is either.
 """
 
 import random
@@ -41,7 +42,11 @@ def said(template: str, values: Values, language: str, hand: random.Random) -> s
             return str(hand.choice(either.split("|")))
         value = values[slot]
         if not isinstance(value, Name):
-            return _number(value, language) if mark is None else f"{_number(value, language)} {_noun(value, rest.split('|'), language)}"
+            return (
+                _number(value, language)
+                if mark is None
+                else f"{_number(value, language)} {_noun(value, rest.split('|'), language)}"
+            )
         if mark == "?":
             return str(rest.split("|")[value.ru["sex"] == "f"])
         return value.shown(language, rest or "")
@@ -52,7 +57,11 @@ def said(template: str, values: Values, language: str, hand: random.Random) -> s
 
 def names_somebody(template: str, values: Values) -> bool:
     """Whether the sentence says by name who or where; else it needs another one beside it."""
-    return any(f"{{{slot}" in template for slot, value in values.items() if isinstance(value, Name) and value.kind in NAMED)
+    return any(
+        f"{{{slot}" in template
+        for slot, value in values.items()
+        if isinstance(value, Name) and value.kind in NAMED
+    )
 
 
 def _number(value: float, language: str) -> str:

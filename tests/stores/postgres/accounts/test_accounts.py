@@ -17,7 +17,9 @@ async def no_other_accounts(admin: Admin) -> None:
     await admin.execute("DELETE FROM telegram_accounts")
 
 
-async def make_account(system: SystemStores, ingest: IngestStores, state: AccountState = AccountState.ACTIVE) -> AccountId:
+async def make_account(
+    system: SystemStores, ingest: IngestStores, state: AccountState = AccountState.ACTIVE
+) -> AccountId:
     account_id = await system.accounts.add(await make_tenant(system))
     await ingest.accounts.save_session(account_id, key_id="k", session=b"sealed")
     await system.accounts.set_state(account_id, state)
@@ -25,10 +27,14 @@ async def make_account(system: SystemStores, ingest: IngestStores, state: Accoun
 
 
 async def pass_time(admin: Admin, seconds: float) -> None:
-    await admin.execute("UPDATE telegram_accounts SET lease_until = lease_until - make_interval(secs => $1)", seconds)
+    await admin.execute(
+        "UPDATE telegram_accounts SET lease_until = lease_until - make_interval(secs => $1)", seconds
+    )
 
 
-async def test_an_account_is_taken_by_one_and_only_when_it_is_active(system: SystemStores, ingest: IngestStores) -> None:
+async def test_an_account_is_taken_by_one_and_only_when_it_is_active(
+    system: SystemStores, ingest: IngestStores
+) -> None:
     active = await make_account(system, ingest)
     for state in AccountState:
         if state not in {AccountState.ACTIVE, AccountState.LOGGING_OUT}:
@@ -51,7 +57,9 @@ async def test_a_silent_holder_loses_it_a_margin_after_the_end(
         assert await ingest.accounts.renew("first#1", [held.account_id]) == frozenset()
 
 
-async def test_a_lease_is_renewed_until_it_is_over_or_the_account_is_paused(system: SystemStores, ingest: IngestStores, admin: Admin) -> None:
+async def test_a_lease_is_renewed_until_it_is_over_or_the_account_is_paused(
+    system: SystemStores, ingest: IngestStores, admin: Admin
+) -> None:
     account_id = await make_account(system, ingest)
     await ingest.accounts.take("first#1")
     assert await ingest.accounts.renew("first#1", [account_id]) == {account_id}
@@ -63,7 +71,9 @@ async def test_a_lease_is_renewed_until_it_is_over_or_the_account_is_paused(syst
     assert await ingest.accounts.renew("first#1", [account_id]) == frozenset()
 
 
-async def test_what_the_holder_does_not_use_any_more_runs_out(system: SystemStores, ingest: IngestStores) -> None:
+async def test_what_the_holder_does_not_use_any_more_runs_out(
+    system: SystemStores, ingest: IngestStores
+) -> None:
     """It may have tried to give it back while the database was away."""
     account_id = await make_account(system, ingest)
     await ingest.accounts.take("first#1")
@@ -80,7 +90,9 @@ async def test_what_is_given_back_can_be_taken_at_once(system: SystemStores, ing
     assert len(await ingest.accounts.take("second#2")) == 1
 
 
-async def test_the_list_tells_who_uses_an_account_and_nothing_of_its_session(system: SystemStores, ingest: IngestStores) -> None:
+async def test_the_list_tells_who_uses_an_account_and_nothing_of_its_session(
+    system: SystemStores, ingest: IngestStores
+) -> None:
     await make_account(system, ingest)
     await ingest.accounts.take("first#1")
     (account,) = await system.accounts.all()
@@ -88,7 +100,9 @@ async def test_the_list_tells_who_uses_an_account_and_nothing_of_its_session(sys
     assert "sealed" not in repr(account)
 
 
-async def test_epochs_of_different_accounts_are_never_equal(system: SystemStores, ingest: IngestStores) -> None:
+async def test_epochs_of_different_accounts_are_never_equal(
+    system: SystemStores, ingest: IngestStores
+) -> None:
     for _ in range(3):
         await make_account(system, ingest)
     epochs = []

@@ -26,20 +26,30 @@ async def pass_time(admin: Admin, seconds: float) -> None:
     )
 
 
-async def test_what_is_kept_comes_back_with_its_age_by_the_databases_clock(system: SystemStores, admin: Admin, account_id: AccountId) -> None:
-    await system.limits.keep(account_id, RESOLVE, SavedMeter(blocked_seconds=100.0, tokens=(1.5, 2.0, 80.0), pace=0.7))
+async def test_what_is_kept_comes_back_with_its_age_by_the_databases_clock(
+    system: SystemStores, admin: Admin, account_id: AccountId
+) -> None:
+    await system.limits.keep(
+        account_id, RESOLVE, SavedMeter(blocked_seconds=100.0, tokens=(1.5, 2.0, 80.0), pace=0.7)
+    )
     await pass_time(admin, 30)
     kept = (await system.limits.of(account_id))[RESOLVE]
     assert (kept.tokens, kept.pace) == ((1.5, 2.0, 80.0), 0.7)
-    assert (kept.blocked_seconds, kept.tokens_age_seconds, kept.pace_age_seconds) == pytest.approx((70, 30, 30), abs=5)
+    assert (kept.blocked_seconds, kept.tokens_age_seconds, kept.pace_age_seconds) == pytest.approx(
+        (70, 30, 30), abs=5
+    )
     await pass_time(admin, 100)
     assert (await system.limits.of(account_id))[RESOLVE].blocked_seconds == 0
 
 
-async def test_only_what_must_still_be_left_alone_is_shown(system: SystemStores, admin: Admin, account_id: AccountId) -> None:
+async def test_only_what_must_still_be_left_alone_is_shown(
+    system: SystemStores, admin: Admin, account_id: AccountId
+) -> None:
     await admin.execute("DELETE FROM account_limits")
     await system.limits.keep(account_id, RESOLVE, SavedMeter(blocked_seconds=100))
     await system.limits.keep(account_id, "messages.getHistory", SavedMeter(pace=0.7))
-    assert [(block.account_id, block.method) for block in await system.limits.blocks()] == [(account_id, RESOLVE)]
+    assert [(block.account_id, block.method) for block in await system.limits.blocks()] == [
+        (account_id, RESOLVE)
+    ]
     await pass_time(admin, 101)
     assert await system.limits.blocks() == ()

@@ -1,4 +1,6 @@
-"""What a tenant sees of a channel begins with its own window, whatever others have asked for; and with the moment when it followed."""
+"""What a tenant sees of a channel begins with its own window, whatever others have asked for;
+and with the moment when it followed.
+"""
 
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -13,7 +15,12 @@ from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.feed.tenant_feed import cursor_of
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
+from telegram_assistant.stores.postgres.search.search import (
+    FAR_FUTURE,
+    SearchFilters,
+    SearchPosition,
+    SearchTerm,
+)
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import make_channel, make_page, make_post, make_tenant
@@ -36,19 +43,29 @@ def day(days_ago: int) -> str:
     return midnight(days_ago).date().isoformat()
 
 
-async def two_followers(system: SystemStores, pool: Pool, *, wanted_by_a: int = 2) -> tuple[TenantStores, ChannelId]:
-    """B has followed the channel with all of its past; its seven posts are of the last seven days, the first is the oldest. Then A came."""
+async def two_followers(
+    system: SystemStores, pool: Pool, *, wanted_by_a: int = 2
+) -> tuple[TenantStores, ChannelId]:
+    """B has followed the channel with all of its past; its seven posts are of the last seven days,
+    the first is the oldest. Then A came.
+    """
     channel_id, b, a = await make_channel(system), await make_tenant(system), await make_tenant(system)
     await system.channels.subscribe(b, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
     await system.landing.land(
-        make_page(*[make_post(channel_id=channel_id, message_id=n, posted_at=midnight(7 - n)) for n in range(1, 8)], floor_id=1, floor_at=LONG_AGO),
+        make_page(
+            *[make_post(channel_id=channel_id, message_id=n, posted_at=midnight(7 - n)) for n in range(1, 8)],
+            floor_id=1,
+            floor_at=LONG_AGO,
+        ),
         Claim(channel_id, 0),
     )
     await system.channels.subscribe(a, Subscription(channel_id=channel_id, history_days=wanted_by_a))
     return tenant_stores(pool, a), channel_id
 
 
-async def test_a_window_begins_on_the_utc_day_of_following_less_the_days_that_are_wanted(system: SystemStores, admin: Admin) -> None:
+async def test_a_window_begins_on_the_utc_day_of_following_less_the_days_that_are_wanted(
+    system: SystemStores, admin: Admin
+) -> None:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=3))
     assert await window(admin, tenant_id, channel_id) == day(3)
@@ -66,28 +83,40 @@ async def test_a_window_only_moves_back(system: SystemStores, pool: Pool, admin:
     assert await window(admin, tenant_id, channel_id) == day(9)
 
 
-async def test_who_wants_more_than_there_has_ever_been_sees_everything(system: SystemStores, admin: Admin) -> None:
+async def test_who_wants_more_than_there_has_ever_been_sees_everything(
+    system: SystemStores, admin: Admin
+) -> None:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
-    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
+    await system.channels.subscribe(
+        tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
+    )
     assert await window(admin, tenant_id, channel_id) == "-infinity"
 
 
-async def test_who_follows_again_after_leaving_begins_anew(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_who_follows_again_after_leaving_begins_anew(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=30))
     await tenant_stores(pool, tenant_id).followed.leave(channel_id)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=1))
     assert await window(admin, tenant_id, channel_id) == day(1)
     await admin.execute(
-        "UPDATE subscriptions SET created_at = now() - interval '9 days', history_days = 30, active = false WHERE tenant_id = $1", tenant_id
+        "UPDATE subscriptions SET created_at = now() - interval '9 days', history_days = 30, active = false "
+        "WHERE tenant_id = $1",
+        tenant_id,
     )
     assert await window(admin, tenant_id, channel_id) == day(39)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=2))
     assert await window(admin, tenant_id, channel_id) == day(2)
-    assert await admin.fetchval("SELECT now() - created_at < interval '1 minute' FROM subscriptions WHERE tenant_id = $1", tenant_id)
+    assert await admin.fetchval(
+        "SELECT now() - created_at < interval '1 minute' FROM subscriptions WHERE tenant_id = $1", tenant_id
+    )
 
 
-async def test_a_past_that_others_asked_for_is_not_there(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_a_past_that_others_asked_for_is_not_there(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     stores, channel_id = await two_followers(system, pool)
     posts = [PostId(channel_id, MessageId(n)) for n in range(1, 8)]
     await beside(admin, channel_id)
@@ -101,17 +130,30 @@ async def test_a_past_that_others_asked_for_is_not_there(system: SystemStores, p
     assert [one.message_id for one in posts if await stores.enrichments.all_of(one)] == [5, 6, 7]
     assert {one.message_id for one in (await stores.words.load(posts)).posts} == {5, 6, 7}
     for terms in ([SearchTerm("окно")], []):
-        assert [one.post_id.message_id for one in (await stores.words.find(terms, SearchFilters(), before=SearchPosition(FAR_FUTURE))).found] == [
+        assert [
+            one.post_id.message_id
+            for one in (
+                await stores.words.find(terms, SearchFilters(), before=SearchPosition(FAR_FUTURE))
+            ).found
+        ] == [
             7,
             6,
             5,
         ]
-    assert [one.message_id for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=50)] == [7, 6, 5]
+    assert [one.message_id for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=50)] == [
+        7,
+        6,
+        5,
+    ]
     assert [one.posts for one in await stores.tag_use.most_used(LONG_AGO, FAR_FUTURE, limit=50)] == [3]
     assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {5, 6, 7}
     assert {one.post_id.message_id for one in await stores.forwards.appearances(posts)} == {5, 6, 7}
-    assert [one.posts for one in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=50)] == [3]
-    forwards = await stores.forwards.forwards_of(PostId(ChannelId(9), MessageId(1)), since=LONG_AGO.date(), limit=50)
+    assert [
+        one.posts for one in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=50)
+    ] == [3]
+    forwards = await stores.forwards.forwards_of(
+        PostId(ChannelId(9), MessageId(1)), since=LONG_AGO.date(), limit=50
+    )
     assert {one.post_id.message_id for one in forwards} == {5, 6, 7}
     assert (await stores.forwards.visible()).since == {channel_id: date.fromisoformat(day(2))}
 
@@ -119,14 +161,25 @@ async def test_a_past_that_others_asked_for_is_not_there(system: SystemStores, p
 async def beside(admin: Admin, channel_id: ChannelId) -> None:
     """Something about each of the posts in every table there is."""
     for query in (
-        "INSERT INTO post_search SELECT channel_id, message_id, posted_at, to_tsvector('russian', 'окно') FROM posts WHERE channel_id = $1",
-        "INSERT INTO post_media (channel_id, message_id, media_id, kind) SELECT channel_id, message_id, 1, 'photo' FROM posts WHERE channel_id = $1",
+        (
+            "INSERT INTO post_search SELECT channel_id, message_id, posted_at, "
+            "to_tsvector('russian', 'окно') FROM posts WHERE channel_id = $1"
+        ),
+        (
+            "INSERT INTO post_media (channel_id, message_id, media_id, kind) "
+            "SELECT channel_id, message_id, 1, 'photo' FROM posts WHERE channel_id = $1"
+        ),
         """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        SELECT channel_id, message_id, 'tags', 'local', '', '', '', 1, '{"tags": ["тег"]}' FROM posts WHERE channel_id = $1
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+            revision, data)
+        SELECT channel_id, message_id, 'tags', 'local', '', '', '', 1, '{"tags": ["тег"]}' FROM posts
+        WHERE channel_id = $1
         """,
         "UPDATE posts SET fwd_channel_id = 9, fwd_message_id = 1 WHERE channel_id = $1",
-        "INSERT INTO forwards SELECT channel_id, message_id, 9, 1, posted_at FROM posts WHERE channel_id = $1",
+        (
+            "INSERT INTO forwards SELECT channel_id, message_id, 9, 1, posted_at FROM posts "
+            "WHERE channel_id = $1"
+        ),
         """
         INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at)
         SELECT channel_id, message_id, 1, 'иначе', '', now() FROM posts WHERE channel_id = $1
@@ -145,9 +198,14 @@ async def test_the_ledger_begins_with_the_first_post_of_the_window(system: Syste
     assert line.floor_at == midnight(2)
 
 
-async def test_what_is_missing_below_the_window_is_not_missing(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_what_is_missing_below_the_window_is_not_missing(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     stores, channel_id = await two_followers(system, pool)
-    await admin.execute("UPDATE coverage SET verified = '{[1,3), [6,8)}', verified_at = now() WHERE channel_id = $1", channel_id)
+    await admin.execute(
+        "UPDATE coverage SET verified = '{[1,3), [6,8)}', verified_at = now() WHERE channel_id = $1",
+        channel_id,
+    )
     ledger = await stores.coverage.of(channel_id)
     assert ledger is not None
     assert ledger.gaps == (IdRange(MessageId(5), MessageId(5)),)
@@ -155,13 +213,21 @@ async def test_what_is_missing_below_the_window_is_not_missing(system: SystemSto
     assert line.missing_ids == 1
 
 
-async def test_a_channel_is_not_complete_before_it_was_read_as_far_back_as_the_window(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_a_channel_is_not_complete_before_it_was_read_as_far_back_as_the_window(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     stores, channel_id = await two_followers(system, pool, wanted_by_a=50)
-    account_id = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id, state) VALUES (1, 'active') RETURNING account_id")
-    await admin.execute("UPDATE poll_schedule SET account_id = $2 WHERE channel_id = $1", channel_id, account_id)
+    account_id = await admin.fetchval(
+        "INSERT INTO telegram_accounts (tenant_id, state) VALUES (1, 'active') RETURNING account_id"
+    )
+    await admin.execute(
+        "UPDATE poll_schedule SET account_id = $2 WHERE channel_id = $1", channel_id, account_id
+    )
 
     async def state(floor_at: datetime) -> CoverageState:
-        await admin.execute("UPDATE coverage SET floor_id = 2, floor_at = $2 WHERE channel_id = $1", channel_id, floor_at)
+        await admin.execute(
+            "UPDATE coverage SET floor_id = 2, floor_at = $2 WHERE channel_id = $1", channel_id, floor_at
+        )
         (line,) = await stores.coverage_overview.channels([channel_id])
         return line.status.state
 
@@ -176,10 +242,17 @@ async def test_everything_is_no_date(system: SystemStores, pool: Pool) -> None:
     assert len(await stores.feed.newest()) == 7
 
 
-async def test_what_was_noticed_before_a_tenant_followed_is_not_there(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_what_was_noticed_before_a_tenant_followed_is_not_there(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     """An edit, a deletion and counts of posts inside of the window; and those that were noticed since are."""
     stores, channel_id = await two_followers(system, pool)
-    for post, when, revision in ((5, "1 hour", 1), (6, "-1 second", 1), (7, "1 hour", 1), (7, "-1 second", 2)):
+    for post, when, revision in (
+        (5, "1 hour", 1),
+        (6, "-1 second", 1),
+        (7, "1 hour", 1),
+        (7, "-1 second", 2),
+    ):
         await admin.execute(
             f"""
             INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at)
@@ -189,29 +262,50 @@ async def test_what_was_noticed_before_a_tenant_followed_is_not_there(system: Sy
             post,
             revision,
         )
-        await admin.execute("UPDATE posts SET revision = $3 WHERE channel_id = $1 AND message_id = $2", channel_id, post, revision + 1)
-        await admin.execute(f"INSERT INTO post_counts VALUES ($1, $2, now() - interval '{when}', 10)", channel_id, post)
+        await admin.execute(
+            "UPDATE posts SET revision = $3 WHERE channel_id = $1 AND message_id = $2",
+            channel_id,
+            post,
+            revision + 1,
+        )
+        await admin.execute(
+            f"INSERT INTO post_counts VALUES ($1, $2, now() - interval '{when}', 10)", channel_id, post
+        )
     seen = {n: await stores.post_details.versions(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)}
-    assert {n: [one.revision for one in versions] for n, versions in seen.items()} == {5: [1], 6: [1, 2], 7: [1, 2]}
+    assert {n: [one.revision for one in versions] for n, versions in seen.items()} == {
+        5: [1],
+        6: [1, 2],
+        7: [1, 2],
+    }
     assert {one.post.message_id: one.revision for one in await stores.feed.newest()} == {5: 1, 6: 2, 7: 2}
     assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {6, 7}
     details = [await stores.post_details.of(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)]
     assert [(one.earlier_versions, len(one.counts)) for one in details if one] == [(0, 0), (1, 1), (1, 1)]
 
 
-async def test_pictures_from_before_the_window_or_of_posts_deleted_before_are_not_read(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_pictures_from_before_the_window_or_of_posts_deleted_before_are_not_read(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     stores, channel_id = await two_followers(system, pool)
     posts = [PostId(channel_id, MessageId(n)) for n in range(1, 8)]
     shown = [await show_picture(admin, post, Look(2**40 - 1, 7), "") for post in posts]
     deleted = "UPDATE posts SET deleted_at = now() - $3::interval WHERE channel_id = $1 AND message_id = $2"
-    await admin.executemany(deleted, [(channel_id, 6, timedelta(hours=1)), (channel_id, 7, timedelta(seconds=-1))])
+    await admin.executemany(
+        deleted, [(channel_id, 6, timedelta(hours=1)), (channel_id, 7, timedelta(seconds=-1))]
+    )
     assert set(await stores.stories.read_pictures(posts)) == {shown[4], shown[6]}
 
 
-async def test_no_post_was_stored_before_the_tenant_followed(system: SystemStores, pool: Pool, admin: Admin) -> None:
+async def test_no_post_was_stored_before_the_tenant_followed(
+    system: SystemStores, pool: Pool, admin: Admin
+) -> None:
     stores, channel_id = await two_followers(system, pool)
-    await admin.execute("UPDATE posts SET stored_at = now() - interval '1 hour' WHERE channel_id = $1", channel_id)
-    followed_at = await admin.fetchval("SELECT max(created_at) FROM subscriptions WHERE channel_id = $1", channel_id)
+    await admin.execute(
+        "UPDATE posts SET stored_at = now() - interval '1 hour' WHERE channel_id = $1", channel_id
+    )
+    followed_at = await admin.fetchval(
+        "SELECT max(created_at) FROM subscriptions WHERE channel_id = $1", channel_id
+    )
     assert {one.stored_at for one in await stores.feed.newest()} == {followed_at}
     (version,) = await stores.post_details.versions(PostId(channel_id, MessageId(7)))
     assert version.seen_at == followed_at
@@ -222,9 +316,13 @@ async def test_a_page_is_full_although_the_newest_posts_of_channels_are_not_ther
 ) -> None:
     tenant_id, channels = await make_tenant(system), [await make_channel(system) for _ in range(4)]
     for channel_id in channels:
-        posts = [make_post(channel_id=channel_id, message_id=n, posted_at=midnight(4 - n)) for n in range(1, 4)]
+        posts = [
+            make_post(channel_id=channel_id, message_id=n, posted_at=midnight(4 - n)) for n in range(1, 4)
+        ]
         await system.landing.land(make_page(*posts), Claim(channel_id, 0))
-        await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = 3", channel_id)
+        await admin.execute(
+            "UPDATE posts SET deleted_at = now() WHERE channel_id = $1 AND message_id = 3", channel_id
+        )
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=30))
     feed = tenant_stores(pool, tenant_id).feed
     first = await feed.newest(limit=3)
@@ -235,7 +333,9 @@ async def test_a_page_is_full_although_the_newest_posts_of_channels_are_not_ther
 
 FOLLOWED_AGO = st.integers(0, 6)
 WANTED = st.integers(0, 6) | st.just(EVERYTHING_DAYS)
-POSTED = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 23), st.sampled_from([None, 0, 3, 6])), max_size=6)
+POSTED = st.lists(
+    st.tuples(st.integers(0, 10), st.integers(0, 23), st.sampled_from([None, 0, 3, 6])), max_size=6
+)
 
 
 @pytest.mark.parametrize("limit", [2])
@@ -248,7 +348,9 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     limit: int,
     channels: list[tuple[tuple[int, int] | None, list[tuple[int, int, int | None]]]],
 ) -> None:
-    """Compared with a plain filter: the feed page by page, single posts, words, tags, what was deleted, and the floor of the ledger."""
+    """Compared with a plain filter: the feed page by page, single posts, words, tags, what was deleted,
+    and the floor of the ledger.
+    """
     tenant_id = await make_tenant(system)
     expected: set[PostId] = set()
     deleted: set[PostId] = set()
@@ -256,8 +358,13 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     floors: dict[ChannelId, int] = {}
     for follows, posted in channels:
         channel_id = await make_channel(system)
-        posts = sorted(((midnight(days) + timedelta(hours=hour), gone) for days, hour, gone in posted), key=lambda one: one[0])
-        made = [make_post(channel_id=channel_id, message_id=n, posted_at=at) for n, (at, _) in enumerate(posts, 1)]
+        posts = sorted(
+            ((midnight(days) + timedelta(hours=hour), gone) for days, hour, gone in posted),
+            key=lambda one: one[0],
+        )
+        made = [
+            make_post(channel_id=channel_id, message_id=n, posted_at=at) for n, (at, _) in enumerate(posts, 1)
+        ]
         if made:
             await system.landing.land(make_page(*made, floor_id=1, floor_at=LONG_AGO), Claim(channel_id, 0))
         known += [post.id for post in made]
@@ -265,7 +372,8 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
         if follows:
             followed_at = midnight(follows[0])
             await admin.execute(
-                "INSERT INTO subscriptions (tenant_id, channel_id, history_days, created_at) VALUES ($1, $2, $3, $4)",
+                "INSERT INTO subscriptions (tenant_id, channel_id, history_days, created_at) "
+                "VALUES ($1, $2, $3, $4)",
                 tenant_id,
                 channel_id,
                 follows[1],
@@ -273,8 +381,18 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
             )
         for post, (at, gone) in zip(made, posts, strict=True):
             gone_at = None if gone is None else midnight(gone)
-            await admin.execute("UPDATE posts SET deleted_at = $3 WHERE channel_id = $1 AND message_id = $2", channel_id, post.message_id, gone_at)
-            if follows and followed_at and at >= followed_at - timedelta(days=follows[1]) and (gone_at is None or gone_at >= followed_at):
+            await admin.execute(
+                "UPDATE posts SET deleted_at = $3 WHERE channel_id = $1 AND message_id = $2",
+                channel_id,
+                post.message_id,
+                gone_at,
+            )
+            if (
+                follows
+                and followed_at
+                and at >= followed_at - timedelta(days=follows[1])
+                and (gone_at is None or gone_at >= followed_at)
+            ):
                 expected.add(post.id)
                 deleted |= {post.id} if gone_at else set()
                 floors.setdefault(channel_id, post.message_id)
@@ -293,8 +411,13 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     assert {one.post_id for one in await stores.media.of(known)} == expected
     assert set(await stores.enrichments.of(known, Kind.TAGS)) == expected
     assert set((await stores.words.load(known)).posts) == expected - deleted
-    assert {PostId(one.channel_id, one.message_id) for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=1000)} == expected - deleted
+    assert {
+        PostId(one.channel_id, one.message_id)
+        for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=1000)
+    } == expected - deleted
     assert {one.post_id for one in await stores.changes.since(LONG_AGO, limit=1000)} == expected
-    assert sum(one.posts for one in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)) == len(expected - deleted)
+    assert sum(
+        one.posts for one in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)
+    ) == len(expected - deleted)
     ledgers = {channel_id: await stores.coverage.of(channel_id) for channel_id in floors}
     assert {channel_id: one.floor_id for channel_id, one in ledgers.items() if one} == floors

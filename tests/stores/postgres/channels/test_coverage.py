@@ -1,4 +1,6 @@
-"""The ledger against a model: whatever is read, lost, deleted or asked for, it never claims an unread id and never misses a gap."""
+"""The ledger against a model: whatever is read, lost, deleted or asked for,
+it never claims an unread id and never misses a gap.
+"""
 
 from dataclasses import dataclass, field
 
@@ -29,7 +31,9 @@ class Telegram:
         self.newest += count
 
     def history(self, below: int | None) -> list[MessageId]:
-        return [MessageId(n) for n in sorted(self.alive, reverse=True) if below is None or n < below][:PAGE_SIZE]
+        return [MessageId(n) for n in sorted(self.alive, reverse=True) if below is None or n < below][
+            :PAGE_SIZE
+        ]
 
 
 @dataclass
@@ -58,7 +62,9 @@ steps = st.one_of(
 
 
 @given(history=st.lists(steps, min_size=1, max_size=25))
-async def test_the_ledger_never_claims_an_unread_id_and_never_misses_a_gap(system: SystemStores, history: list[tuple[str, int]]) -> None:
+async def test_the_ledger_never_claims_an_unread_id_and_never_misses_a_gap(
+    system: SystemStores, history: list[tuple[str, int]]
+) -> None:
     channel_id = await make_channel(system)
     telegram, model, wanted_floor = Telegram(), Model(), None
     telegram.publish(3)
@@ -81,7 +87,13 @@ async def test_the_ledger_never_claims_an_unread_id_and_never_misses_a_gap(syste
 
 
 async def land(
-    system: SystemStores, channel_id: ChannelId, ids: list[MessageId], *, below: int | None, floor: int | None = None, epoch: int = 0
+    system: SystemStores,
+    channel_id: ChannelId,
+    ids: list[MessageId],
+    *,
+    below: int | None,
+    floor: int | None = None,
+    epoch: int = 0,
 ) -> None:
     proven = proven_by(ids, below=None if below is None else MessageId(below))
     posts = [make_post(channel_id=channel_id, message_id=n) for n in ids]
@@ -94,7 +106,9 @@ async def land(
 
 
 def remember(model: Model, ids: list[MessageId], *, below: int | None, floor: int | None) -> None:
-    """Written from what a page of history means, not from proven_by: everything from its lowest message up to where it was asked from."""
+    """Written from what a page of history means, not from proven_by:
+    everything from its lowest message up to where it was asked from.
+    """
     if below == 1 or (not ids and below is None):
         return
     low = min(ids, default=1)
@@ -135,7 +149,9 @@ def test_a_range_runs_upward_from_one() -> None:
 async def test_the_newest_gaps_come_first_and_are_limited(system: SystemStores) -> None:
     channel_id = await make_channel(system)
     for number in range(10, 101, 10):
-        await system.landing.land(make_page(make_post(channel_id=channel_id, message_id=number)), Claim(channel_id, 0))
+        await system.landing.land(
+            make_page(make_post(channel_id=channel_id, message_id=number)), Claim(channel_id, 0)
+        )
     coverage = await system.coverage.of(channel_id, max_ranges=2)
     assert coverage is not None
     assert [str(gap) for gap in coverage.gaps] == ["91-99", "81-89"]

@@ -45,12 +45,16 @@ async def operators_account(system: SystemStores) -> tuple[TenantId, AccountId]:
     return tenant_id, await account_of(system, tenant_id)
 
 
-async def ask(pool: Pool, tenant_id: TenantId, count: int = 1, *, kind: RequestKind = RequestKind.USERNAME) -> list[UUID]:
+async def ask(
+    pool: Pool, tenant_id: TenantId, count: int = 1, *, kind: RequestKind = RequestKind.USERNAME
+) -> list[UUID]:
     names = [NewRequest(kind, f"name_{fresh_number()}", WANTED) for _ in range(count)]
     return [one for one in await tenant_stores(pool, tenant_id).requests.add(names) if one is not None]
 
 
-async def all_served(system: SystemStores, account_id: AccountId, kinds: tuple[RequestKind, ...] = EVERYTHING) -> list[ClaimedRequest]:
+async def all_served(
+    system: SystemStores, account_id: AccountId, kinds: tuple[RequestKind, ...] = EVERYTHING
+) -> list[ClaimedRequest]:
     served = []
     while (taken := await system.request_queue.claim(account_id, kinds)) is not None:
         served.append(taken)
@@ -59,8 +63,12 @@ async def all_served(system: SystemStores, account_id: AccountId, kinds: tuple[R
 
 @settings(max_examples=40)
 @given(counts=st.lists(st.integers(1, 6), min_size=1, max_size=4), later=st.integers(0, 8))
-async def test_no_tenant_is_served_twice_while_another_waits(counts: list[int], later: int, admin: Admin, system: SystemStores, pool: Pool) -> None:
-    """However many names each asks for, and whenever somebody comes: from asking to being served, nobody else has two turns."""
+async def test_no_tenant_is_served_twice_while_another_waits(
+    counts: list[int], later: int, admin: Admin, system: SystemStores, pool: Pool
+) -> None:
+    """However many names each asks for, and whenever somebody comes: from asking to being served,
+    nobody else has two turns.
+    """
     await clear(admin)
     operator, account_id = await operators_account(system)
     tenants = [operator, *[await make_tenant(system) for _ in counts]]
@@ -79,20 +87,29 @@ async def test_no_tenant_is_served_twice_while_another_waits(counts: list[int], 
     began = {**dict.fromkeys(tenants, -1), late: later - 1}
     for tenant_id, first in began.items():
         turns = [first, *(place for place, one in enumerate(order) if one == tenant_id)]
-        assert all(max(Counter(order[before + 1 : after]).values(), default=1) == 1 for before, after in pairwise(turns))
+        assert all(
+            max(Counter(order[before + 1 : after]).values(), default=1) == 1
+            for before, after in pairwise(turns)
+        )
 
 
-async def test_kinds_take_turns_and_one_that_has_to_wait_holds_back_no_other(system: SystemStores, pool: Pool) -> None:
+async def test_kinds_take_turns_and_one_that_has_to_wait_holds_back_no_other(
+    system: SystemStores, pool: Pool
+) -> None:
     tenant_id = await make_tenant(system)
     account_id = await account_of(system, tenant_id)
     await ask(pool, tenant_id, 20)
-    folders = await ask(pool, tenant_id, kind=RequestKind.FOLDER) + await ask(pool, tenant_id, kind=RequestKind.LIST)
+    folders = await ask(pool, tenant_id, kind=RequestKind.FOLDER) + await ask(
+        pool, tenant_id, kind=RequestKind.LIST
+    )
     first = [await system.request_queue.claim(account_id, EVERYTHING) for _ in range(3)]
     assert {one.kind for one in first if one} == {RequestKind.USERNAME, RequestKind.FOLDER, RequestKind.LIST}
     for request_id in folders:
         await system.request_queue.give_back(request_id)
     without_names = [kind for kind in RequestKind if kind is not RequestKind.USERNAME]
-    assert {one.request_id for one in await all_served(system, account_id, tuple(without_names))} == set(folders)
+    assert {one.request_id for one in await all_served(system, account_id, tuple(without_names))} == set(
+        folders
+    )
 
 
 async def test_who_could_not_be_served_keeps_the_turn(system: SystemStores, pool: Pool) -> None:
@@ -112,7 +129,9 @@ async def test_who_could_not_be_served_keeps_the_turn(system: SystemStores, pool
     assert served[:2] == [greedy, modest]
 
 
-async def test_an_account_serves_its_own_tenant_and_an_operators_also_names_of_those_without_one(system: SystemStores, pool: Pool) -> None:
+async def test_an_account_serves_its_own_tenant_and_an_operators_also_names_of_those_without_one(
+    system: SystemStores, pool: Pool
+) -> None:
     _, operators = await operators_account(system)
     without, owner = await make_tenant(system), await make_tenant(system)
     own = await account_of(system, owner)

@@ -29,7 +29,9 @@ async def make_account(system: SystemStores, tenant_id: TenantId) -> AccountId:
     return account_id
 
 
-async def open_channel(system: SystemStores, *account_ids: AccountId, joined: bool = False, **more: Any) -> ChannelId:
+async def open_channel(
+    system: SystemStores, *account_ids: AccountId, joined: bool = False, **more: Any
+) -> ChannelId:
     channel_id = ChannelId(fresh_number())
     channel = Channel(channel_id=channel_id, title=f"Channel {channel_id}", **more)
     for account_id in account_ids:
@@ -65,14 +67,18 @@ async def test_a_followed_channel_is_claimed_once_until_it_is_due_again(crew: Cr
     assert await crew.claimed() == set(followed)
     assert await crew.claimed() == set()
     later = datetime.now(UTC) + timedelta(hours=1)
-    await crew.system.schedule.complete(crew.account_id, 1, [Empty(followed[0], datetime.now(UTC)), Empty(followed[1], later)], polled_at=NOW)
+    await crew.system.schedule.complete(
+        crew.account_id, 1, [Empty(followed[0], datetime.now(UTC)), Empty(followed[1], later)], polled_at=NOW
+    )
     assert await crew.claimed() == {followed[0]}
 
 
 async def test_what_a_dead_process_claimed_comes_back(crew: Crew, admin: Admin) -> None:
     (channel_id,) = await crew.follow()
     await crew.claimed()
-    waits = await admin.fetchval("SELECT next_poll_at - now() FROM poll_schedule WHERE channel_id = $1", channel_id)
+    waits = await admin.fetchval(
+        "SELECT next_poll_at - now() FROM poll_schedule WHERE channel_id = $1", channel_id
+    )
     assert timedelta(seconds=100) < waits <= timedelta(seconds=120)
 
 
@@ -92,7 +98,10 @@ async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) 
     await crew.claimed(epoch=2)
     await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW)], polled_at=NOW)
     await crew.system.schedule.fail(channel_id, 1, failures_before=0, why=quote("late"), now=NOW)
-    assert await admin.fetchval("SELECT last_polled_at IS NULL AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1", channel_id)
+    assert await admin.fetchval(
+        "SELECT last_polled_at IS NULL AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1",
+        channel_id,
+    )
 
 
 async def test_a_channel_that_nobody_follows_is_never_due(crew: Crew, pool: Pool) -> None:
@@ -128,20 +137,28 @@ async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(c
         await crew.system.schedule.ask(channel_id, mode=None, first=False)
         (claimed,) = await crew.system.schedule.claim(crew.account_id, 1, most=1)
         assert claimed.fail_count == failures
-        again = await crew.system.schedule.fail(channel_id, 1, failures_before=failures, why=quote("no way in"), now=NOW)
+        again = await crew.system.schedule.fail(
+            channel_id, 1, failures_before=failures, why=quote("no way in"), now=NOW
+        )
         pauses.append((again - NOW).total_seconds())
     assert pauses == [60, 120, 240, 480, 3600, 7200, 14400]
-    assert [(one.channel_id, str(one.reason), one.failures) for one in await crew.system.schedule.parked() if one.channel_id == channel_id] == [
-        (channel_id, "no way in", 7)
-    ]
-    await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW, was_parked=True)], polled_at=NOW)
+    assert [
+        (one.channel_id, str(one.reason), one.failures)
+        for one in await crew.system.schedule.parked()
+        if one.channel_id == channel_id
+    ] == [(channel_id, "no way in", 7)]
+    await crew.system.schedule.complete(
+        crew.account_id, 1, [Empty(channel_id, NOW, was_parked=True)], polled_at=NOW
+    )
     assert channel_id not in {one.channel_id for one in await crew.system.schedule.parked()}
 
 
 async def test_a_parked_channel_is_released_when_somebody_asks_for_it(crew: Crew) -> None:
     (channel_id,) = await crew.follow()
     await crew.claimed()
-    await crew.system.schedule.fail(channel_id, 1, failures_before=4, why=quote("no way in"), now=datetime.now(UTC))
+    await crew.system.schedule.fail(
+        channel_id, 1, failures_before=4, why=quote("no way in"), now=datetime.now(UTC)
+    )
     assert channel_id in {one.channel_id for one in await crew.system.schedule.parked()}
     assert await crew.claimed() == set()
     assert await crew.system.schedule.ask(channel_id, mode=None, first=False)
@@ -153,30 +170,40 @@ async def test_a_tier_weighs_in_the_schedule(crew: Crew, admin: Admin) -> None:
     weights = []
     for priority in Priority:
         (channel_id,) = await crew.follow(priority=priority)
-        weights.append(await admin.fetchval("SELECT weight FROM poll_schedule WHERE channel_id = $1", channel_id))
+        weights.append(
+            await admin.fetchval("SELECT weight FROM poll_schedule WHERE channel_id = $1", channel_id)
+        )
     assert weights == [4.0, 1.0, 0.25]
 
 
 async def reader_of(admin: Admin, channel_id: ChannelId) -> AccountId | None:
-    reader: AccountId | None = await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channel_id)
+    reader: AccountId | None = await admin.fetchval(
+        "SELECT account_id FROM poll_schedule WHERE channel_id = $1", channel_id
+    )
     return reader
 
 
-async def test_a_channel_is_read_by_an_account_of_its_subscribers_or_of_the_operator(system: SystemStores, admin: Admin) -> None:
+async def test_a_channel_is_read_by_an_account_of_its_subscribers_or_of_the_operator(
+    system: SystemStores, admin: Admin
+) -> None:
     subscriber, stranger, operator = [await make_tenant(system) for _ in range(3)]
     await admin.execute("UPDATE tenants SET is_operator = true WHERE tenant_id = $1", operator)
     of_stranger, of_operator = await make_account(system, stranger), await make_account(system, operator)
     public = await open_channel(system, of_stranger, of_operator, username=f"name{fresh_number()}")
     private = await open_channel(system, of_stranger, of_operator, is_private=True)
     for channel_id in (public, private):
-        await admin.execute("INSERT INTO subscriptions (tenant_id, channel_id) VALUES ($1, $2)", subscriber, channel_id)
+        await admin.execute(
+            "INSERT INTO subscriptions (tenant_id, channel_id) VALUES ($1, $2)", subscriber, channel_id
+        )
         await admin.execute("UPDATE channels SET is_active = true WHERE channel_id = $1", channel_id)
     await system.planning.give_accounts()
     assert await reader_of(admin, public) == of_operator
     assert await reader_of(admin, private) is None
 
 
-async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access(system: SystemStores, admin: Admin) -> None:
+async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access(
+    system: SystemStores, admin: Admin
+) -> None:
     tenant_id = await make_tenant(system)
     one, two = await make_account(system, tenant_id), await make_account(system, tenant_id)
     channel_id = await open_channel(system, one, two)
@@ -184,7 +211,9 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     await system.planning.give_accounts()
     first = await reader_of(admin, channel_id)
     await admin.execute(
-        "INSERT INTO account_limits (account_id, method, blocked_until) VALUES ($1, 'messages.getHistory', now() + interval '1 day')", first
+        "INSERT INTO account_limits (account_id, method, blocked_until) "
+        "VALUES ($1, 'messages.getHistory', now() + interval '1 day')",
+        first,
     )
     await system.planning.give_accounts()
     assert await reader_of(admin, channel_id) == first
@@ -194,7 +223,9 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     assert await reader_of(admin, channel_id) == ({one, two} - {first}).pop()
 
 
-async def test_channels_are_spread_over_accounts_and_stay_where_they_are(system: SystemStores, admin: Admin) -> None:
+async def test_channels_are_spread_over_accounts_and_stay_where_they_are(
+    system: SystemStores, admin: Admin
+) -> None:
     tenant_id = await make_tenant(system)
     accounts = [await make_account(system, tenant_id) for _ in range(3)]
     channels = [await open_channel(system, *accounts) for _ in range(60)]
@@ -213,7 +244,9 @@ async def give_accounts(crew: Crew, _channels: list[ChannelId]) -> None:
 
 async def follow_folder(crew: Crew, channels: list[ChannelId]) -> None:
     wanted = Subscription(channel_id=channels[0])
-    folder = await crew.system.folders.follow(crew.tenant_id, crew.account_id, number=2, title="News", subscription=wanted)
+    folder = await crew.system.folders.follow(
+        crew.tenant_id, crew.account_id, number=2, title="News", subscription=wanted
+    )
     await crew.system.folders.change(folder, put_in=channels, readable=channels, taken_out=[])
 
 
@@ -223,11 +256,16 @@ async def test_changes_of_many_channels_lock_them_in_one_order_and_never_each_ot
 ) -> None:
     low, high = [ChannelId(fresh_number()) for _ in range(2)]
     for channel_id in (high, low):  # stored in this order
-        await crew.system.channels.open_to(crew.account_id, Channel(channel_id=channel_id, title="A"), 77, joined=True, read_at=NOW)
+        await crew.system.channels.open_to(
+            crew.account_id, Channel(channel_id=channel_id, title="A"), 77, joined=True, read_at=NOW
+        )
         if change is give_accounts:
             await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))
     lock = "SELECT 1 FROM poll_schedule WHERE channel_id = $1 FOR UPDATE NOWAIT"
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND datname = current_database()"
+    )
     async with admin.transaction():
         await admin.execute(lock, low)
         changing = asyncio.ensure_future(change(crew, [high, low]))
@@ -239,14 +277,25 @@ async def test_changes_of_many_channels_lock_them_in_one_order_and_never_each_ot
     await changing
 
 
-async def test_a_private_channel_that_no_own_account_reads_is_suspended_with_the_reason(crew: Crew, admin: Admin) -> None:
+async def test_a_private_channel_that_no_own_account_reads_is_suspended_with_the_reason(
+    crew: Crew, admin: Admin
+) -> None:
     channel_id = await open_channel(crew.system, crew.account_id, is_private=True)
     await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))
     assert channel_id not in await crew.system.planning.suspend_unread()
-    await admin.execute("UPDATE account_channels SET read_at = now() - interval '8 days' WHERE channel_id = $1", channel_id)
-    await admin.execute("UPDATE subscriptions SET created_at = now() - interval '8 days' WHERE channel_id = $1", channel_id)
+    await admin.execute(
+        "UPDATE account_channels SET read_at = now() - interval '8 days' WHERE channel_id = $1", channel_id
+    )
+    await admin.execute(
+        "UPDATE subscriptions SET created_at = now() - interval '8 days' WHERE channel_id = $1", channel_id
+    )
     assert channel_id in await crew.system.planning.suspend_unread()
-    row = await admin.fetchrow("SELECT active, suspended_reason FROM subscriptions WHERE channel_id = $1", channel_id)
+    row = await admin.fetchrow(
+        "SELECT active, suspended_reason FROM subscriptions WHERE channel_id = $1", channel_id
+    )
     assert row is not None
-    assert (row["active"], str(load_reason(row["suspended_reason"]))) == (False, "none of your accounts has read this private channel for 7 days")
+    assert (row["active"], str(load_reason(row["suspended_reason"]))) == (
+        False,
+        "none of your accounts has read this private channel for 7 days",
+    )
     assert not await admin.fetchval("SELECT is_active FROM channels WHERE channel_id = $1", channel_id)

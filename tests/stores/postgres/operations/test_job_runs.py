@@ -10,7 +10,9 @@ LEASE = timedelta(minutes=10)
 
 async def test_one_of_many_replicas_gets_the_period(system: SystemStores) -> None:
     job = f"job {fresh_number()}"
-    answers = await asyncio.gather(*(system.job_runs.claim(job, PERIOD, instance=f"host#{n}", lease=LEASE) for n in range(8)))
+    answers = await asyncio.gather(
+        *(system.job_runs.claim(job, PERIOD, instance=f"host#{n}", lease=LEASE) for n in range(8))
+    )
     assert [one for one in answers if one is not None] == [PERIOD]
 
 
@@ -31,7 +33,9 @@ async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_over(sys
     assert (last.instance, last.finished_at) == ("alive", None)
 
 
-async def test_an_instance_goes_on_with_what_it_left_unfinished_and_no_other_does(system: SystemStores) -> None:
+async def test_an_instance_goes_on_with_what_it_left_unfinished_and_no_other_does(
+    system: SystemStores,
+) -> None:
     job = f"job {fresh_number()}"
     assert await system.job_runs.claim(job, PERIOD, instance="a", lease=LEASE)
     assert await system.job_runs.claim(job, PERIOD, instance="b", lease=LEASE) is None

@@ -13,7 +13,9 @@ from tests.conftest import Admin
 
 
 async def partitions_of(admin: Admin, table: str) -> set[str]:
-    rows = await admin.fetch("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = $1::text::regclass", table)
+    rows = await admin.fetch(
+        "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = $1::text::regclass", table
+    )
     return {row[0] for row in rows}
 
 
@@ -35,7 +37,9 @@ async def test_rows_that_came_early_move_into_their_month(system: SystemStores, 
     assert await admin.fetchval(where, channel_id) == "post_raw_2035_05"
 
 
-async def test_raw_messages_are_dropped_a_month_at_a_time_and_words_are_kept(system: SystemStores, admin: Admin) -> None:
+async def test_raw_messages_are_dropped_a_month_at_a_time_and_words_are_kept(
+    system: SystemStores, admin: Admin
+) -> None:
     await system.partitions.keep_up(datetime(2041, 1, 15, tzinfo=UTC))
     still_needed = await system.partitions.keep_up(datetime(2041, 2, 28, tzinfo=UTC))
     assert "post_raw_2041_01" not in still_needed.dropped
@@ -45,7 +49,10 @@ async def test_raw_messages_are_dropped_a_month_at_a_time_and_words_are_kept(sys
 
 
 async def test_every_table_that_is_cut_by_time_has_a_rest_and_is_kept_up(admin: Admin) -> None:
-    rows = await admin.fetch("SELECT partrelid::regclass::text, partdefid::regclass::text FROM pg_partitioned_table WHERE partstrat = 'r'")
+    rows = await admin.fetch(
+        "SELECT partrelid::regclass::text, partdefid::regclass::text FROM pg_partitioned_table "
+        "WHERE partstrat = 'r'"
+    )
     assert {row[0]: row[1] for row in rows} == {table.table: f"{table.table}_rest" for table in BY_MONTH}
 
 
@@ -69,4 +76,6 @@ def test_words_lie_in_months_since_last_year_and_in_years_before() -> None:
     assert slices[1] == (datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
     assert slices[-1] == (datetime(2027, 2, 1, tzinfo=UTC), datetime(2027, 3, 1, tzinfo=UTC))
     assert all(ends == begins for (_, ends), (begins, _) in pairwise(slices))
-    assert next(slices_of(datetime(2026, 10, 30, tzinfo=UTC), datetime(2026, 11, 15, tzinfo=UTC)))[0] == datetime(2026, 10, 1, tzinfo=UTC)
+    assert next(slices_of(datetime(2026, 10, 30, tzinfo=UTC), datetime(2026, 11, 15, tzinfo=UTC)))[
+        0
+    ] == datetime(2026, 10, 1, tzinfo=UTC)

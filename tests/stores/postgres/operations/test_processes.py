@@ -1,4 +1,6 @@
-"""Reports of processes, the throughput of stages and what waits: written with one login, read with another."""
+"""Reports of processes, the throughput of stages and what waits: written with one login,
+read with another.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -53,17 +55,27 @@ async def test_a_process_that_stops_says_so(api: ApiStores) -> None:
     assert found.stopped_at is not None
 
 
-async def test_a_minute_is_added_up_over_processes_and_may_be_written_twice(api: ApiStores, system: SystemStores) -> None:
+async def test_a_minute_is_added_up_over_processes_and_may_be_written_twice(
+    api: ApiStores, system: SystemStores
+) -> None:
     stage = f"stage {fresh_number()}"
     for instance, processed in (("a#1", 3), ("a#1", 5), ("a#1", 5), ("b#1", 7)):
-        await system.stage_minutes.save([StageMinute(MINUTE, stage, processed, 1, processed)], instance=instance)
-    assert [one for one in await api.throughput.since(MINUTE) if one.stage == stage] == [StageMinute(MINUTE, stage, 12, 2, 7)]
+        await system.stage_minutes.save(
+            [StageMinute(MINUTE, stage, processed, 1, processed)], instance=instance
+        )
+    assert [one for one in await api.throughput.since(MINUTE) if one.stage == stage] == [
+        StageMinute(MINUTE, stage, 12, 2, 7)
+    ]
 
 
-async def test_minutes_and_processes_of_yesterday_are_forgotten(api: ApiStores, system: SystemStores, admin: Admin) -> None:
+async def test_minutes_and_processes_of_yesterday_are_forgotten(
+    api: ApiStores, system: SystemStores, admin: Admin
+) -> None:
     stage, instance = f"stage {fresh_number()}", f"host#{fresh_number()}"
     old = MINUTE - timedelta(days=2)
-    await system.stage_minutes.save([StageMinute(old, stage, 1, 0, 0), StageMinute(MINUTE, stage, 1, 0, 0)], instance=instance)
+    await system.stage_minutes.save(
+        [StageMinute(old, stage, 1, 0, 0), StageMinute(MINUTE, stage, 1, 0, 0)], instance=instance
+    )
     await api.processes.report(make_report(instance))
     await admin.execute("UPDATE processes SET at = $2 WHERE instance = $1", instance, old)
     assert await system.stage_minutes.forget(MINUTE - timedelta(days=1)) >= 1
@@ -71,8 +83,13 @@ async def test_minutes_and_processes_of_yesterday_are_forgotten(api: ApiStores, 
     assert await admin.fetchval("SELECT count(*) FROM processes WHERE instance = $1", instance) == 0
 
 
-async def test_what_waits_is_counted_for_worker_and_operator_alike(api: ApiStores, system: SystemStores, admin: Admin) -> None:
-    await admin.execute("INSERT INTO outbox (channel_id, message_id, revision, lane) VALUES ($1, 1, 1, 'bulk')", fresh_number())
+async def test_what_waits_is_counted_for_worker_and_operator_alike(
+    api: ApiStores, system: SystemStores, admin: Admin
+) -> None:
+    await admin.execute(
+        "INSERT INTO outbox (channel_id, message_id, revision, lane) VALUES ($1, 1, 1, 'bulk')",
+        fresh_number(),
+    )
     entries = await api.backlog.entries()
     assert entries == await system.backlog.entries()
     waiting = next(one for one in entries if one.queue is Queue.OUTBOX and one.kind == "bulk")
@@ -80,7 +97,9 @@ async def test_what_waits_is_counted_for_worker_and_operator_alike(api: ApiStore
     assert waiting.oldest_at == await admin.fetchval("SELECT min(created_at) FROM outbox WHERE lane = 'bulk'")
 
 
-async def test_the_last_run_of_every_job_is_known_to_the_operator(api: ApiStores, system: SystemStores) -> None:
+async def test_the_last_run_of_every_job_is_known_to_the_operator(
+    api: ApiStores, system: SystemStores
+) -> None:
     job = f"job {fresh_number()}"
     for hours in (1, 0):
         period = MINUTE - timedelta(hours=hours)

@@ -1,4 +1,6 @@
-"""Who can only run SQL with the login of requests lets nobody in: the functions ask for what only the person knows."""
+"""Who can only run SQL with the login of requests lets nobody in:
+the functions ask for what only the person knows.
+"""
 
 import asyncio
 import hashlib
@@ -50,7 +52,9 @@ async def log_in(api: ApiStores, name: str, password: str) -> UserId | None:
     return await api.people.begin_session_by_password(LoginAttempt(name, proof, "", ""), start())
 
 
-async def test_the_hash_of_the_password_begins_a_session_and_nothing_else_does(api: ApiStores, admin: Admin, person: tuple[UserId, str, str]) -> None:
+async def test_the_hash_of_the_password_begins_a_session_and_nothing_else_does(
+    api: ApiStores, admin: Admin, person: tuple[UserId, str, str]
+) -> None:
     user_id, name, _ = person
     assert await log_in(api, name, PASSWORD) == user_id
     assert await log_in(api, name, "wrong horse battery") is None
@@ -59,7 +63,9 @@ async def test_the_hash_of_the_password_begins_a_session_and_nothing_else_does(a
         assert await api.people.begin_session_by_password(LoginAttempt(name, proof, "", ""), start()) is None
 
 
-async def test_a_password_that_was_stored_before_the_proofs_still_lets_in(empty_database: dict[str, str]) -> None:
+async def test_a_password_that_was_stored_before_the_proofs_still_lets_in(
+    empty_database: dict[str, str],
+) -> None:
     config = Config(attributes={"url": empty_database["DATABASE_ADMIN_URL"]})
     config.set_main_option("script_location", str(MIGRATIONS))
     before = str(ScriptDirectory.from_config(config).get_revision("0060").down_revision)
@@ -67,7 +73,9 @@ async def test_a_password_that_was_stored_before_the_proofs_still_lets_in(empty_
     await admin.execute(ROLES)
     await asyncio.to_thread(command.upgrade, config, before)
     old = PasswordHasher().hash(PASSWORD)
-    user_id = await admin.fetchval("INSERT INTO users (name, password_hash) VALUES ('Анна', $1) RETURNING user_id", old)
+    user_id = await admin.fetchval(
+        "INSERT INTO users (name, password_hash) VALUES ('Анна', $1) RETURNING user_id", old
+    )
     await admin.execute("INSERT INTO users (name) VALUES ('somebody without a password')")
     await admin.close()
     settings = read_settings(empty_database).database
@@ -78,12 +86,22 @@ async def test_a_password_that_was_stored_before_the_proofs_still_lets_in(empty_
         assert await log_in(api_stores(pool), "somebody without a password", PASSWORD) is None
 
 
-async def test_a_password_is_changed_with_a_session_and_the_old_password_only(api: ApiStores, person: tuple[UserId, str, str]) -> None:
+async def test_a_password_is_changed_with_a_session_and_the_old_password_only(
+    api: ApiStores, person: tuple[UserId, str, str]
+) -> None:
     user_id, name, token = person
     verifier = PasswordVerifier("$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ", bytes(32))
-    old = await Passwords().prove(PASSWORD, await api.people.password_parameters(name), queue=PasswordQueue.CHANGE)
+    old = await Passwords().prove(
+        PASSWORD, await api.people.password_parameters(name), queue=PasswordQueue.CHANGE
+    )
     hashed = hashlib.sha256(token.encode()).hexdigest()
-    for session, proof in (("nobody's", old), (hashed, old), (token, None), (token, b"wrong"), (token, hashlib.sha256(old).digest())):
+    for session, proof in (
+        ("nobody's", old),
+        (hashed, old),
+        (token, None),
+        (token, b"wrong"),
+        (token, hashlib.sha256(old).digest()),
+    ):
         assert await api.people.set_password(session, old_proof=proof, verifier=verifier) is None
     assert await log_in(api, name, PASSWORD) == user_id
     assert await api.people.set_password(token, old_proof=old, verifier=verifier) == 1
@@ -112,16 +130,29 @@ async def test_the_login_of_requests_calls_none_of_the_functions_behind_the_proo
                     await connection.execute(f"SELECT {call}")
 
 
-async def test_nobody_is_invited_without_the_session_of_an_owner(pool: Pool, api: ApiStores, person: tuple[UserId, str, str]) -> None:
+async def test_nobody_is_invited_without_the_session_of_an_owner(
+    pool: Pool, api: ApiStores, person: tuple[UserId, str, str]
+) -> None:
     """The person of the session is owner of a tenant of their own, and nobody in the operator's."""
     _, _, token = person
     operator = (await api.key_directory.operator()).tenant_id
     async with TenantTransactions(pool, operator).begin() as connection:
         for session in ("", "x", token):
-            assert await connection.fetchval("SELECT make_invitation($1, '\\x00', 'owner', '1 day', 50)", session) is None
+            assert (
+                await connection.fetchval(
+                    "SELECT make_invitation($1, '\\x00', 'owner', '1 day', 50)", session
+                )
+                is None
+            )
 
 
 async def test_the_functions_that_let_anybody_in_are_gone(admin: Admin) -> None:
     gone = ("begin_session", "password_of_person", "use_login_link", "create_person_by_link")
     assert await admin.fetch("SELECT 1 FROM pg_proc WHERE proname = ANY ($1)", list(gone)) == []
-    assert await admin.fetchval("SELECT count(*) FROM pg_attribute WHERE attrelid = 'users'::regclass AND attname = 'password_hash'") == 0
+    assert (
+        await admin.fetchval(
+            "SELECT count(*) FROM pg_attribute WHERE attrelid = 'users'::regclass "
+            "AND attname = 'password_hash'"
+        )
+        == 0
+    )

@@ -13,15 +13,25 @@ from tests.conftest import Admin
 
 
 async def outbox_of(admin: Admin, channel_id: ChannelId) -> list[tuple[int, int, str]]:
-    rows = await admin.fetch("SELECT message_id, revision, lane FROM outbox WHERE channel_id = $1 ORDER BY 1, 2", channel_id)
+    rows = await admin.fetch(
+        "SELECT message_id, revision, lane FROM outbox WHERE channel_id = $1 ORDER BY 1, 2", channel_id
+    )
     return [tuple(row) for row in rows]
 
 
-async def test_a_page_lands_with_its_ledger_head_and_announcements(system: SystemStores, admin: Admin) -> None:
+async def test_a_page_lands_with_its_ledger_head_and_announcements(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id = await make_channel(system)
-    posts = [make_post(channel_id=channel_id, message_id=n, posted_at=datetime(2026, 11, n, tzinfo=UTC)) for n in (3, 5, 9)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=n, posted_at=datetime(2026, 11, n, tzinfo=UTC))
+        for n in (3, 5, 9)
+    ]
     assert await system.landing.land(make_page(*posts), Claim(channel_id, 0)) == Landed(inserted=3, changed=0)
-    channel = await admin.fetchrow("SELECT newest_message_id, newest_posted_at, last_parsed_at FROM channels WHERE channel_id = $1", channel_id)
+    channel = await admin.fetchrow(
+        "SELECT newest_message_id, newest_posted_at, last_parsed_at FROM channels WHERE channel_id = $1",
+        channel_id,
+    )
     assert channel is not None
     assert tuple(channel) == (9, datetime(2026, 11, 9, tzinfo=UTC), None)
     coverage = await system.coverage.of(channel_id)
@@ -40,13 +50,19 @@ async def test_the_same_page_twice_changes_nothing(system: SystemStores, admin: 
     assert len(await outbox_of(admin, channel_id)) == 1
 
 
-async def test_an_edit_keeps_the_old_text_and_is_announced_as_a_new_revision(system: SystemStores, admin: Admin) -> None:
+async def test_an_edit_keeps_the_old_text_and_is_announced_as_a_new_revision(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id = await make_channel(system)
     await system.landing.land(make_page(make_post(channel_id=channel_id, text="Было")), Claim(channel_id, 0))
     edited = make_post(channel_id=channel_id, text="Стало", edited_at=datetime(2026, 11, 2, tzinfo=UTC))
     assert await system.landing.land(make_page(edited), Claim(channel_id, 0)) == Landed(inserted=0, changed=1)
-    post = await admin.fetchrow("SELECT text, revision, state_version FROM posts WHERE channel_id = $1", channel_id)
-    version = await admin.fetchrow("SELECT text, revision FROM post_versions WHERE channel_id = $1", channel_id)
+    post = await admin.fetchrow(
+        "SELECT text, revision, state_version FROM posts WHERE channel_id = $1", channel_id
+    )
+    version = await admin.fetchrow(
+        "SELECT text, revision FROM post_versions WHERE channel_id = $1", channel_id
+    )
     assert post is not None
     assert version is not None
     assert (tuple(post), tuple(version)) == (("Стало", 2, 2), ("Было", 1))
@@ -57,7 +73,9 @@ async def test_an_older_reading_never_overwrites_a_newer_one(system: SystemStore
     channel_id = await make_channel(system)
     newer = make_post(channel_id=channel_id, text="Новое", edited_at=datetime(2026, 11, 2, tzinfo=UTC))
     await system.landing.land(make_page(newer), Claim(channel_id, 0))
-    assert await system.landing.land(make_page(make_post(channel_id=channel_id, text="Старое")), Claim(channel_id, 0)) == Landed(0, 0)
+    assert await system.landing.land(
+        make_page(make_post(channel_id=channel_id, text="Старое")), Claim(channel_id, 0)
+    ) == Landed(0, 0)
     assert await admin.fetchval("SELECT text FROM posts WHERE channel_id = $1", channel_id) == "Новое"
     assert await admin.fetchval("SELECT count(*) FROM post_versions WHERE channel_id = $1", channel_id) == 0
 
@@ -69,31 +87,49 @@ async def test_an_owner_of_the_past_writes_nothing(system: SystemStores, admin: 
         await system.landing.land(make_page(make_post(channel_id=channel_id)), Claim(channel_id, 7))
     assert await admin.fetchval("SELECT count(*) FROM posts WHERE channel_id = $1", channel_id) == 0
     assert await system.coverage.of(channel_id) is None
-    assert await system.landing.land(make_page(make_post(channel_id=channel_id)), Claim(channel_id, 8)) == Landed(1, 0)
+    assert await system.landing.land(
+        make_page(make_post(channel_id=channel_id)), Claim(channel_id, 8)
+    ) == Landed(1, 0)
 
 
-async def test_the_last_page_of_a_run_completes_the_poll(system: SystemStores, admin: Admin, now: datetime) -> None:
+async def test_the_last_page_of_a_run_completes_the_poll(
+    system: SystemStores, admin: Admin, now: datetime
+) -> None:
     channel_id = await make_channel(system)
-    await admin.execute("UPDATE poll_schedule SET fail_count = 3, next_poll_at = now() WHERE channel_id = $1", channel_id)
+    await admin.execute(
+        "UPDATE poll_schedule SET fail_count = 3, next_poll_at = now() WHERE channel_id = $1", channel_id
+    )
     ends = RunEnds(started_at=now - timedelta(seconds=5), next_poll_at=now + timedelta(minutes=9))
-    await system.landing.land(make_page(make_post(channel_id=channel_id), read_at=now), Claim(channel_id, 0), ends=ends)
-    schedule = await admin.fetchrow("SELECT last_polled_at, next_poll_at, fail_count FROM poll_schedule WHERE channel_id = $1", channel_id)
+    await system.landing.land(
+        make_page(make_post(channel_id=channel_id), read_at=now), Claim(channel_id, 0), ends=ends
+    )
+    schedule = await admin.fetchrow(
+        "SELECT last_polled_at, next_poll_at, fail_count FROM poll_schedule WHERE channel_id = $1", channel_id
+    )
     assert schedule is not None
     assert tuple(schedule) == (now, now + timedelta(minutes=9), 0)
-    assert await admin.fetchval("SELECT last_parsed_at FROM channels WHERE channel_id = $1", channel_id) == now - timedelta(seconds=5)
+    assert await admin.fetchval(
+        "SELECT last_parsed_at FROM channels WHERE channel_id = $1", channel_id
+    ) == now - timedelta(seconds=5)
 
 
-async def test_a_run_that_stored_nothing_does_not_move_last_parsed_at(system: SystemStores, admin: Admin, now: datetime) -> None:
+async def test_a_run_that_stored_nothing_does_not_move_last_parsed_at(
+    system: SystemStores, admin: Admin, now: datetime
+) -> None:
     channel_id = await make_channel(system)
     first = RunEnds(started_at=now, next_poll_at=now)
     page = make_page(make_post(channel_id=channel_id))
     await system.landing.land(page, Claim(channel_id, 0), ends=first)
     again = RunEnds(started_at=now + timedelta(hours=1), next_poll_at=now)
     await system.landing.land(page, Claim(channel_id, 0), ends=again)
-    assert await admin.fetchval("SELECT last_parsed_at FROM channels WHERE channel_id = $1", channel_id) == now
+    assert (
+        await admin.fetchval("SELECT last_parsed_at FROM channels WHERE channel_id = $1", channel_id) == now
+    )
     stored_before = RunEnds(started_at=now + timedelta(hours=2), next_poll_at=now, stored_before=True)
     await system.landing.land(page, Claim(channel_id, 0), ends=stored_before)
-    assert await admin.fetchval("SELECT last_parsed_at FROM channels WHERE channel_id = $1", channel_id) == now + timedelta(hours=2)
+    assert await admin.fetchval(
+        "SELECT last_parsed_at FROM channels WHERE channel_id = $1", channel_id
+    ) == now + timedelta(hours=2)
 
 
 async def test_erased_posts_do_not_come_back_and_stay_covered(system: SystemStores, admin: Admin) -> None:
@@ -109,7 +145,9 @@ async def test_erased_posts_do_not_come_back_and_stay_covered(system: SystemStor
 
 async def test_a_page_that_holds_one_id_twice_lands_its_last(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
-    page = make_page(make_post(channel_id=channel_id, text="раз"), make_post(channel_id=channel_id, text="два"))
+    page = make_page(
+        make_post(channel_id=channel_id, text="раз"), make_post(channel_id=channel_id, text="два")
+    )
     assert await system.landing.land(page, Claim(channel_id, 0)) == Landed(inserted=1, changed=0)
     assert await admin.fetchval("SELECT text FROM posts WHERE channel_id = $1", channel_id) == "два"
 
@@ -137,7 +175,12 @@ async def test_a_floor_sinks_and_never_rises(system: SystemStores) -> None:
 
 def shown(channel_id: ChannelId, text: str, **facts: bool) -> Post:
     """A post as a public preview shows it."""
-    return make_post(channel_id=channel_id, text=text, content_hash=fingerprint(text, (), (-1,)), facts={"source": "preview", **facts})
+    return make_post(
+        channel_id=channel_id,
+        text=text,
+        content_hash=fingerprint(text, (), (-1,)),
+        facts={"source": "preview", **facts},
+    )
 
 
 async def landed(system: SystemStores, admin: Admin, *posts: Post) -> tuple[str, int, list[str]]:
@@ -146,16 +189,22 @@ async def landed(system: SystemStores, admin: Admin, *posts: Post) -> tuple[str,
     for post in posts:
         await system.landing.land(make_page(post), Claim(channel_id, 0, by_preview="source" in post.facts))
     now = await admin.fetchrow("SELECT text, revision FROM posts WHERE channel_id = $1", channel_id)
-    versions = await admin.fetch("SELECT text FROM post_versions WHERE channel_id = $1 ORDER BY revision", channel_id)
+    versions = await admin.fetch(
+        "SELECT text FROM post_versions WHERE channel_id = $1 ORDER BY revision", channel_id
+    )
     assert now is not None
     return now["text"], now["revision"], [row["text"] for row in versions]
 
 
-async def test_an_account_replaces_what_a_preview_has_shown_and_that_is_no_edit(system: SystemStores, admin: Admin) -> None:
+async def test_an_account_replaces_what_a_preview_has_shown_and_that_is_no_edit(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id = await make_channel(system)
     read = make_post(channel_id=channel_id, text="Снег", author="Анна", reply_to=MessageId(3), grouped_id=777)
     assert await landed(system, admin, shown(channel_id, "Снег"), read) == ("Снег", 2, [])
-    row = await admin.fetchrow("SELECT author, reply_to, grouped_id, facts FROM posts WHERE channel_id = $1", channel_id)
+    row = await admin.fetchrow(
+        "SELECT author, reply_to, grouped_id, facts FROM posts WHERE channel_id = $1", channel_id
+    )
     assert row is not None
     assert tuple(row) == ("Анна", 3, 777, None)
     assert await outbox_of(admin, channel_id) == [(1, 1, "live"), (1, 2, "live")]
@@ -163,18 +212,28 @@ async def test_an_account_replaces_what_a_preview_has_shown_and_that_is_no_edit(
 
 async def test_other_words_than_a_preview_has_shown_are_an_edit(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
-    assert await landed(system, admin, shown(channel_id, "Снег"), make_post(channel_id=channel_id, text="Дождь")) == ("Дождь", 2, ["Снег"])
+    assert await landed(
+        system, admin, shown(channel_id, "Снег"), make_post(channel_id=channel_id, text="Дождь")
+    ) == ("Дождь", 2, ["Снег"])
 
 
 async def test_a_preview_changes_nothing_that_an_account_has_read(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
     read = make_post(channel_id=channel_id, text="Снег")
-    assert await landed(system, admin, read, shown(channel_id, "Снег"), shown(channel_id, "Дождь", edited=True)) == ("Снег", 1, [])
+    assert await landed(
+        system, admin, read, shown(channel_id, "Снег"), shown(channel_id, "Дождь", edited=True)
+    ) == ("Снег", 1, [])
 
 
-async def test_a_preview_changes_what_another_has_shown_only_where_it_was_edited(system: SystemStores, admin: Admin) -> None:
+async def test_a_preview_changes_what_another_has_shown_only_where_it_was_edited(
+    system: SystemStores, admin: Admin
+) -> None:
     channel_id = await make_channel(system)
-    assert await landed(system, admin, shown(channel_id, "Снег"), shown(channel_id, "Снег ")) == ("Снег", 1, [])
+    assert await landed(system, admin, shown(channel_id, "Снег"), shown(channel_id, "Снег ")) == (
+        "Снег",
+        1,
+        [],
+    )
     assert await landed(system, admin, shown(channel_id, "Дождь", edited=True)) == ("Дождь", 2, ["Снег"])
 
 

@@ -22,7 +22,10 @@ from testkit.factories import make_channel, make_page, make_post
 
 
 class Road:
-    """The way to PostgreSQL. It can lose what follows the next commit: the commit itself, or only the answer to it."""
+    """The way to PostgreSQL.
+
+    It can lose what follows the next commit: the commit itself, or only the answer to it.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self._there = host, port
@@ -57,7 +60,9 @@ async def road(installation: Settings) -> AsyncIterator[tuple[Road, Landing]]:
     address = urlsplit(installation.database.url_of(DatabaseLogin.SYSTEM).get_secret_value())
     road = Road(address.hostname or "127.0.0.1", address.port or 5432)
     server = await asyncio.start_server(road.serve, "127.0.0.1", 0)
-    by_road = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    by_road = address._replace(
+        netloc=f"{address.username}:{address.password}@127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    )
     settings = installation.database.model_copy(update={"system_url": SecretStr(urlunsplit(by_road))})
     async with server, open_pool(settings, DatabaseLogin.SYSTEM) as pool:
         yield road, system_stores(pool, Wakeup()).landing
@@ -72,7 +77,9 @@ async def land(landing: Landing, channel_id: ChannelId) -> None:
     await landing.land(make_page(*posts), Claim(channel_id, 0))
 
 
-async def test_posts_of_a_commit_whose_answer_was_lost_are_counted_once(system: SystemStores, road: tuple[Road, Landing]) -> None:
+async def test_posts_of_a_commit_whose_answer_was_lost_are_counted_once(
+    system: SystemStores, road: tuple[Road, Landing]
+) -> None:
     way, landing = road
     channel_id, before = await make_channel(system), parsed()
     way.loses_answer = True
@@ -86,7 +93,9 @@ async def test_posts_of_a_commit_whose_answer_was_lost_are_counted_once(system: 
     assert parsed() - before == 3
 
 
-async def test_posts_of_a_commit_that_was_lost_itself_are_counted_when_they_are_landed(system: SystemStores, road: tuple[Road, Landing]) -> None:
+async def test_posts_of_a_commit_that_was_lost_itself_are_counted_when_they_are_landed(
+    system: SystemStores, road: tuple[Road, Landing]
+) -> None:
     way, landing = road
     channel_id, before = await make_channel(system), parsed()
     way.loses_commit = True

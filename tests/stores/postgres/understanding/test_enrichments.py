@@ -11,13 +11,23 @@ from tests.conftest import Admin
 
 async def landed(system: SystemStores, *texts: str) -> tuple[PostId, ...]:
     channel_id = await make_channel(system)
-    posts = [make_post(channel_id=channel_id, message_id=number, text=text) for number, text in enumerate(texts, 1)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=number, text=text) for number, text in enumerate(texts, 1)
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     return tuple(post.id for post in posts)
 
 
 def vision(post_id: PostId, description: str, *, revision: int = 1, tier: Tier = Tier.LOCAL) -> Enrichment:
-    return Enrichment(post_id, revision, Kind.VISION, tier, {"description": description, "text": ""}, model="eye", prompt_version="vision/1")
+    return Enrichment(
+        post_id,
+        revision,
+        Kind.VISION,
+        tier,
+        {"description": description, "text": ""},
+        model="eye",
+        prompt_version="vision/1",
+    )
 
 
 async def test_what_was_understood_is_read_back_for_many_posts_at_once(system: SystemStores) -> None:
@@ -33,23 +43,35 @@ async def test_the_later_of_two_results_about_one_revision_is_kept(system: Syste
     (post,) = await landed(system, "one")
     await system.enrichments.save([vision(post, "a cat"), vision(post, "a tiger")])
     await system.enrichments.save([vision(post, "a lion")])
-    assert [one.data["description"] for one in await system.enrichments.load([post], Kind.VISION)] == ["a lion"]
+    assert [one.data["description"] for one in await system.enrichments.load([post], Kind.VISION)] == [
+        "a lion"
+    ]
 
 
 async def test_the_same_again_writes_nothing(system: SystemStores, admin: Admin) -> None:
     (post,) = await landed(system, "one")
     await system.enrichments.save([vision(post, "a cat")])
-    written = await admin.fetchval("SELECT xmin::text FROM post_enrichment WHERE channel_id = $1", post.channel_id)
+    written = await admin.fetchval(
+        "SELECT xmin::text FROM post_enrichment WHERE channel_id = $1", post.channel_id
+    )
     await system.enrichments.save([vision(post, "a cat")])
-    assert await admin.fetchval("SELECT xmin::text FROM post_enrichment WHERE channel_id = $1", post.channel_id) == written
+    assert (
+        await admin.fetchval("SELECT xmin::text FROM post_enrichment WHERE channel_id = $1", post.channel_id)
+        == written
+    )
 
 
 async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(system: SystemStores) -> None:
     (post,) = await landed(system, "one")
-    await system.landing.land(make_page(make_post(channel_id=post.channel_id, message_id=1, text="edited")), Claim(post.channel_id, 0))
+    await system.landing.land(
+        make_page(make_post(channel_id=post.channel_id, message_id=1, text="edited")),
+        Claim(post.channel_id, 0),
+    )
     await system.enrichments.save([vision(post, "of the edit", revision=2)])
     await system.enrichments.save([vision(post, "of what was", revision=1)])
-    assert [one.data["description"] for one in await system.enrichments.load([post], Kind.VISION)] == ["of the edit"]
+    assert [one.data["description"] for one in await system.enrichments.load([post], Kind.VISION)] == [
+        "of the edit"
+    ]
 
 
 async def test_posts_that_do_not_exist_get_no_row(system: SystemStores) -> None:

@@ -6,7 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, ModelTask, PendingImprovement, ProviderRequest
+from telegram_assistant.domain.understanding.policy import (
+    AiPolicy,
+    Allowed,
+    ModelTask,
+    PendingImprovement,
+    ProviderRequest,
+)
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -29,7 +35,13 @@ async def followed(system: SystemStores, *policies: AiPolicy) -> tuple[ChannelId
 
 @pytest.mark.parametrize(
     ("policies", "public", "private"),
-    [((), OFF, OFF), ((OFF, OFF), OFF, OFF), ((OFF, LOCAL), LOCAL, OFF), ((LOCAL, PROVIDER), PROVIDER, LOCAL), ((PROVIDER,), PROVIDER, PROVIDER)],
+    [
+        ((), OFF, OFF),
+        ((OFF, OFF), OFF, OFF),
+        ((OFF, LOCAL), LOCAL, OFF),
+        ((LOCAL, PROVIDER), PROVIDER, LOCAL),
+        ((PROVIDER,), PROVIDER, PROVIDER),
+    ],
 )
 async def test_a_public_channel_goes_by_the_most_generous_and_a_private_one_by_the_strictest(
     system: SystemStores, admin: Admin, policies: tuple[AiPolicy, ...], public: AiPolicy, private: AiPolicy
@@ -61,14 +73,19 @@ async def test_the_first_answer_is_kept_and_a_refusal_is_an_answer(system: Syste
 async def posted(system: SystemStores, *ages: timedelta, work: str) -> list[PendingImprovement]:
     """Stored posts of these ages that a provider shall improve."""
     channel_id, now = await make_channel(system), datetime.now(UTC)
-    posts = [make_post(channel_id=channel_id, message_id=number, posted_at=now - age) for number, age in enumerate(ages, start=1)]
+    posts = [
+        make_post(channel_id=channel_id, message_id=number, posted_at=now - age)
+        for number, age in enumerate(ages, start=1)
+    ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     wanted = [PendingImprovement(post.id, work) for post in posts]
     await system.provider_wanted.add(*wanted)
     return wanted
 
 
-async def test_what_is_wanted_is_given_out_newest_first_once_and_again_when_it_was_not_done(system: SystemStores, admin: Admin) -> None:
+async def test_what_is_wanted_is_given_out_newest_first_once_and_again_when_it_was_not_done(
+    system: SystemStores, admin: Admin
+) -> None:
     work = f"tags {fresh_number()}"
     old, middle, new = await posted(system, 3 * HOUR, 2 * HOUR, HOUR, work=work)
     await system.provider_wanted.add(new, old, middle)
@@ -76,9 +93,13 @@ async def test_what_is_wanted_is_given_out_newest_first_once_and_again_when_it_w
     assert await system.provider_wanted.take(work, limit=2, lease=MINUTE) == (old,)
     await system.provider_wanted.done([new])
     for _ in range(MAX_ATTEMPTS - 1):
-        await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
+        await admin.execute(
+            "UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work
+        )
         assert await system.provider_wanted.take(work, limit=9, lease=MINUTE) == (middle, old)
-    await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
+    await admin.execute(
+        "UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work
+    )
     assert await system.provider_wanted.take(work, limit=9, lease=MINUTE) == ()
 
 
@@ -96,23 +117,32 @@ async def test_history_waits_for_news_in_whoever_s_hands_they_are(system: System
     assert await store.take(work, limit=9, lease=MINUTE) == (history,)
 
 
-async def test_history_does_not_wait_for_news_that_are_set_aside_or_fail_again_and_again(system: SystemStores, admin: Admin) -> None:
+async def test_history_does_not_wait_for_news_that_are_set_aside_or_fail_again_and_again(
+    system: SystemStores, admin: Admin
+) -> None:
     store, work = system.provider_wanted, f"tags {fresh_number()}"
     poor, broken, history = await posted(system, HOUR, 2 * HOUR, 30 * HOUR, work=work)
     for _ in range(HOLDS_UP):
         assert await store.take(work, limit=9, lease=MINUTE) == (poor, broken)
         await store.put_back([poor], pause=timedelta(), is_set_aside=True)
         await store.put_back([broken], pause=MINUTE, was_tried=True)
-        await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
+        await admin.execute(
+            "UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work
+        )
     assert await store.take(work, limit=1, lease=MINUTE) == (poor,)
     await store.put_back([poor], pause=MINUTE, is_set_aside=True)
     assert await store.take(work, limit=9, lease=MINUTE) == (broken, history)
 
 
-async def test_many_that_take_at_once_get_all_news_before_any_history_and_nothing_twice(system: SystemStores) -> None:
+async def test_many_that_take_at_once_get_all_news_before_any_history_and_nothing_twice(
+    system: SystemStores,
+) -> None:
     store, work, given = system.provider_wanted, f"tags {fresh_number()}", list[PendingImprovement]()
     wanted = await posted(
-        system, *[number * timedelta(minutes=1) for number in range(60)], *[(30 + number) * HOUR for number in range(40)], work=work
+        system,
+        *[number * timedelta(minutes=1) for number in range(60)],
+        *[(30 + number) * HOUR for number in range(40)],
+        work=work,
     )
 
     async def work_off() -> None:

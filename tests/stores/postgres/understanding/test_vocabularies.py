@@ -44,7 +44,9 @@ async def test_one_advertisement_in_many_channels_adds_no_tag(system: SystemStor
     assert not await active(system, tag)
 
 
-async def test_what_is_retired_stays_so_whoever_proposes_it_and_whatever_is_packaged(system: SystemStores) -> None:
+async def test_what_is_retired_stays_so_whoever_proposes_it_and_whatever_is_packaged(
+    system: SystemStores,
+) -> None:
     tag = f"тег {fresh_number()}"
     packaged = Vocabulary({"ru": {tag: "city"}})
     await system.vocabularies.seed(packaged)

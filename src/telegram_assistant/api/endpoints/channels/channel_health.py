@@ -1,4 +1,6 @@
-"""Whether followed channels are read well: health, rhythm and freshness; and those that are parked after repeated failures."""
+"""Whether followed channels are read well: health, rhythm and freshness;
+and those that are parked after repeated failures.
+"""
 
 from datetime import datetime
 from typing import Annotated
@@ -19,7 +21,11 @@ from telegram_assistant.features.channels.parked import parked_channels, release
 from telegram_assistant.settings import known_zone
 from telegram_assistant.stores.postgres.channels.schedule import Parked
 
-area = Area("Channel health", "Whether channels are read well, when they post, and those that are not read for a while after repeated failures.")
+area = Area(
+    "Channel health",
+    "Whether channels are read well, when they post, and those that are not read for a while after repeated "
+    "failures.",
+)
 
 NO_POSTS = [[0] * 24 for _ in range(7)]
 ACTIVITY_EXAMPLE = {
@@ -64,7 +70,9 @@ class RhythmResponse(ResponseModel):
 
 
 class FreshnessResponse(ResponseModel):
-    """How soon posts were stored, of those posted since `since`: within the time that your priority promises, and at most."""
+    """How soon posts were stored, of those posted since `since`:
+    within the time that your priority promises, and at most.
+    """
 
     since: datetime
     promised_seconds: float
@@ -81,7 +89,9 @@ class ActivityResponse(ResponseModel):
     since: datetime
     posts: int = Field(description="Posts since `since`, at most four weeks.")
     stored_messages: int = Field(description="Stored messages, counted up to 10,000.")
-    hours: list[list[int]] = Field(description="Posts since `since` by hour of the week: seven days from Monday on, 24 hours each.")
+    hours: list[list[int]] = Field(
+        description="Posts since `since` by hour of the week: seven days from Monday on, 24 hours each."
+    )
     rhythm: RhythmResponse | None = Field(description="null: fewer than two posts.")
     freshness: FreshnessResponse
     changed_since: datetime
@@ -102,10 +112,19 @@ class ChannelActivityResponse(ResponseModel):
 async def get_channel_activity(
     context: Context,
     channel_id: ChannelNumber,
-    zone: Annotated[Storable, AfterValidator(known_zone), Query(max_length=64, description="Time zone of the hours, like Europe/Moscow.")] = "UTC",
+    zone: Annotated[
+        Storable,
+        AfterValidator(known_zone),
+        Query(max_length=64, description="Time zone of the hours, like Europe/Moscow."),
+    ] = "UTC",
 ) -> ChannelActivityResponse:
     """Get the health of a followed channel, when it posts, and how soon its posts are stored."""
-    return _response(await channel_with_activity(ChannelId(channel_id), stores=context.stores, zone=ZoneInfo(zone), now=context.now), context)
+    return _response(
+        await channel_with_activity(
+            ChannelId(channel_id), stores=context.stores, zone=ZoneInfo(zone), now=context.now
+        ),
+        context,
+    )
 
 
 def _response(found: ActiveChannel, context: Context) -> ChannelActivityResponse:
@@ -113,7 +132,9 @@ def _response(found: ActiveChannel, context: Context) -> ChannelActivityResponse
     return ChannelActivityResponse(
         channel_id=found.channel.channel_id,
         title=found.channel.title,
-        health=HealthResponse(state=report.health, why=context.say(report.why), next=context.say(report.next)),
+        health=HealthResponse(
+            state=report.health, why=context.say(report.why), next=context.say(report.next)
+        ),
         activity=_activity(found.activity) if found.activity else None,
     )
 
@@ -126,7 +147,9 @@ def _activity(one: ChannelActivity) -> ActivityResponse:
         posts=one.posts,
         stored_messages=one.stored_posts,
         hours=[list(day) for day in one.hours],
-        rhythm=RhythmResponse(median_seconds=one.rhythm.median_seconds, long_seconds=one.rhythm.long_seconds) if one.rhythm else None,
+        rhythm=RhythmResponse(median_seconds=one.rhythm.median_seconds, long_seconds=one.rhythm.long_seconds)
+        if one.rhythm
+        else None,
         freshness=FreshnessResponse(
             since=fresh.since,
             promised_seconds=fresh.promised.total_seconds(),
@@ -164,16 +187,29 @@ class ReleaseResponse(ResponseModel):
     status: str
 
 
-PARKED_EXAMPLE = {"channel_id": 1234567890, "title": "City news", "reason": "it cannot be read", "until": "2026-11-15T10:00:00Z", "failures": 5}
+PARKED_EXAMPLE = {
+    "channel_id": 1234567890,
+    "title": "City news",
+    "reason": "it cannot be read",
+    "until": "2026-11-15T10:00:00Z",
+    "failures": 5,
+}
 
 
 @area.get("/parked-channels", scope=KeyScope.READ, example={"items": [PARKED_EXAMPLE]})
 async def list_parked_channels(context: Context) -> ParkedChannelsResponse:
     """List parked channels."""
-    return ParkedChannelsResponse(items=[_parked(one, context) for one in await parked_channels(stores=context.stores)])
+    return ParkedChannelsResponse(
+        items=[_parked(one, context) for one in await parked_channels(stores=context.stores)]
+    )
 
 
-@area.post("/parked-channels/{channel_id}/release", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "released"}, status=202)
+@area.post(
+    "/parked-channels/{channel_id}/release",
+    scope=KeyScope.WRITE,
+    example={"channel_id": 1234567890, "status": "released"},
+    status=202,
+)
 async def release_parked_channel(context: Context, channel_id: ChannelNumber) -> ReleaseResponse:
     """Release a parked channel.
 
@@ -184,4 +220,10 @@ async def release_parked_channel(context: Context, channel_id: ChannelNumber) ->
 
 
 def _parked(one: Parked, context: Context) -> ParkedItemResponse:
-    return ParkedItemResponse(channel_id=one.channel_id, title=one.title, reason=context.say(one.reason), until=one.until, failures=one.failures)
+    return ParkedItemResponse(
+        channel_id=one.channel_id,
+        title=one.title,
+        reason=context.say(one.reason),
+        until=one.until,
+        failures=one.failures,
+    )

@@ -16,21 +16,43 @@ from telegram_assistant.api.endpoints.channels.channels import (
 )
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Id, Limit, Micros, PageResponse, RequestModel, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    CursorText,
+    Id,
+    Limit,
+    Micros,
+    PageResponse,
+    RequestModel,
+    ResponseModel,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.domain.understanding.policy import AiPolicy
-from telegram_assistant.features.channels.channel_requests import RequestStatus, get_request, list_requests, try_again, try_all_again
-from telegram_assistant.features.channels.joined_channels import JoinedList, ask_for_joined, follow_picked, list_joined
+from telegram_assistant.features.channels.channel_requests import (
+    RequestStatus,
+    get_request,
+    list_requests,
+    try_again,
+    try_all_again,
+)
+from telegram_assistant.features.channels.joined_channels import (
+    JoinedList,
+    ask_for_joined,
+    follow_picked,
+    list_joined,
+)
 from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 
 area = Area(
     "Channel requests",
-    "Requests to follow channels: each waits until an account or a public preview resolves its reference. Joined channels, to pick from.",
+    "Requests to follow channels: each waits until an account or a public preview resolves its reference. "
+    "Joined channels, to pick from.",
 )
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
@@ -47,7 +69,12 @@ REQUEST_EXAMPLE = {
     "created_at": "2026-11-15T08:00:00Z",
     "answered_at": None,
 }
-LISTING_EXAMPLE = {**REQUEST_EXAMPLE, "reference": "the list of what the account has joined", "kind": "listing", "reason": "it is next"}
+LISTING_EXAMPLE = {
+    **REQUEST_EXAMPLE,
+    "reference": "the list of what the account has joined",
+    "kind": "listing",
+    "reason": "it is next",
+}
 LIST_EXAMPLE = {
     "items": [
         {
@@ -63,7 +90,9 @@ LIST_EXAMPLE = {
     "listed_at": "2026-11-15T08:00:00Z",
     "requests": [LISTING_EXAMPLE],
 }
-RequestId = Annotated[UUID, Path(description="`request_id` of the request.", examples=["6f6e2d5e-3f0f-4a7e-9a75-0b6d5a1f2c3d"])]
+RequestId = Annotated[
+    UUID, Path(description="`request_id` of the request.", examples=["6f6e2d5e-3f0f-4a7e-9a75-0b6d5a1f2c3d"])
+]
 
 
 class ChannelRequestResponse(ResponseModel):
@@ -73,10 +102,15 @@ class ChannelRequestResponse(ResponseModel):
     reference: str
     kind: RequestKind
     state: RequestState
-    reason: str | None = Field(description="While the request is open, why it waits; then what was found, or why it failed.")
-    next_try_at: datetime | None = Field(description="When it is tried next; null: it has been answered, or the time is unknown.")
+    reason: str | None = Field(
+        description="While the request is open, why it waits; then what was found, or why it failed."
+    )
+    next_try_at: datetime | None = Field(
+        description="When it is tried next; null: it has been answered, or the time is unknown."
+    )
     estimated_end: datetime | None = Field(
-        description="When it will be answered, estimated from the accounts' budgets and its place in the queue; null: unknown."
+        description="When it will be answered, estimated from the accounts' budgets and its place in the "
+        "queue; null: unknown."
     )
     channel_id: int | None = Field(description="The channel that was found; null if none or several were.")
     already_followed: bool = Field(description="Whether you followed all that was found before.")
@@ -112,14 +146,20 @@ class JoinedChannelsResponse(ResponseModel):
     """The last list, by title. It is kept until a newer one is complete."""
 
     items: list[JoinedChannelResponse]
-    listed_at: datetime | None = Field(description="When the newest list was complete; null: there was none yet.")
-    requests: list[ChannelRequestResponse] = Field(description="The newest request for the list of each active account.")
+    listed_at: datetime | None = Field(
+        description="When the newest list was complete; null: there was none yet."
+    )
+    requests: list[ChannelRequestResponse] = Field(
+        description="The newest request for the list of each active account."
+    )
 
 
 class PickRequest(RequestModel):
     """Channels from the list, and their settings; omitted settings are as in `POST /channels`."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"channel_ids": [1234567890], "folder": "City"}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"channel_ids": [1234567890], "folder": "City"}]}
+    )
 
     channel_ids: Annotated[list[Id], Field(min_length=1, max_length=1000)]
     folder: FolderName | None = None
@@ -138,25 +178,33 @@ async def list_channel_requests(
 ) -> ChannelRequestsResponse:
     """List requests to follow channels, open and answered, newest first.
 
-    Tenants take fair turns at name look-ups: Telegram allows about 100 of them per account per day. Folders and invitations have their
-    own limits and do not wait for name look-ups. Answered requests are deleted after 30 days.
+    Tenants take fair turns at name look-ups: Telegram allows about 100 of them per account per day. Folders
+    and invitations have their own limits and do not wait for name look-ups. Answered requests are deleted
+    after 30 days.
     """
-    page = await list_requests(state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor))
-    return ChannelRequestsResponse(items=[_response(one, context) for one in page.requests], next=_write_cursor(page.next) if page.next else None)
+    page = await list_requests(
+        state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor)
+    )
+    return ChannelRequestsResponse(
+        items=[_response(one, context) for one in page.requests],
+        next=_write_cursor(page.next) if page.next else None,
+    )
 
 
 @area.get("/channels/requests/{request_id}", scope=KeyScope.READ, example=REQUEST_EXAMPLE)
 async def get_channel_request(context: Context, request_id: RequestId) -> ChannelRequestResponse:
     """Get a request to follow a channel."""
-    return _response(await get_request(request_id, requests=context.stores.requests, now=context.now), context)
+    return _response(
+        await get_request(request_id, requests=context.stores.requests, now=context.now), context
+    )
 
 
 @area.post("/channels/requests/retry", scope=KeyScope.WRITE, example={"retried": 12})
 async def retry_channel_requests(context: Context) -> RetriedRequestsResponse:
     """Try all failed requests again.
 
-    They wait behind your other requests. Of several failed requests for the same reference, the newest stays. Lines of a list that name no
-    channel stay failed; correct them and add them again.
+    They wait behind your other requests. Of several failed requests for the same reference, the newest stays.
+    Lines of a list that name no channel stay failed; correct them and add them again.
     """
     retried = await try_all_again(fates=context.stores.request_fates)
     context.note(retried=retried)
@@ -167,10 +215,14 @@ async def retry_channel_requests(context: Context) -> RetriedRequestsResponse:
 async def retry_channel_request(context: Context, request_id: RequestId) -> ChannelRequestResponse:
     """Try a failed request again.
 
-    It waits behind your other requests. If the same reference is already open in another request, this one is deleted and the other returned.
+    It waits behind your other requests. If the same reference is already open in another request, this one is
+    deleted and the other returned.
     """
     stores = context.stores
-    return _response(await try_again(request_id, requests=stores.requests, fates=stores.request_fates, now=context.now), context)
+    return _response(
+        await try_again(request_id, requests=stores.requests, fates=stores.request_fates, now=context.now),
+        context,
+    )
 
 
 @area.get("/channels/joined", scope=KeyScope.READ, example=LIST_EXAMPLE)
@@ -186,19 +238,29 @@ async def list_joined_channels(context: Context) -> JoinedChannelsResponse:
 async def read_joined_channels(context: Context) -> JoinedChannelsResponse:
     """Ask your accounts for what they have joined.
 
-    Nothing is followed. Each account reads its list within its limits. 409: the lists are on their way, or younger than ten minutes.
+    Nothing is followed. Each account reads its list within its limits. 409: the lists are on their way, or
+    younger than ten minutes.
     """
     return _joined_response(await ask_for_joined(stores=context.stores, now=context.now), context)
 
 
-@area.post("/channels/joined/follow", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202, is_expensive=True)
+@area.post(
+    "/channels/joined/follow",
+    scope=KeyScope.WRITE,
+    example={"items": [FOLLOW_EXAMPLE]},
+    status=202,
+    is_expensive=True,
+)
 async def follow_joined_channels(context: Context, body: PickRequest) -> FollowResponse:
     """Follow channels from the list.
 
-    This needs no request to Telegram. A channel that is not in the list is refused, and does not affect the others.
+    This needs no request to Telegram. A channel that is not in the list is refused, and does not affect the
+    others.
     """
     wanted = Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"channel_ids"}))
-    requested = await follow_picked([ChannelId(one) for one in body.channel_ids], wanted, stores=context.stores)
+    requested = await follow_picked(
+        [ChannelId(one) for one in body.channel_ids], wanted, stores=context.stores
+    )
     context.note(channel_ids=list(body.channel_ids))
     return FollowResponse(items=[result_response(one, context) for one in requested])
 

@@ -39,7 +39,13 @@ from telegram_assistant.features.channels.channels import (
     unfollow,
 )
 from telegram_assistant.features.channels.polling import poll_own
-from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, ChannelFilter, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels.channels import (
+    EVERYTHING_DAYS,
+    NOT_KNOWN_YET,
+    ChannelFilter,
+    FollowedChannel,
+    Subscription,
+)
 
 area = Area("Channels", "Followed channels and their settings.")
 
@@ -66,11 +72,22 @@ FOLLOW_EXAMPLE = {
     "why": None,
 }
 FolderName = Annotated[Storable, Field(min_length=1, max_length=64)]
-Days = Annotated[int, Field(ge=0, le=EVERYTHING_DAYS, description=f"Days of history to read; {EVERYTHING_DAYS}: the whole history.")]
+Days = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=EVERYTHING_DAYS,
+        description=f"Days of history to read; {EVERYTHING_DAYS}: the whole history.",
+    ),
+]
 
 
 class ChannelResponse(ResponseModel):
-    """A followed channel. While it is suspended, `active` is false, the title is empty, and the username and the newest post are null."""
+    """A followed channel.
+
+    While it is suspended, `active` is false, the title is empty, and the username and the newest post are
+    null.
+    """
 
     channel_id: int
     title: str
@@ -95,16 +112,24 @@ class ChannelsResponse(PageResponse):
 class FollowRequest(RequestModel):
     """Channels to follow, and their settings.
 
-    For a channel that you already follow, omitted settings stay as they are. For a new one, the priority is `normal`, 7 days of history
-    and all media are read, and the AI policy is the tenant's default for new channels.
+    For a channel that you already follow, omitted settings stay as they are. For a new one, the priority is
+    `normal`, 7 days of history and all media are read, and the AI policy is the tenant's default for new
+    channels.
     """
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"references": ["@citynews", "https://t.me/+AbCdEfGhIjKl"], "folder": "City"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"references": ["@citynews", "https://t.me/+AbCdEfGhIjKl"], "folder": "City"}]
+        }
+    )
 
     references: Annotated[
         list[Annotated[Storable, Field(min_length=1, max_length=200)]],
         Field(
-            min_length=1, max_length=100, description="@name, https://t.me/name, an invitation https://t.me/+…, or a folder https://t.me/addlist/…"
+            min_length=1,
+            max_length=100,
+            description="@name, https://t.me/name, an invitation https://t.me/+…, "
+            "or a folder https://t.me/addlist/…",
         ),
     ]
     folder: FolderName | None = None
@@ -115,7 +140,10 @@ class FollowRequest(RequestModel):
 
 
 class ChannelUpdateRequest(RequestModel):
-    """The settings to change; omitted ones stay as they are. `folder: null` takes the channel out of its folder."""
+    """The settings to change; omitted ones stay as they are.
+
+    `folder: null` takes the channel out of its folder.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"folder": "City", "priority": "high"}]})
 
@@ -135,9 +163,14 @@ class FollowStatus(StrEnum):
 
 
 class FollowResultResponse(ResponseModel):
-    """The result for one reference. An accepted one becomes a request; `/channels/requests/{request_id}` shows its progress."""
+    """The result for one reference.
 
-    reference: str = Field(description="The reference as it was parsed; secrets of invitation links are shortened.")
+    An accepted one becomes a request; `/channels/requests/{request_id}` shows its progress.
+    """
+
+    reference: str = Field(
+        description="The reference as it was parsed; secrets of invitation links are shortened."
+    )
     status: FollowStatus
     request_id: UUID | None
     channel_id: int | None = Field(description="The channel, if you already follow it.")
@@ -160,26 +193,40 @@ class PollResponse(ResponseModel):
 @area.get("/channels", scope=KeyScope.READ, example={"items": [CHANNEL_EXAMPLE], "next": None})
 async def list_channels(
     context: Context,
-    q: Annotated[Storable | None, Query(max_length=100, description="Only channels with this text in the title or name.")] = None,
-    folder: Annotated[Storable | None, Query(max_length=64, description="Only channels in this folder.")] = None,
+    q: Annotated[
+        Storable | None,
+        Query(max_length=100, description="Only channels with this text in the title or name."),
+    ] = None,
+    folder: Annotated[
+        Storable | None, Query(max_length=64, description="Only channels in this folder.")
+    ] = None,
     priority: Annotated[Priority | None, Query(description="Only channels with this priority.")] = None,
-    active: Annotated[bool | None, Query(description="true: only active channels; false: only suspended ones.")] = None,
+    active: Annotated[
+        bool | None, Query(description="true: only active channels; false: only suspended ones.")
+    ] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> ChannelsResponse:
     """List followed channels."""
     filters = ChannelFilter(words=q, folder=folder, priority=priority, active=active)
     read = read_cursor(cursor, CURSOR)
-    page = await list_followed(filters, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
-    return ChannelsResponse(items=[_channel_response(one, context) for one in page.channels], next=write_cursor(page.next) if page.next else None)
+    page = await list_followed(
+        filters, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None
+    )
+    return ChannelsResponse(
+        items=[_channel_response(one, context) for one in page.channels],
+        next=write_cursor(page.next) if page.next else None,
+    )
 
 
-@area.post("/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202, is_expensive=True)
+@area.post(
+    "/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202, is_expensive=True
+)
 async def follow_channels(context: Context, body: FollowRequest) -> FollowResponse:
     """Follow channels.
 
-    Each valid reference becomes a request. When an account has completed the request, its channels are in the list of channels. An
-    invalid reference does not affect the others.
+    Each valid reference becomes a request. When an account has completed the request, its channels are in the
+    list of channels. An invalid reference does not affect the others.
     """
     requested = await follow(
         [ListedChannel(one) for one in body.references],
@@ -193,18 +240,26 @@ async def follow_channels(context: Context, body: FollowRequest) -> FollowRespon
 @area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)
 async def get_channel(context: Context, channel_id: ChannelNumber) -> ChannelResponse:
     """Get a followed channel."""
-    return _channel_response(await get_followed(ChannelId(channel_id), followed=context.stores.followed), context)
+    return _channel_response(
+        await get_followed(ChannelId(channel_id), followed=context.stores.followed), context
+    )
 
 
 @area.patch("/channels/{channel_id}", scope=KeyScope.WRITE, example=CHANNEL_EXAMPLE)
-async def change_channel(context: Context, channel_id: ChannelNumber, body: ChannelUpdateRequest) -> ChannelResponse:
+async def change_channel(
+    context: Context, channel_id: ChannelNumber, body: ChannelUpdateRequest
+) -> ChannelResponse:
     """Change the settings of a followed channel.
 
     Without an owner's consent, the policy `provider` has the effect of `local`.
     """
     context.note(**body.model_dump(mode="json", exclude_unset=True))
-    update = SubscriptionUpdate(leaves_folder="folder" in body.model_fields_set and body.folder is None, **body.model_dump())
-    return _channel_response(await change_followed(ChannelId(channel_id), update, followed=context.stores.followed), context)
+    update = SubscriptionUpdate(
+        leaves_folder="folder" in body.model_fields_set and body.folder is None, **body.model_dump()
+    )
+    return _channel_response(
+        await change_followed(ChannelId(channel_id), update, followed=context.stores.followed), context
+    )
 
 
 @area.delete("/channels/{channel_id}", scope=KeyScope.WRITE)
@@ -216,11 +271,19 @@ async def unfollow_channel(context: Context, channel_id: ChannelNumber) -> None:
     await unfollow(ChannelId(channel_id), followed=context.stores.followed)
 
 
-@area.post("/channels/{channel_id}/poll", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "scheduled"}, status=202)
-async def poll_channel(context: Context, channel_id: ChannelNumber, body: PollRequest | None = None) -> PollResponse:
+@area.post(
+    "/channels/{channel_id}/poll",
+    scope=KeyScope.WRITE,
+    example={"channel_id": 1234567890, "status": "scheduled"},
+    status=202,
+)
+async def poll_channel(
+    context: Context, channel_id: ChannelNumber, body: PollRequest | None = None
+) -> PollResponse:
     """Read a channel as soon as possible instead of at its planned time.
 
-    Only your own accounts read it; an account that does not know the channel yet looks it up first. This also releases a parked channel.
+    Only your own accounts read it; an account that does not know the channel yet looks it up first. This also
+    releases a parked channel.
     """
     poll_request = body or PollRequest()
     context.note(**poll_request.model_dump(mode="json"))
@@ -234,7 +297,9 @@ async def poll_channel(context: Context, channel_id: ChannelNumber, body: PollRe
 
 
 def _channel_response(channel: FollowedChannel, context: Context) -> ChannelResponse:
-    return ChannelResponse.model_validate({**asdict(channel), "suspended_reason": context.say(channel.suspended_reason)})
+    return ChannelResponse.model_validate(
+        {**asdict(channel), "suspended_reason": context.say(channel.suspended_reason)}
+    )
 
 
 def result_response(requested: RequestedChannel, context: Context) -> FollowResultResponse:

@@ -8,11 +8,26 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, PageResponse, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    ChannelNumber,
+    CursorText,
+    Id,
+    Limit,
+    PageResponse,
+    ResponseModel,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.channels.coverage import CoveragePlace, FullCoverage, coverage_of, coverage_of_all, describe_coverage
+from telegram_assistant.features.channels.coverage import (
+    CoveragePlace,
+    FullCoverage,
+    coverage_of,
+    coverage_of_all,
+    describe_coverage,
+)
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 
 area = Area("Coverage", "Which message ids are verified as read, which are missing, and why.")
@@ -36,8 +51,8 @@ LINE_EXAMPLE = {
 class CoverageSummaryResponse(ResponseModel):
     """The coverage of one channel. `summary` describes it in a sentence.
 
-    `until` is when the state may change by itself; for an unreadable channel, when it became unreadable. `floor_at` is the time
-    from which the channel is to be complete for you; null: from its first post.
+    `until` is when the state may change by itself; for an unreadable channel, when it became unreadable.
+    `floor_at` is the time from which the channel is to be complete for you; null: from its first post.
     """
 
     channel_id: int
@@ -54,7 +69,10 @@ class CoverageSummaryResponse(ResponseModel):
 
 
 class CoverageResponse(PageResponse):
-    """A page of channels ordered by title. `complete`, `states` and `missing_ids` cover all followed channels, whatever the filter."""
+    """A page of channels ordered by title.
+
+    `complete`, `states` and `missing_ids` cover all followed channels, whatever the filter.
+    """
 
     items: list[CoverageSummaryResponse]
     complete: bool
@@ -99,7 +117,10 @@ class ChannelCoverageResponse(ResponseModel):
 )
 async def list_coverage(
     context: Context,
-    state: Annotated[list[CoverageState] | None, Query(description="Only channels in one of these states.", max_length=len(CoverageState))] = None,
+    state: Annotated[
+        list[CoverageState] | None,
+        Query(description="Only channels in one of these states.", max_length=len(CoverageState)),
+    ] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> CoverageResponse:
@@ -136,7 +157,9 @@ async def get_channel_coverage(context: Context, channel_id: ChannelNumber) -> C
 
 
 def _in_full(found: FullCoverage, context: Context) -> ChannelCoverageResponse:
-    return ChannelCoverageResponse(channel=_line(found.channel, context), ledger=_ledger(found.ledger) if found.ledger else None)
+    return ChannelCoverageResponse(
+        channel=_line(found.channel, context), ledger=_ledger(found.ledger) if found.ledger else None
+    )
 
 
 def _line(one: ChannelCoverage, context: Context) -> CoverageSummaryResponse:

@@ -17,14 +17,19 @@ from telegram_assistant.features.digests import digests
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.digest_response import DigestResponse, digest_response
 
-area = Area("Digest", "What changed in the channels of a tenant, story by story, each sentence with the posts that say it.")
+area = Area(
+    "Digest",
+    "What changed in the channels of a tenant, story by story, each sentence with the posts that say it.",
+)
 
 DAY = timedelta(days=1)
 EXAMPLE = {
     "novelty": "new",
     "headline": "The bridge is open again",
     "link": "https://news.example/t/0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10/story/1234567890/42",
-    "sentences": [{"text": "Cars cross it since six in the morning.", "post_ids": ["1234567890/42"], "others_say": []}],
+    "sentences": [
+        {"text": "Cars cross it since six in the morning.", "post_ids": ["1234567890/42"], "others_say": []}
+    ],
     "channels": ["City news", "Traffic"],
     "first_posted_at": "2026-11-16T06:10:00Z",
     "post_ids": ["1234567890/42", "1234567891/7"],
@@ -44,12 +49,16 @@ PLAN_EXAMPLE: JsonDict = {
 
 
 class DigestPlanRequest(RequestModel):
-    """When digests come: times of day in `zone` on days from 1 (Monday) to 7, none for no digests; and the receivers that get them."""
+    """When digests come: times of day in `zone` on days from 1 (Monday) to 7, none for no digests;
+    and the receivers that get them.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [PLAN_EXAMPLE]})
 
     times: Annotated[list[time], Field(max_length=MAX_TIMES)]
-    weekdays: Annotated[tuple[Annotated[int, Field(ge=1, le=7)], ...], Field(min_length=1, max_length=7)] = tuple(sorted(EVERY_DAY))
+    weekdays: Annotated[tuple[Annotated[int, Field(ge=1, le=7)], ...], Field(min_length=1, max_length=7)] = (
+        tuple(sorted(EVERY_DAY))
+    )
     length: DigestLength = DigestLength.NORMAL
     zone: Annotated[Storable, Field(max_length=100)] = "UTC"
     receivers: Annotated[tuple[UUID, ...], Field(max_length=50)] = ()
@@ -80,12 +89,18 @@ class DigestPlanResponse(ResponseModel):
 )
 async def get_digest(
     context: Context,
-    since: Annotated[Moment | None, Query(description="What happened since this time, at most a week ago. Default: the last day.")] = None,
-    length: Annotated[DigestLength, Query(description="`short`: 5 stories. `normal`: 12. `long`: 25.")] = DigestLength.NORMAL,
+    since: Annotated[
+        Moment | None,
+        Query(description="What happened since this time, at most a week ago. Default: the last day."),
+    ] = None,
+    length: Annotated[
+        DigestLength, Query(description="`short`: 5 stories. `normal`: 12. `long`: 25.")
+    ] = DigestLength.NORMAL,
 ) -> DigestResponse:
     """Compose a digest. Nothing is kept: digests at fixed times belong to people, on the pages.
 
-    No provider is asked: stories are told in its words where it has summed them up before, otherwise in the posts' own words.
+    No provider is asked: stories are told in its words where it has summed them up before, otherwise in the
+    posts' own words.
     """
     digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
     here = f"{context.app.settings.pages_url}/t/{context.caller.tenant}"
@@ -102,7 +117,8 @@ async def get_digest_plan(context: Context) -> DigestPlanResponse:
 async def set_digest_plan(context: Context, body: DigestPlanRequest) -> DigestPlanResponse:
     """Choose when your digests come, and where they go. Needs a key of a person.
 
-    A digest reaches each receiver with the same delivery id in every attempt. One that has nothing to tell is not sent.
+    A digest reaches each receiver with the same delivery id in every attempt. One that has nothing to tell is
+    not sent.
     """
     context.note(times=[f"{one:%H:%M}" for one in body.times], receivers=len(body.receivers))
     plan = await digests.set_plan(

@@ -24,7 +24,8 @@ from telegram_assistant.features.digests import interests
 
 area = Area(
     "Interests",
-    "What interests you: topics that bring stories forward in your digests, or back, and what you said about stories. Needs a key of a person.",
+    "What interests you: topics that bring stories forward in your digests, or back, "
+    "and what you said about stories. Needs a key of a person.",
 )
 
 FEEDBACK_EXAMPLE = {
@@ -47,7 +48,10 @@ Topic = Annotated[Storable, Field(min_length=1, max_length=MAX_TOPIC_LETTERS)]
 
 
 class FeedbackResponse(ResponseModel):
-    """What you said about a story, and which topics were learnt from it. `saved` is about a post that you saved."""
+    """What you said about a story, and which topics were learnt from it.
+
+    `saved` is about a post that you saved.
+    """
 
     story_id: str
     feedback: Feedback
@@ -57,7 +61,11 @@ class FeedbackResponse(ResponseModel):
 
 
 class InterestResponse(ResponseModel):
-    """A topic. `why` is the headline from which it was learnt; empty if you wrote it down. `reasons`: what you said, the newest first."""
+    """A topic.
+
+    `why` is the headline from which it was learnt; empty if you wrote it down. `reasons`: what you said, the
+    newest first.
+    """
 
     topic: str
     weight: float
@@ -68,7 +76,9 @@ class InterestResponse(ResponseModel):
 
 
 class InterestsResponse(ResponseModel):
-    """Everything that is known of your interests, the weightiest first, and what you said about stories, the newest first."""
+    """Everything that is known of your interests, the weightiest first, and what you said about stories,
+    the newest first.
+    """
 
     items: list[InterestResponse]
     feedback: list[FeedbackResponse]
@@ -89,7 +99,10 @@ class LearntResponse(ResponseModel):
 
 
 class InterestRequest(RequestModel):
-    """A topic in your own words. A story that touches it weighs 2 to the power of `weight` as much; a negative weight is a dislike."""
+    """A topic in your own words.
+
+    A story that touches it weighs 2 to the power of `weight` as much; a negative weight is a dislike.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"topic": "bridges", "weight": 1.0}]})
 
@@ -99,9 +112,14 @@ class InterestRequest(RequestModel):
 
 @area.get("/interests", scope=KeyScope.READ, example={"items": [EXAMPLE], "feedback": [FEEDBACK_EXAMPLE]})
 async def list_interests(context: Context) -> InterestsResponse:
-    """List all your interests with their reasons, and the stories that you muted. This is also their export: nothing else is kept."""
+    """List all your interests with their reasons, and the stories that you muted.
+
+    This is also their export: nothing else is kept.
+    """
     found, said = await interests.all_of(context.own.interests)
-    return InterestsResponse(items=[_interest(one) for one in found], feedback=[_feedback(one) for one in said])
+    return InterestsResponse(
+        items=[_interest(one) for one in found], feedback=[_feedback(one) for one in said]
+    )
 
 
 @area.put("/interests", scope=KeyScope.READ, example=None, status=204, also=(409,))
@@ -111,22 +129,36 @@ async def put_interest(context: Context, body: InterestRequest) -> None:
 
 
 @area.delete("/interests", scope=KeyScope.READ, also=(404,))
-async def remove_interest(context: Context, topic: Annotated[Topic, Query(description="The topic, as the list shows it.")]) -> None:
+async def remove_interest(
+    context: Context, topic: Annotated[Topic, Query(description="The topic, as the list shows it.")]
+) -> None:
     """Remove a topic."""
     await interests.remove(topic, interests=context.own.interests)
 
 
 @area.post("/interests/reset", scope=KeyScope.READ, example=None, status=204)
 async def reset_interests(context: Context) -> None:
-    """Forget everything: what you wrote down, what was learnt, and what you said about stories. Muted stories come back."""
+    """Forget everything: what you wrote down, what was learnt, and what you said about stories.
+
+    Muted stories come back.
+    """
     await context.own.interests.reset()
 
 
-@area.put("/stories/{channel_id}/{message_id}/feedback", scope=KeyScope.READ, example={"topics": ["Halbrook"]})
-async def say_about_story(context: Context, channel_id: ChannelNumber, message_id: MessageNumber, body: FeedbackRequest) -> LearntResponse:
-    """Ask for more or less like the story of this post, or mute it for yourself. What you have said before counts once."""
+@area.put(
+    "/stories/{channel_id}/{message_id}/feedback", scope=KeyScope.READ, example={"topics": ["Halbrook"]}
+)
+async def say_about_story(
+    context: Context, channel_id: ChannelNumber, message_id: MessageNumber, body: FeedbackRequest
+) -> LearntResponse:
+    """Ask for more or less like the story of this post, or mute it for yourself.
+
+    What you have said before counts once.
+    """
     post_id = PostId(ChannelId(channel_id), MessageId(message_id))
-    topics = await interests.say(post_id, body.feedback, stores=context.stores, interests=context.own.interests)
+    topics = await interests.say(
+        post_id, body.feedback, stores=context.stores, interests=context.own.interests
+    )
     return LearntResponse(topics=list(topics))
 
 
@@ -154,4 +186,10 @@ def _interest(one: Interest) -> InterestResponse:
 
 
 def _feedback(one: StoryFeedback) -> FeedbackResponse:
-    return FeedbackResponse(story_id=str(one.post_id), feedback=one.feedback, headline=one.headline, topics=list(one.topics), said_at=one.said_at)
+    return FeedbackResponse(
+        story_id=str(one.post_id),
+        feedback=one.feedback,
+        headline=one.headline,
+        topics=list(one.topics),
+        said_at=one.said_at,
+    )

@@ -8,7 +8,17 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, PageResponse, ResponseModel, Storable, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    MAX_ID,
+    CursorText,
+    Id,
+    Limit,
+    PageResponse,
+    ResponseModel,
+    Storable,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.operations.dead_letters import discard, inspect, list_letters, replay
 from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetter
@@ -58,14 +68,20 @@ class DeadLettersResponse(PageResponse):
 @area.get("/dead-letters", scope=KeyScope.OPERATE, example={"items": [LINE_EXAMPLE], "next": None})
 async def list_dead_letters(
     context: Context,
-    stage: Annotated[Storable | None, Query(max_length=100, description="Only dead letters of this stage.")] = None,
+    stage: Annotated[
+        Storable | None, Query(max_length=100, description="Only dead letters of this stage.")
+    ] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> DeadLettersResponse:
     """List dead letters, newest first."""
     read = read_cursor(cursor, CURSOR)
-    page = await list_letters(letters=context.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None)
-    return DeadLettersResponse(items=[_brief(one) for one in page.letters], next=write_cursor(page.next) if page.next else None)
+    page = await list_letters(
+        letters=context.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None
+    )
+    return DeadLettersResponse(
+        items=[_brief(one) for one in page.letters], next=write_cursor(page.next) if page.next else None
+    )
 
 
 @area.get(
@@ -82,7 +98,9 @@ async def get_dead_letter(context: Context, number: Number) -> DeadLetterDetails
 async def replay_dead_letter(context: Context, number: Number) -> DeadLetterResponse:
     """Replay a dead letter: send it back to the stage that failed, and to no other."""
     partitions = context.app.settings.streams.partitions
-    letter = await replay(number, letters=context.app.api.dead_letters, redis=context.app.redis, partitions=partitions)
+    letter = await replay(
+        number, letters=context.app.api.dead_letters, redis=context.app.redis, partitions=partitions
+    )
     context.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)
 
@@ -112,4 +130,6 @@ def _brief(letter: DeadLetter) -> DeadLetterResponse:
 
 def _full(letter: DeadLetter) -> DeadLetterDetailsResponse:
     payload = letter.payload.decode("utf-8", "replace")
-    return DeadLetterDetailsResponse(letter=_brief(letter), entry_id=letter.entry_id, payload=payload, traceback=letter.traceback)
+    return DeadLetterDetailsResponse(
+        letter=_brief(letter), entry_id=letter.entry_id, payload=payload, traceback=letter.traceback
+    )

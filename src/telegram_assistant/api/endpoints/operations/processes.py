@@ -25,7 +25,10 @@ from telegram_assistant.pipeline import stages_of
 from telegram_assistant.streams.redis_memory import RedisMemory
 from telegram_assistant.telemetry.health import State
 
-area = Area("Operations", "Running processes, pipeline stages, memory and disks of the installation. For the operator only.")
+area = Area(
+    "Operations",
+    "Running processes, pipeline stages, memory and disks of the installation. For the operator only.",
+)
 
 PROCESS_EXAMPLE = {
     "instance": "moscow-1#ab12",
@@ -54,8 +57,22 @@ STAGE_EXAMPLE = {
 
 
 RESOURCES_EXAMPLE = {
-    "redis": {"used_bytes": 12_582_912, "limit_bytes": 167_772_160, "size_bytes": 167_772_160, "used_share": 0.075, "severity": "ok"},
-    "disks": [{"uses": ["files", "spool"], "size_bytes": 53_687_091_200, "free_bytes": 4_294_967_296, "used_share": 0.92, "severity": "bad"}],
+    "redis": {
+        "used_bytes": 12_582_912,
+        "limit_bytes": 167_772_160,
+        "size_bytes": 167_772_160,
+        "used_share": 0.075,
+        "severity": "ok",
+    },
+    "disks": [
+        {
+            "uses": ["files", "spool"],
+            "size_bytes": 53_687_091_200,
+            "free_bytes": 4_294_967_296,
+            "used_share": 0.92,
+            "severity": "bad",
+        }
+    ],
     "downloads_paused": True,
 }
 
@@ -63,7 +80,8 @@ RESOURCES_EXAMPLE = {
 class ProcessResponse(ResponseModel):
     """A process by its last report, `age_seconds` ago. `away`: it has missed three reports.
 
-    `health` is the worst of its parts and of its servers; `failing` names the parts that are stale, failing or down.
+    `health` is the worst of its parts and of its servers; `failing` names the parts that are stale, failing
+    or down.
     """
 
     instance: str
@@ -80,7 +98,10 @@ class ProcessResponse(ResponseModel):
 
 
 class ProcessesResponse(ResponseModel):
-    """Every process that has reported within the last hour, the oldest first. `missing_roles`: roles that no process runs."""
+    """Every process that has reported within the last hour, the oldest first.
+
+    `missing_roles`: roles that no process runs.
+    """
 
     items: list[ProcessResponse]
     missing_roles: list[str]
@@ -95,7 +116,11 @@ class StageMinuteResponse(ResponseModel):
 
 
 class StageStatusResponse(ResponseModel):
-    """A stage. `processed` to `dead_lettered` count since the running workers started; `minutes` are those of the last hour."""
+    """A stage.
+
+    `processed` to `dead_lettered` count since the running workers started; `minutes` are those of the last
+    hour.
+    """
 
     stage: str
     lag: int
@@ -109,14 +134,19 @@ class StageStatusResponse(ResponseModel):
 
 
 class StageStatusesResponse(ResponseModel):
-    """All stages in the order of the flow, as a worker reported them `age_seconds` ago; null: none has within the last hour."""
+    """All stages in the order of the flow, as a worker reported them `age_seconds` ago; null:
+    none has within the last hour.
+    """
 
     items: list[StageStatusResponse]
     age_seconds: float | None
 
 
 class RedisMemoryResponse(ResponseModel):
-    """The memory of Redis. `limit_bytes` is maxmemory, 0 without one; then `size_bytes` is what its machine could give it."""
+    """The memory of Redis.
+
+    `limit_bytes` is maxmemory, 0 without one; then `size_bytes` is what its machine could give it.
+    """
 
     used_bytes: int
     limit_bytes: int
@@ -126,7 +156,10 @@ class RedisMemoryResponse(ResponseModel):
 
 
 class DiskResponse(ResponseModel):
-    """A disk and what the program keeps on it. `severity` is `warning` from 70 % used on, and `bad` from 90 %."""
+    """A disk and what the program keeps on it.
+
+    `severity` is `warning` from 70 % used on, and `bad` from 90 %.
+    """
 
     uses: list[str]
     size_bytes: int
@@ -136,28 +169,41 @@ class DiskResponse(ResponseModel):
 
 
 class ResourcesResponse(ResponseModel):
-    """Memory and disks as the running processes measured them last; `redis` is null if none could. `downloads_paused`: files of posts wait."""
+    """Memory and disks as the running processes measured them last; `redis` is null if none could.
+
+    `downloads_paused`: files of posts wait.
+    """
 
     redis: RedisMemoryResponse | None
     disks: list[DiskResponse]
     downloads_paused: bool
 
 
-@area.get("/operations/processes", scope=KeyScope.OPERATE, example={"items": [PROCESS_EXAMPLE], "missing_roles": []})
+@area.get(
+    "/operations/processes", scope=KeyScope.OPERATE, example={"items": [PROCESS_EXAMPLE], "missing_roles": []}
+)
 async def list_processes(
-    context: Context, state: Annotated[ProcessState | None, Query(description="Only processes in this state.")] = None
+    context: Context,
+    state: Annotated[ProcessState | None, Query(description="Only processes in this state.")] = None,
 ) -> ProcessesResponse:
     """List the processes of the installation."""
     found = await known_processes(processes=context.app.api.processes)
-    return ProcessesResponse(items=[_process(one) for one in found if state in {None, one.state}], missing_roles=list(missing_roles(found)))
+    return ProcessesResponse(
+        items=[_process(one) for one in found if state in {None, one.state}],
+        missing_roles=list(missing_roles(found)),
+    )
 
 
-@area.get("/operations/stages", scope=KeyScope.OPERATE, example={"items": [STAGE_EXAMPLE], "age_seconds": 1.4})
+@area.get(
+    "/operations/stages", scope=KeyScope.OPERATE, example={"items": [STAGE_EXAMPLE], "age_seconds": 1.4}
+)
 async def list_stages(context: Context) -> StageStatusesResponse:
     """List the pipeline stages with their backlog and their throughput."""
     stages = [stage.name for stage in stages_of(context.app.settings)]
     overview = await installation_overview(stores=context.app.api, stages=stages, now=context.now)
-    return StageStatusesResponse(items=[_stage(one) for one in overview.stages], age_seconds=overview.stages_age_seconds)
+    return StageStatusesResponse(
+        items=[_stage(one) for one in overview.stages], age_seconds=overview.stages_age_seconds
+    )
 
 
 @area.get("/operations/resources", scope=KeyScope.OPERATE, example=RESOURCES_EXAMPLE)
@@ -212,7 +258,10 @@ def _process(one: ProcessOverview) -> ProcessResponse:
 
 
 def _stage(one: StageOverview) -> StageStatusResponse:
-    minutes = [StageMinuteResponse(minute=point.at, processed=round(point.processed), lag=point.lag) for point in one.points]
+    minutes = [
+        StageMinuteResponse(minute=point.at, processed=round(point.processed), lag=point.lag)
+        for point in one.points
+    ]
     return StageStatusResponse(
         stage=one.stage,
         lag=one.lag,

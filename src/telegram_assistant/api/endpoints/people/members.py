@@ -62,11 +62,15 @@ class SavedSearchesResponse(ResponseModel):
 async def list_members(context: Context) -> MembersResponse:
     """List the people of your tenant and their roles."""
     members = await context.stores.members.all()
-    return MembersResponse(items=[MemberResponse.model_validate(one, from_attributes=True) for one in members])
+    return MembersResponse(
+        items=[MemberResponse.model_validate(one, from_attributes=True) for one in members]
+    )
 
 
 @area.get("/saved-searches", scope=KeyScope.READ, example={"items": [SEARCH_EXAMPLE]})
 async def list_saved_searches(context: Context) -> SavedSearchesResponse:
     """List the searches that your tenant keeps."""
     searches = await context.stores.saved_searches.all()
-    return SavedSearchesResponse(items=[SavedSearchResponse.model_validate(one, from_attributes=True) for one in searches])
+    return SavedSearchesResponse(
+        items=[SavedSearchResponse.model_validate(one, from_attributes=True) for one in searches]
+    )

@@ -10,7 +10,18 @@ from pydantic import Field, TypeAdapter
 from telegram_assistant.api.endpoints.posts.posts import TextPieceResponse
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, Micros, Moment, PageResponse, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    MAX_ID,
+    CursorText,
+    Id,
+    Limit,
+    Micros,
+    Moment,
+    PageResponse,
+    ResponseModel,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.meaning import MeaningKind
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -21,12 +32,23 @@ from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, Chang
 
 area = Area("Quiet changes", "Posts that channels edited or deleted after publishing them.")
 
-CURSOR = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=MAX_ID)], Micros, Id, Id, bool, Annotated[int, Field(ge=0, le=2**31 - 1)]])
+CURSOR = TypeAdapter(
+    tuple[
+        Annotated[int, Field(ge=0, le=MAX_ID)],
+        Micros,
+        Id,
+        Id,
+        bool,
+        Annotated[int, Field(ge=0, le=2**31 - 1)],
+    ]
+)
 WEEK = timedelta(days=7)
 
 
 class MeaningChangeResponse(ResponseModel):
-    """How the meaning changed: what stood there before and after (empty: it was added, or removed), and both as words."""
+    """How the meaning changed: what stood there before and after (empty: it was added, or removed),
+    and both as words.
+    """
 
     kind: MeaningKind
     before: str
@@ -66,7 +88,11 @@ EXAMPLE = {
     "before": "Bridges open at night",
     "after": "Bridges open at noon",
     "views": 1500,
-    "difference": [{"change": "same", "text": "Bridges open at "}, {"change": "removed", "text": "night"}, {"change": "added", "text": "noon"}],
+    "difference": [
+        {"change": "same", "text": "Bridges open at "},
+        {"change": "removed", "text": "night"},
+        {"change": "added", "text": "noon"},
+    ],
     "meaning": [],
 }
 
@@ -74,11 +100,19 @@ EXAMPLE = {
 @area.get("/changes", scope=KeyScope.READ, example={"items": [EXAMPLE], "next": None})
 async def list_changes(
     context: Context,
-    since: Annotated[Moment | None, Query(description="Only changes noticed since this time. Default: the last seven days.")] = None,
-    order: Annotated[ChangeOrder, Query(description="`newest`, `reach` (most views) or `meaning` (most changed) first.")] = ChangeOrder.NEWEST,
+    since: Annotated[
+        Moment | None,
+        Query(description="Only changes noticed since this time. Default: the last seven days."),
+    ] = None,
+    order: Annotated[
+        ChangeOrder, Query(description="`newest`, `reach` (most views) or `meaning` (most changed) first.")
+    ] = ChangeOrder.NEWEST,
     kind: Annotated[ChangeKind | None, Query(description="Only edits, or only deletions.")] = None,
     meaning: Annotated[MeaningKind | None, Query(description="Only edits that changed this.")] = None,
-    channel_id: Annotated[Id | None, Query(description="Only changes in this channel. The list is empty if you do not follow it.")] = None,
+    channel_id: Annotated[
+        Id | None,
+        Query(description="Only changes in this channel. The list is empty if you do not follow it."),
+    ] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> QuietChangesResponse:
@@ -93,7 +127,10 @@ async def list_changes(
         limit=limit,
         after=_read_cursor(cursor),
     )
-    return QuietChangesResponse(items=[_response(one, context.say) for one in page.changes], next=_write_cursor(page.next) if page.next else None)
+    return QuietChangesResponse(
+        items=[_response(one, context.say) for one in page.changes],
+        next=_write_cursor(page.next) if page.next else None,
+    )
 
 
 def _response(described: DescribedChange, say: Callable[[Reason], str]) -> QuietChangeResponse:
@@ -109,7 +146,10 @@ def _response(described: DescribedChange, say: Callable[[Reason], str]) -> Quiet
         after=change.after,
         views=change.views,
         difference=[TextPieceResponse(change=one.change, text=one.text) for one in described.pieces],
-        meaning=[MeaningChangeResponse(kind=one.kind, before=one.before, after=one.after, words=say(one.words)) for one in described.meaning],
+        meaning=[
+            MeaningChangeResponse(kind=one.kind, before=one.before, after=one.after, words=say(one.words))
+            for one in described.meaning
+        ],
     )
 
 
@@ -118,8 +158,17 @@ def _read_cursor(text: str | None) -> ChangeCursor | None:
     if read is None:
         return None
     score, changed_at, channel_id, message_id, is_deletion, revision = read
-    return ChangeCursor(score, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision)
+    return ChangeCursor(
+        score, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision
+    )
 
 
 def _write_cursor(cursor: ChangeCursor) -> str:
-    return write_cursor(cursor.score, micros(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)
+    return write_cursor(
+        cursor.score,
+        micros(cursor.changed_at),
+        cursor.channel_id,
+        cursor.message_id,
+        cursor.is_deletion,
+        cursor.revision,
+    )

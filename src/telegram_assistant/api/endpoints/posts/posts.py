@@ -40,7 +40,10 @@ class CountsResponse(ResponseModel):
 
 
 class MediaResponse(ResponseModel):
-    """A file of the post, and whether it is stored here. `file_name` was chosen by the sender: do not trust it."""
+    """A file of the post, and whether it is stored here.
+
+    `file_name` was chosen by the sender: do not trust it.
+    """
 
     ordinal: int
     kind: MediaKind
@@ -51,7 +54,9 @@ class MediaResponse(ResponseModel):
     height: int | None
     duration_seconds: float | None
     state: MediaState
-    reason: str | None = Field(description="Why the file is not stored here: the code of a skipped file, or a sentence.")
+    reason: str | None = Field(
+        description="Why the file is not stored here: the code of a skipped file, or a sentence."
+    )
     why: str | None = Field(description="The same as a sentence.")
     sha256: str | None
 
@@ -70,7 +75,9 @@ class LinkedPageResponse(ResponseModel):
 
 
 class AnalysisResponse(ResponseModel):
-    """One analysis result, the best that the channel's AI policy lets you see, and the model that produced it."""
+    """One analysis result, the best that the channel's AI policy lets you see,
+    and the model that produced it.
+    """
 
     tier: Tier
     provider: str
@@ -113,7 +120,10 @@ class TextPieceResponse(ResponseModel):
 
 
 class PostVersionResponse(ResponseModel):
-    """A version of the post's text, and its difference from the version before. The first version has none."""
+    """A version of the post's text, and its difference from the version before.
+
+    The first version has none.
+    """
 
     revision: int
     text: str
@@ -135,11 +145,23 @@ VERSION_EXAMPLE = {
     "edited_at": "2026-11-15T09:00:00Z",
     "seen_at": "2026-11-15T09:01:00Z",
     "replaced_at": None,
-    "difference": [{"change": "same", "text": "Bridges open at "}, {"change": "removed", "text": "night"}, {"change": "added", "text": "noon"}],
+    "difference": [
+        {"change": "same", "text": "Bridges open at "},
+        {"change": "removed", "text": "night"},
+        {"change": "added", "text": "noon"},
+    ],
 }
 DETAILS_EXAMPLE = {
     "post": POST_EXAMPLE,
-    "counts": [{"seen_at": "2026-11-15T09:00:00Z", "views": 1500, "forwards": 12, "replies": 3, "reactions": {"👍": 40}}],
+    "counts": [
+        {
+            "seen_at": "2026-11-15T09:00:00Z",
+            "views": 1500,
+            "forwards": 12,
+            "replies": 3,
+            "reactions": {"👍": 40},
+        }
+    ],
     "media": [],
     "links": ["https://news.example/bridges"],
     "pages": [
@@ -154,7 +176,13 @@ DETAILS_EXAMPLE = {
             "why": None,
         }
     ],
-    "tags": {"tier": "local", "provider": "local", "model": "rules", "revision": 1, "data": {"tags": ["bridges"], "topic": "city"}},
+    "tags": {
+        "tier": "local",
+        "provider": "local",
+        "model": "rules",
+        "revision": 1,
+        "data": {"tags": ["bridges"], "topic": "city"},
+    },
     "pictures": None,
     "album": None,
     "album_message_ids": [],
@@ -166,13 +194,22 @@ DETAILS_EXAMPLE = {
 
 
 @area.get("/posts/{channel_id}/{message_id}", scope=KeyScope.READ, example=DETAILS_EXAMPLE)
-async def get_post(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostDetailsResponse:
+async def get_post(
+    context: Context, channel_id: ChannelNumber, message_id: MessageNumber
+) -> PostDetailsResponse:
     """Get a post with all its details."""
-    return _details_response(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores), context)
+    return _details_response(
+        await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores),
+        context,
+    )
 
 
-@area.get("/posts/{channel_id}/{message_id}/versions", scope=KeyScope.READ, example={"items": [VERSION_EXAMPLE]})
-async def get_post_versions(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostVersionsResponse:
+@area.get(
+    "/posts/{channel_id}/{message_id}/versions", scope=KeyScope.READ, example={"items": [VERSION_EXAMPLE]}
+)
+async def get_post_versions(
+    context: Context, channel_id: ChannelNumber, message_id: MessageNumber
+) -> PostVersionsResponse:
     """List the versions of a post's text, with word-by-word differences."""
     versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
     return PostVersionsResponse(items=[_version_response(one) for one in versions])
@@ -191,7 +228,10 @@ def _details_response(full: FullPost, context: Context) -> PostDetailsResponse:
         album=_analysis_response(full.album),
         album_message_ids=[int(one) for one in detail.album],
         forwarded_from_title=detail.forwarded_title,
-        forwarded_by=[ForwardingPostResponse(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at) for one in detail.forwarded_by],
+        forwarded_by=[
+            ForwardingPostResponse(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at)
+            for one in detail.forwarded_by
+        ],
         earlier_versions=detail.earlier_versions,
         facts=FACTS.validate_python(detail.stored.post.facts),
     )

@@ -10,7 +10,15 @@ from pydantic import ConfigDict, Field
 from telegram_assistant.api.endpoints.posts.posts import TextPieceResponse
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import ChannelNumber, Limit, MessageNumber, Moment, RequestModel, ResponseModel, Storable
+from telegram_assistant.api.schemas import (
+    ChannelNumber,
+    Limit,
+    MessageNumber,
+    Moment,
+    RequestModel,
+    ResponseModel,
+    Storable,
+)
 from telegram_assistant.api.story_summaries import (
     SUMMARY_EXAMPLE,
     WRITTEN_EXAMPLE,
@@ -26,11 +34,20 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryChannel, TextChange, recent_stories, story_around
+from telegram_assistant.features.stories.stories import (
+    FullStory,
+    ListedStory,
+    StoryChannel,
+    TextChange,
+    recent_stories,
+    story_around,
+)
 from telegram_assistant.features.stories.telling import StoryTelling
 from telegram_assistant.reasons import Reason
 
-area = Area("Stories", "What several followed channels tell of the same event. Only posts that you can see count.")
+area = Area(
+    "Stories", "What several followed channels tell of the same event. Only posts that you can see count."
+)
 
 THREE_DAYS = timedelta(days=3)
 
@@ -56,7 +73,11 @@ class StoriesResponse(ResponseModel):
 
 
 class StoryPostResponse(ResponseModel):
-    """A post of a story. `how` says how it follows the earlier post `follows`; both are null for a post that repeats nobody that we know of."""
+    """A post of a story.
+
+    `how` says how it follows the earlier post `follows`; both are null for a post that repeats nobody that we
+    know of.
+    """
 
     post_id: str
     channel: str
@@ -102,8 +123,12 @@ class FullStoryResponse(ResponseModel):
     """A story with everything that you can see of it."""
 
     story: StoryResponse
-    summary: StorySummaryResponse | None = Field(description="Null if no post says anything that can be quoted.")
-    written: WrittenSummaryResponse | None = Field(description="Null unless a provider has summed up these posts; `POST …/summary` asks one.")
+    summary: StorySummaryResponse | None = Field(
+        description="Null if no post says anything that can be quoted."
+    )
+    written: WrittenSummaryResponse | None = Field(
+        description="Null unless a provider has summed up these posts; `POST …/summary` asks one."
+    )
     posts: list[StoryPostResponse]
     sources: list[StorySourceResponse]
     changes: list[StoryChangeResponse]
@@ -127,7 +152,12 @@ class GroupingResponse(ResponseModel):
 STORY_EXAMPLE = {
     "story_id": "1234567890/42",
     "headline": "The bridge is closed to trucks until April",
-    "sentences": [{"text": "An inspection has found cracks in two piers.", "post_ids": ["1234567890/42", "1234567891/7"]}],
+    "sentences": [
+        {
+            "text": "An inspection has found cracks in two piers.",
+            "post_ids": ["1234567890/42", "1234567891/7"],
+        }
+    ],
     "channels": ["City news", "Roads today"],
     "posts": 3,
     "first_posted_at": "2026-11-15T08:00:00Z",
@@ -169,21 +199,35 @@ FULL_EXAMPLE = {
 @area.get("/stories", scope=KeyScope.READ, example={"grouping": "normal", "items": [STORY_EXAMPLE]})
 async def list_stories(
     context: Context,
-    since: Annotated[Moment | None, Query(description="Only stories with a post since this time, at most a week ago. Default: three days.")] = None,
-    folder: Annotated[Storable | None, Query(max_length=100, description="Only stories with a post in a channel of this folder.")] = None,
+    since: Annotated[
+        Moment | None,
+        Query(
+            description="Only stories with a post since this time, at most a week ago. Default: three days."
+        ),
+    ] = None,
+    folder: Annotated[
+        Storable | None,
+        Query(max_length=100, description="Only stories with a post in a channel of this folder."),
+    ] = None,
     limit: Limit = 30,
 ) -> StoriesResponse:
     """List what at least two followed channels tell, the weightiest first.
 
-    The weight follows from the number of channels that tell it in their own words, speed, views, age and folders. Advertising is left out.
+    The weight follows from the number of channels that tell it in their own words, speed, views, age and
+    folders. Advertising is left out.
     """
-    found = await recent_stories(since or context.now - THREE_DAYS, stores=context.stores, now=context.now, folder=folder, limit=limit)
+    found = await recent_stories(
+        since or context.now - THREE_DAYS, stores=context.stores, now=context.now, folder=folder, limit=limit
+    )
     return StoriesResponse(grouping=found.grouping, items=[_listed(one) for one in found.stories])
 
 
 @area.get("/stories/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
-async def get_story(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> FullStoryResponse:
-    """Get the story of a post: its posts in order of publication, its channels, edits, deletions and pictures.
+async def get_story(
+    context: Context, channel_id: ChannelNumber, message_id: MessageNumber
+) -> FullStoryResponse:
+    """Get the story of a post: its posts in order of publication, its channels, edits, deletions and
+    pictures.
 
     Posts that hold together only through posts that you cannot see are separate stories.
     """
@@ -193,7 +237,10 @@ async def get_story(context: Context, channel_id: ChannelNumber, message_id: Mes
 
 @area.put("/stories/grouping", scope=KeyScope.WRITE, example={"grouping": "strict"})
 async def choose_story_grouping(context: Context, choice: GroupingRequest) -> GroupingResponse:
-    """Choose how sure a link between two posts must be: `loose`, `normal` or `strict`. It holds for the whole tenant, at once."""
+    """Choose how sure a link between two posts must be: `loose`, `normal` or `strict`.
+
+    It holds for the whole tenant, at once.
+    """
     await context.stores.stories.choose_grouping(choice.grouping)
     context.note(grouping=choice.grouping.value)
     return GroupingResponse(grouping=choice.grouping)
@@ -224,7 +271,12 @@ def full_response(full: FullStory, say: Callable[[Reason], str]) -> FullStoryRes
         posts=[_post(post, full.story) for post in full.story.posts],
         sources=[_source(one) for one in full.sources],
         changes=[_change(one) for one in full.changes],
-        pictures=[StoryPictureResponse(sha256=one.picture.sha256, post_ids=[str(post.post_id) for post in one.posts]) for one in full.pictures],
+        pictures=[
+            StoryPictureResponse(
+                sha256=one.picture.sha256, post_ids=[str(post.post_id) for post in one.posts]
+            )
+            for one in full.pictures
+        ],
     )
 
 

@@ -11,7 +11,10 @@ from telegram_assistant.features.stories.summaries import offer_story_summary, s
 from telegram_assistant.features.stories.writing import SummaryWriter
 from telegram_assistant.features.understanding.provider_texts import PATIENCE
 
-area = Area("Summaries", "Summaries of stories that a provider writes. Every sentence is compared with the posts that it cites.")
+area = Area(
+    "Summaries",
+    "Summaries of stories that a provider writes. Every sentence is compared with the posts that it cites.",
+)
 
 
 class SummaryWritingResponse(ResponseModel):
@@ -22,24 +25,39 @@ class SummaryWritingResponse(ResponseModel):
 
 
 @area.get("/stories/{channel_id}/{message_id}/summary/price", scope=KeyScope.READ, example=OFFER_EXAMPLE)
-async def get_summary_price(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> OfferResponse:
+async def get_summary_price(
+    context: Context, channel_id: ChannelNumber, message_id: MessageNumber
+) -> OfferResponse:
     """Get the highest price of a summary of this story."""
     post_id = PostId(ChannelId(channel_id), MessageId(message_id))
     return offer_response(await offer_story_summary(post_id, writer=_writer(context), stores=context.stores))
 
 
 @area.post(
-    "/stories/{channel_id}/{message_id}/summary", scope=KeyScope.READ, example={"written": WRITTEN_EXAMPLE, "fallback": None}, is_expensive=True
+    "/stories/{channel_id}/{message_id}/summary",
+    scope=KeyScope.READ,
+    example={"written": WRITTEN_EXAMPLE, "fallback": None},
+    is_expensive=True,
 )
-async def write_story_summary(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> SummaryWritingResponse:
+async def write_story_summary(
+    context: Context, channel_id: ChannelNumber, message_id: MessageNumber
+) -> SummaryWritingResponse:
     """Let a provider sum up a story, at the tenant's cost.
 
-    Only posts that may be sent to a provider are. Each of its sentences is compared with the posts that it cites. The same posts are paid for
-    once: later calls return what was written. A provider that does not answer in time is left out; asked again, its text is known.
+    Only posts that may be sent to a provider are. Each of its sentences is compared with the posts that it
+    cites. The same posts are paid for once: later calls return what was written. A provider that does not
+    answer in time is left out; asked again, its text is known.
     """
-    post_id, patience_seconds = PostId(ChannelId(channel_id), MessageId(message_id)), PATIENCE * context.app.settings.api.timeout_seconds
+    post_id, patience_seconds = (
+        PostId(ChannelId(channel_id), MessageId(message_id)),
+        PATIENCE * context.app.settings.api.timeout_seconds,
+    )
     writing = await sum_up_story(
-        post_id, writer=_writer(context), stores=context.stores, patience_seconds=patience_seconds, before_waiting=context.leave_queue
+        post_id,
+        writer=_writer(context),
+        stores=context.stores,
+        patience_seconds=patience_seconds,
+        before_waiting=context.leave_queue,
     )
     return SummaryWritingResponse(
         written=None if writing.written is None else written_response(writing.written, context.say),

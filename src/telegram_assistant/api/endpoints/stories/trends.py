@@ -15,7 +15,8 @@ from telegram_assistant.features.stories.trends import Trend, all_trends
 
 area = Area(
     "Trends",
-    "Stories that five or more channels of a tenant told within half an hour; names and tags that five or more mention, far more often than in the "
+    "Stories that five or more channels of a tenant told within half an hour; "
+    "names and tags that five or more mention, far more often than in the "
     "same hours of the four weeks before.",
 )
 
@@ -54,7 +55,8 @@ class KeywordResponse(ResponseModel):
 
 
 class TrendResponse(ResponseModel):
-    """A burst of a story. `channels`: the most within 30 minutes. `pace`: posts per ten minutes since the first one.
+    """A burst of a story. `channels`: the most within 30 minutes. `pace`: posts per ten minutes since the
+    first one.
 
     `keywords`: names and tags that trend now because of it.
     """
@@ -69,9 +71,11 @@ class TrendResponse(ResponseModel):
 
 
 class KeywordTrendResponse(ResponseModel):
-    """Names and tags of the same posts; the figures are those of the first. A channel's posts within an hour are one mention.
+    """Names and tags of the same posts; the figures are those of the first. A channel's posts within an hour
+    are one mention.
 
-    `usual`: mentions in the same hours of a usual week. `pace` and `usual_pace`: channels per hour, now and in a usual week.
+    `usual`: mentions in the same hours of a usual week. `pace` and `usual_pace`: channels per hour, now and
+    in a usual week.
     """
 
     keywords: list[KeywordResponse]
@@ -91,7 +95,8 @@ class TrendDayResponse(ResponseModel):
 
 
 class TrendsResponse(ResponseModel):
-    """`items`: bursts of stories, the newest first. `keywords`: names and tags of the last hour that none of these stories explains.
+    """`items`: bursts of stories, the newest first. `keywords`: names and tags of the last hour that none of
+    these stories explains.
 
     `days`: those of the days that ended within the asked hours, the newest first.
     """
@@ -103,12 +108,18 @@ class TrendsResponse(ResponseModel):
 
 @area.get("/trends", scope=KeyScope.READ, example=EXAMPLE)
 async def list_trends(
-    context: Context, hours: Annotated[int, Query(ge=1, le=168, description="How many hours back to look.")] = 24
+    context: Context,
+    hours: Annotated[int, Query(ge=1, le=168, description="How many hours back to look.")] = 24,
 ) -> TrendsResponse:
-    """List the bursts of the last hours, and the names and tags that trend. They are counted from the posts at this moment; days at 00:00 UTC."""
+    """List the bursts of the last hours, and the names and tags that trend.
+
+    They are counted from the posts at this moment; days at 00:00 UTC.
+    """
     found = await all_trends(context.now - timedelta(hours=hours), stores=context.stores, now=context.now)
     return TrendsResponse(
-        items=[_story(one) for one in found.stories], keywords=[_trend(one) for one in found.keywords], days=[_day(one) for one in found.days]
+        items=[_story(one) for one in found.stories],
+        keywords=[_trend(one) for one in found.keywords],
+        days=[_day(one) for one in found.days],
     )
 
 

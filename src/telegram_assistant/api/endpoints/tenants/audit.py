@@ -7,13 +7,24 @@ from pydantic import JsonValue, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    CursorText,
+    Limit,
+    Micros,
+    PageResponse,
+    ResponseModel,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.tenants.audit import newest_changes
 from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry
 
-area = Area("Audit log", "Changes made through the API, on pages and on the command line, logins, and who they are of.")
+area = Area(
+    "Audit log",
+    "Changes made through the API, on pages and on the command line, logins, and who they are of.",
+)
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
 EXAMPLE = {
@@ -28,7 +39,11 @@ EXAMPLE = {
 
 
 class AuditEntryResponse(ResponseModel):
-    """One change. `action` is the operationId, `subject` the path. `actor_id` is the `public_id` of the person in `/members`."""
+    """One change.
+
+    `action` is the operationId, `subject` the path. `actor_id` is the `public_id` of the person in
+    `/members`.
+    """
 
     at: datetime
     actor: str
@@ -49,7 +64,10 @@ class AuditLogResponse(PageResponse):
 async def get_audit_log(context: Context, limit: Limit = 50, cursor: CursorText = None) -> AuditLogResponse:
     """List changes, newest first."""
     page = await newest_changes(audit=context.stores.audit, limit=limit, before=_read_cursor(cursor))
-    return AuditLogResponse(items=[_response(entry) for entry in page.entries], next=_write_cursor(page.next) if page.next else None)
+    return AuditLogResponse(
+        items=[_response(entry) for entry in page.entries],
+        next=_write_cursor(page.next) if page.next else None,
+    )
 
 
 def _response(entry: AuditEntry) -> AuditEntryResponse:

@@ -9,14 +9,27 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, RequestModel, ResponseModel, Storable, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    CursorText,
+    Limit,
+    Micros,
+    PageResponse,
+    RequestModel,
+    ResponseModel,
+    Storable,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.tenants.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-area = Area("Keys", "API keys of the tenant. Only their hashes are stored: a lost key cannot be recovered, only replaced.")
+area = Area(
+    "Keys",
+    "API keys of the tenant. Only their hashes are stored: a lost key cannot be recovered, only replaced.",
+)
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
 KEY_EXAMPLE = {
@@ -31,7 +44,9 @@ KEY_EXAMPLE = {
     "revoked_at": None,
     "parent_key_id": None,
 }
-KeyId = Annotated[UUID, Path(description="`key_id` of the key.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])]
+KeyId = Annotated[
+    UUID, Path(description="`key_id` of the key.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])
+]
 
 
 class KeyResponse(ResponseModel):
@@ -46,7 +61,10 @@ class KeyResponse(ResponseModel):
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
-    parent_key_id: UUID | None = Field(description="The key that created this one. When that key expires or is revoked, this one stops working.")
+    parent_key_id: UUID | None = Field(
+        description="The key that created this one. When that key expires or is revoked, "
+        "this one stops working."
+    )
 
 
 class KeysResponse(PageResponse):
@@ -56,9 +74,17 @@ class KeysResponse(PageResponse):
 
 
 class KeyRequest(RequestModel):
-    """A key to create. Its scopes and lifetime cannot exceed those of the key that creates it; without `expires_at` it expires with that key."""
+    """A key to create.
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "dashboard", "scopes": ["read"], "expires_at": "2027-11-15T00:00:00Z"}]})
+    Its scopes and lifetime cannot exceed those of the key that creates it; without `expires_at` it expires
+    with that key.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "dashboard", "scopes": ["read"], "expires_at": "2027-11-15T00:00:00Z"}]
+        }
+    )
 
     name: Annotated[Storable, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[KeyScope], Field(min_length=1, max_length=len(KeyScope))]
@@ -76,7 +102,9 @@ class CreatedKeyResponse(ResponseModel):
 async def list_api_keys(context: Context, limit: Limit = 50, cursor: CursorText = None) -> KeysResponse:
     """List the tenant's keys, revoked ones included."""
     page = await list_keys(keys=context.stores.keys, limit=limit, before=_read_cursor(cursor))
-    return KeysResponse(items=[_response(key) for key in page.keys], next=_write_cursor(page.next) if page.next else None)
+    return KeysResponse(
+        items=[_response(key) for key in page.keys], next=_write_cursor(page.next) if page.next else None
+    )
 
 
 @area.post(
@@ -89,13 +117,21 @@ async def list_api_keys(context: Context, limit: Limit = 50, cursor: CursorText 
 async def create_api_key(context: Context, body: KeyRequest) -> CreatedKeyResponse:
     """Create a key.
 
-    Only this response contains its secret: store it. The key stops working when the key that created it expires or is revoked.
-    A repeated request with the same Idempotency-Key creates no second key and does not return the secret again.
+    Only this response contains its secret: store it. The key stops working when the key that created it
+    expires or is revoked. A repeated request with the same Idempotency-Key creates no second key and does not
+    return the secret again.
     """
     context.note(name=body.name, scopes=list(body.scopes))
     caller = context.caller
     maker = KeyMaker(actor=caller.actor, scopes=caller.scopes, user_id=caller.user_id, key_id=caller.key_id)
-    created = await make_key(body.name, body.scopes, maker=maker, keys=context.stores.keys, now=context.now, expires_at=body.expires_at)
+    created = await make_key(
+        body.name,
+        body.scopes,
+        maker=maker,
+        keys=context.stores.keys,
+        now=context.now,
+        expires_at=body.expires_at,
+    )
     return created_key_response(created)
 
 
@@ -105,7 +141,9 @@ async def revoke_api_key(context: Context, key_id: KeyId) -> None:
 
     They are refused from the next request on; while Redis is unavailable, within a minute.
     """
-    await revoke_key(key_id, keys=context.stores.keys, drop_cached_keys=RateLimits(context.app.redis).drop_cached_keys)
+    await revoke_key(
+        key_id, keys=context.stores.keys, drop_cached_keys=RateLimits(context.app.redis).drop_cached_keys
+    )
 
 
 def created_key_response(created: CreatedKey) -> CreatedKeyResponse:

@@ -32,10 +32,16 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-area = Area("Tenants", "All tenants of the installation: their quotas, their budgets, and accounts at risk. For the operator only.")
+area = Area(
+    "Tenants",
+    "All tenants of the installation: their quotas, their budgets, and accounts at risk. "
+    "For the operator only.",
+)
 
 CURSOR = TypeAdapter(tuple[str])
-TenantPublicId = Annotated[UUID, Path(description="`tenant_id` of the tenant.", examples=["5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11"])]
+TenantPublicId = Annotated[
+    UUID, Path(description="`tenant_id` of the tenant.", examples=["5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11"])
+]
 EXAMPLE = {
     "tenant_id": "5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11",
     "name": "acme",
@@ -49,13 +55,23 @@ EXAMPLE = {
     "media_bytes": 734_003_200,
     "media_quota_bytes": 20_000_000_000,
     "has_own_quota": True,
-    "budget": {"month": "2026-11-01", "micro": 500_000_000, "used_micro": 12_345_000, "tokens": None, "used_tokens": 90_000},
+    "budget": {
+        "month": "2026-11-01",
+        "micro": 500_000_000,
+        "used_micro": 12_345_000,
+        "tokens": None,
+        "used_tokens": 90_000,
+    },
     "unit": "RUB",
 }
 
 
 class TenantResponse(ResponseModel):
-    """A tenant. `media_quota_bytes` is the quota in force (null: no limit); a tenant without its own quota has MEDIA_QUOTA_BYTES."""
+    """A tenant.
+
+    `media_quota_bytes` is the quota in force (null: no limit); a tenant without its own quota has
+    MEDIA_QUOTA_BYTES.
+    """
 
     tenant_id: UUID
     name: str
@@ -120,18 +136,28 @@ class MediaQuotaRequest(RequestModel):
 async def list_tenants(context: Context, limit: Limit = 50, cursor: CursorText = None) -> TenantsResponse:
     """List tenants, ordered by name."""
     read = read_cursor(cursor, CURSOR)
-    page = await tenants.list_tenants(tenants=context.app.api.tenant_operations, limit=limit, after=read[0] if read else None)
+    page = await tenants.list_tenants(
+        tenants=context.app.api.tenant_operations, limit=limit, after=read[0] if read else None
+    )
     return tenants_response(page, settings=context.app.settings)
 
 
-@area.post("/tenants", scope=KeyScope.OPERATE, example={**EXAMPLE, "channels": 0, "accounts": 0, "keys": 0, "budget": None}, status=201)
+@area.post(
+    "/tenants",
+    scope=KeyScope.OPERATE,
+    example={**EXAMPLE, "channels": 0, "accounts": 0, "keys": 0, "budget": None},
+    status=201,
+)
 async def create_tenant(context: Context, body: CreateTenantRequest) -> TenantResponse:
     """Create a tenant.
 
     A new tenant has no keys: create one with `tga keys create`.
     """
     context.note(name=body.name)
-    return tenant_response(await tenants.create_tenant(body.name, tenants=context.app.api.tenant_operations), settings=context.app.settings)
+    return tenant_response(
+        await tenants.create_tenant(body.name, tenants=context.app.api.tenant_operations),
+        settings=context.app.settings,
+    )
 
 
 @area.get(
@@ -140,18 +166,24 @@ async def create_tenant(context: Context, body: CreateTenantRequest) -> TenantRe
     example={"items": [{**accounts.EXAMPLE, "tenant_id": EXAMPLE["tenant_id"], "tenant_name": "acme"}]},
 )
 async def list_all_accounts(
-    context: Context, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a higher one.")] = Risk.SAFE
+    context: Context,
+    min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a higher one.")] = Risk.SAFE,
 ) -> TenantAccountsResponse:
     """List accounts of all tenants, those at the greatest risk first."""
     operations = context.app.api.tenant_operations
-    found = await tenants.all_accounts(tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk)
+    found = await tenants.all_accounts(
+        tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk
+    )
     return tenant_accounts_response(found, context)
 
 
 @area.get("/tenants/{tenant_id}", scope=KeyScope.OPERATE, example=EXAMPLE)
 async def get_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
     """Get a tenant."""
-    return tenant_response(await tenants.one_tenant(tenant_id, tenants=context.app.api.tenant_operations), settings=context.app.settings)
+    return tenant_response(
+        await tenants.one_tenant(tenant_id, tenants=context.app.api.tenant_operations),
+        settings=context.app.settings,
+    )
 
 
 @area.post(
@@ -159,15 +191,22 @@ async def get_tenant(context: Context, tenant_id: TenantPublicId) -> TenantRespo
     scope=KeyScope.OPERATE,
     example={**EXAMPLE, "suspended_at": "2026-11-15T08:00:00Z", "suspended_reason": "the bill was not paid"},
 )
-async def suspend_tenant(context: Context, tenant_id: TenantPublicId, body: SuspendTenantRequest) -> TenantResponse:
+async def suspend_tenant(
+    context: Context, tenant_id: TenantPublicId, body: SuspendTenantRequest
+) -> TenantResponse:
     """Suspend a tenant.
 
-    Its keys are refused, its accounts are not used, and channels that only it follows are not read. Nothing is deleted; `resume`
-    restores everything.
+    Its keys are refused, its accounts are not used, and channels that only it follows are not read. Nothing
+    is deleted; `resume` restores everything.
     """
     context.note(reason=body.reason)
     drop_cached_keys = RateLimits(context.app.redis).drop_cached_keys
-    suspended = await tenants.suspend_tenant(tenant_id, why=body.reason, tenants=context.app.api.tenant_operations, drop_cached_keys=drop_cached_keys)
+    suspended = await tenants.suspend_tenant(
+        tenant_id,
+        why=body.reason,
+        tenants=context.app.api.tenant_operations,
+        drop_cached_keys=drop_cached_keys,
+    )
     return tenant_response(suspended, settings=context.app.settings)
 
 
@@ -175,29 +214,39 @@ async def suspend_tenant(context: Context, tenant_id: TenantPublicId, body: Susp
 async def resume_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
     """Resume a suspended tenant."""
     drop_cached_keys = RateLimits(context.app.redis).drop_cached_keys
-    resumed = await tenants.resume_tenant(tenant_id, tenants=context.app.api.tenant_operations, drop_cached_keys=drop_cached_keys)
+    resumed = await tenants.resume_tenant(
+        tenant_id, tenants=context.app.api.tenant_operations, drop_cached_keys=drop_cached_keys
+    )
     return tenant_response(resumed, settings=context.app.settings)
 
 
 @area.put("/tenants/{tenant_id}/media-quota", scope=KeyScope.OPERATE, example=EXAMPLE)
-async def set_media_quota(context: Context, tenant_id: TenantPublicId, body: MediaQuotaRequest) -> TenantResponse:
+async def set_media_quota(
+    context: Context, tenant_id: TenantPublicId, body: MediaQuotaRequest
+) -> TenantResponse:
     """Set the media quota of a tenant.
 
     Media that are already stored are kept.
     """
     context.note(max_bytes=body.max_bytes)
-    changed = await tenants.set_media_quota(tenant_id, body.max_bytes, tenants=context.app.api.tenant_operations)
+    changed = await tenants.set_media_quota(
+        tenant_id, body.max_bytes, tenants=context.app.api.tenant_operations
+    )
     return tenant_response(changed, settings=context.app.settings)
 
 
 @area.put("/tenants/{tenant_id}/budget", scope=KeyScope.OPERATE, example=EXAMPLE)
-async def set_tenant_budget(context: Context, tenant_id: TenantPublicId, body: BudgetRequest) -> TenantResponse:
+async def set_tenant_budget(
+    context: Context, tenant_id: TenantPublicId, body: BudgetRequest
+) -> TenantResponse:
     """Set a tenant's monthly budget for AI providers.
 
     The operator pays the providers, so only the operator sets it.
     """
     context.note(micro=body.micro, tokens=body.tokens)
-    changed = await tenants.set_budget(tenant_id, micro=body.micro, tokens=body.tokens, tenants=context.app.api.tenant_operations)
+    changed = await tenants.set_budget(
+        tenant_id, micro=body.micro, tokens=body.tokens, tenants=context.app.api.tenant_operations
+    )
     return tenant_response(changed, settings=context.app.settings)
 
 
@@ -218,7 +267,9 @@ def tenant_response(tenant: TenantSummary, *, settings: Settings) -> TenantRespo
         accounts=tenant.accounts,
         keys=tenant.keys,
         media_bytes=tenant.media_bytes,
-        media_quota_bytes=tenant.media_bytes_limit if tenant.media_bytes_limit is not None else settings.files.quota_bytes or None,
+        media_quota_bytes=tenant.media_bytes_limit
+        if tenant.media_bytes_limit is not None
+        else settings.files.quota_bytes or None,
         has_own_quota=tenant.media_bytes_limit is not None,
         budget=BudgetResponse.model_validate(tenant.budget, from_attributes=True) if tenant.budget else None,
         unit=read_prices(settings.ai.prices).unit,
@@ -228,7 +279,11 @@ def tenant_response(tenant: TenantSummary, *, settings: Settings) -> TenantRespo
 def tenant_accounts_response(found: tuple[TenantAccount, ...], context: Context) -> TenantAccountsResponse:
     return TenantAccountsResponse(
         items=[
-            TenantAccountResponse(**account_response(one.health, context).model_dump(), tenant_id=one.tenant.public_id, tenant_name=one.tenant.name)
+            TenantAccountResponse(
+                **account_response(one.health, context).model_dump(),
+                tenant_id=one.tenant.public_id,
+                tenant_name=one.tenant.name,
+            )
             for one in found
         ]
     )

@@ -8,18 +8,33 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Id, Limit, PageResponse, RequestModel, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    CursorText,
+    Id,
+    Limit,
+    PageResponse,
+    RequestModel,
+    ResponseModel,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features.understanding import ai_policies
 from telegram_assistant.features.understanding.ai_policies import PolicyInForce
-from telegram_assistant.features.understanding.history import MAX_DAYS, HistoryPrice, price_history, understand_history
+from telegram_assistant.features.understanding.history import (
+    MAX_DAYS,
+    HistoryPrice,
+    price_history,
+    understand_history,
+)
 from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults
 
 area = Area(
     "Understanding",
-    "What may analyse posts: nothing (`off`), this installation (`local`), or an AI provider (`provider`), which needs an owner's consent.",
+    "What may analyse posts: nothing (`off`), this installation (`local`), or an AI provider (`provider`), "
+    "which needs an owner's consent.",
 )
 
 CURSOR = TypeAdapter(tuple[Id])
@@ -40,7 +55,9 @@ class AiDefaultsResponse(ResponseModel):
 
 
 class PolicyResponse(ResponseModel):
-    """The chosen policy of a channel and the one in force: without consent `provider` becomes `local`; a channel blocked by the operator is `off`."""
+    """The chosen policy of a channel and the one in force: without consent `provider` becomes `local`;
+    a channel blocked by the operator is `off`.
+    """
 
     channel_id: int
     title: str
@@ -65,14 +82,19 @@ class AiDefaultRequest(RequestModel):
 class PoliciesRequest(RequestModel):
     """One policy for several channels. Either all of them change or none."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"channel_ids": [1234567890], "policy": "off"}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"channel_ids": [1234567890], "policy": "off"}]}
+    )
 
     channel_ids: Annotated[list[Id], Field(min_length=1, max_length=1000)]
     policy: AiPolicy
 
 
 class ChannelPriceResponse(ResponseModel):
-    """Posts of a channel without today's tags. `micro`: what a provider takes for them at most; null without a provider."""
+    """Posts of a channel without today's tags.
+
+    `micro`: what a provider takes for them at most; null without a provider.
+    """
 
     channel_id: int
     title: str
@@ -109,7 +131,9 @@ class UnderstandHistoryResponse(ResponseModel):
 
 
 PRICE_EXAMPLE = {
-    "items": [{"channel_id": 1234567890, "title": "City news", "local": 120, "by_provider": 80, "micro": 3_100_000}],
+    "items": [
+        {"channel_id": 1234567890, "title": "City news", "local": 120, "by_provider": 80, "micro": 3_100_000}
+    ],
     "local": 120,
     "by_provider": 80,
     "micro": 3_100_000,
@@ -117,7 +141,12 @@ PRICE_EXAMPLE = {
     "provider": "gigachat",
 }
 STANCE_EXAMPLE = {"default": "local", "consent": {"given_by": "anna", "given_at": "2026-11-15T08:00:00Z"}}
-POLICY_EXAMPLE = {"channel_id": 1234567890, "title": "City news", "chosen": "provider", "in_force": "provider"}
+POLICY_EXAMPLE = {
+    "channel_id": 1234567890,
+    "title": "City news",
+    "chosen": "provider",
+    "in_force": "provider",
+}
 
 
 @area.get("/ai", scope=KeyScope.READ, example=STANCE_EXAMPLE)
@@ -137,18 +166,27 @@ async def choose_default_policy(context: Context, body: AiDefaultRequest) -> AiD
 async def list_policies(context: Context, limit: Limit = 50, cursor: CursorText = None) -> PoliciesResponse:
     """List the chosen policy of each followed channel, and the one in force."""
     read = read_cursor(cursor, CURSOR)
-    page = await ai_policies.policies(stores=context.stores, limit=limit, after=ChannelId(read[0]) if read else None)
-    return PoliciesResponse(items=[_policy(one) for one in page.policies], next=write_cursor(page.next) if page.next else None)
+    page = await ai_policies.policies(
+        stores=context.stores, limit=limit, after=ChannelId(read[0]) if read else None
+    )
+    return PoliciesResponse(
+        items=[_policy(one) for one in page.policies], next=write_cursor(page.next) if page.next else None
+    )
 
 
-@area.put("/ai/policies", scope=KeyScope.ADMIN, example={"items": [POLICY_EXAMPLE], "next": None}, also=(404,))
+@area.put(
+    "/ai/policies", scope=KeyScope.ADMIN, example={"items": [POLICY_EXAMPLE], "next": None}, also=(404,)
+)
 async def choose_policies(context: Context, body: PoliciesRequest) -> PoliciesResponse:
     """Set the policy of several channels.
 
-    `provider` needs an owner's consent first (409). If you do not follow one of the channels (404), none of them changes.
+    `provider` needs an owner's consent first (409). If you do not follow one of the channels (404), none of
+    them changes.
     """
     context.note(policy=body.policy, channels=len(body.channel_ids))
-    chosen = await ai_policies.choose_policy([ChannelId(one) for one in body.channel_ids], body.policy, stores=context.stores)
+    chosen = await ai_policies.choose_policy(
+        [ChannelId(one) for one in body.channel_ids], body.policy, stores=context.stores
+    )
     return PoliciesResponse(items=[_policy(one) for one in chosen], next=None)
 
 
@@ -156,8 +194,8 @@ async def choose_policies(context: Context, body: PoliciesRequest) -> PoliciesRe
 async def give_consent(context: Context) -> AiDefaultsResponse:
     """Record an owner's consent to a provider.
 
-    Texts of channels with the policy `provider` may then be sent to the configured provider. If consent was already given, its
-    original record stays.
+    Texts of channels with the policy `provider` may then be sent to the configured provider. If consent was
+    already given, its original record stays.
     """
     return _stance(await ai_policies.consent(by=context.caller.actor, stores=context.stores))
 
@@ -173,20 +211,33 @@ async def withdraw_consent(context: Context) -> None:
 
 @area.get("/ai/history", scope=KeyScope.READ, example=PRICE_EXAMPLE, is_expensive=True)
 async def get_history_price(
-    context: Context, days: Annotated[int, Query(ge=1, le=MAX_DAYS, description="How many days back to look.")] = 7
+    context: Context,
+    days: Annotated[int, Query(ge=1, le=MAX_DAYS, description="How many days back to look.")] = 7,
 ) -> PriceResponse:
     """Get the highest price of understanding the posts of the last days.
 
-    It assumes one token per character and no duplicate texts. Copies and known answers make it cheaper. Nothing is spent.
+    It assumes one token per character and no duplicate texts. Copies and known answers make it cheaper.
+    Nothing is spent.
     """
-    return _price(await price_history(days, stores=context.stores, settings=context.app.settings, now=context.now))
+    return _price(
+        await price_history(days, stores=context.stores, settings=context.app.settings, now=context.now)
+    )
 
 
-@area.post("/ai/history", scope=KeyScope.ADMIN, example={"local": 120, "by_provider": 80}, status=202, is_expensive=True)
-async def understand_own_history(context: Context, body: UnderstandHistoryRequest) -> UnderstandHistoryResponse:
+@area.post(
+    "/ai/history",
+    scope=KeyScope.ADMIN,
+    example={"local": 120, "by_provider": 80},
+    status=202,
+    is_expensive=True,
+)
+async def understand_own_history(
+    context: Context, body: UnderstandHistoryRequest
+) -> UnderstandHistoryResponse:
     """Have the posts of the last days understood, after all new ones.
 
-    With `paid` a provider reads those of channels with the policy `provider`, as long as the budget lasts. A repeated request queues nothing twice.
+    With `paid` a provider reads those of channels with the policy `provider`, as long as the budget lasts. A
+    repeated request queues nothing twice.
     """
     order = await understand_history(body.days, is_paid=body.paid, stores=context.stores, now=context.now)
     context.note(days=body.days, posts=order.local, paid_posts=order.by_provider)
@@ -198,14 +249,30 @@ def _stance(stance: AiDefaults) -> AiDefaultsResponse:
 
 
 def _policy(one: PolicyInForce) -> PolicyResponse:
-    return PolicyResponse(channel_id=one.channel.channel_id, title=one.channel.title, chosen=one.channel.chosen, in_force=one.in_force)
+    return PolicyResponse(
+        channel_id=one.channel.channel_id,
+        title=one.channel.title,
+        chosen=one.channel.chosen,
+        in_force=one.in_force,
+    )
 
 
 def _price(price: HistoryPrice) -> PriceResponse:
     items = [
         ChannelPriceResponse(
-            channel_id=one.outdated.channel_id, title=one.outdated.title, local=one.outdated.local, by_provider=one.outdated.provider, micro=one.micro
+            channel_id=one.outdated.channel_id,
+            title=one.outdated.title,
+            local=one.outdated.local,
+            by_provider=one.outdated.provider,
+            micro=one.micro,
         )
         for one in price.channels
     ]
-    return PriceResponse(items=items, local=price.local, by_provider=price.by_provider, micro=price.micro, unit=price.unit, provider=price.provider)
+    return PriceResponse(
+        items=items,
+        local=price.local,
+        by_provider=price.by_provider,
+        micro=price.micro,
+        unit=price.unit,
+        provider=price.provider,
+    )

@@ -13,11 +13,17 @@ from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.understanding import spending
 from telegram_assistant.features.understanding.spending import MAX_MICRO, BudgetStatus
 
-area = Area("Usage and budgets", "The cost of AI providers, and the limits on it. Amounts in `micro` fields are millionths of `unit`.")
+area = Area(
+    "Usage and budgets",
+    "The cost of AI providers, and the limits on it. Amounts in `micro` fields are millionths of `unit`.",
+)
 
 
 class UsageLineResponse(ResponseModel):
-    """Calls of one day, model, purpose and status. Of calls that several tenants pay for, only your share counts."""
+    """Calls of one day, model, purpose and status.
+
+    Of calls that several tenants pay for, only your share counts.
+    """
 
     day: date
     provider: str
@@ -40,7 +46,10 @@ class UsageResponse(ResponseModel):
 
 
 class BudgetResponse(ResponseModel):
-    """The monthly budget and its use this month. Reserved amounts count as used. `tokens` is null if tokens are not limited."""
+    """The monthly budget and its use this month.
+
+    Reserved amounts count as used. `tokens` is null if tokens are not limited.
+    """
 
     month: date
     micro: int
@@ -66,7 +75,13 @@ class BudgetRequest(RequestModel):
 
 
 BUDGET_EXAMPLE = {
-    "budget": {"month": "2026-11-01", "micro": 500_000_000, "used_micro": 12_345_000, "tokens": None, "used_tokens": 90_000},
+    "budget": {
+        "month": "2026-11-01",
+        "micro": 500_000_000,
+        "used_micro": 12_345_000,
+        "tokens": None,
+        "used_tokens": 90_000,
+    },
     "unit": "RUB",
 }
 LINE_EXAMPLE = {
@@ -81,15 +96,26 @@ LINE_EXAMPLE = {
 }
 
 
-@area.get("/usage", scope=KeyScope.READ, example={"items": [LINE_EXAMPLE], "calls": 120, "tokens": 90_000, "micro": 12_345_000, "unit": "RUB"})
-async def get_usage(context: Context, days: Annotated[int, Query(ge=1, le=366, description="How many days back to look.")] = 30) -> UsageResponse:
+@area.get(
+    "/usage",
+    scope=KeyScope.READ,
+    example={"items": [LINE_EXAMPLE], "calls": 120, "tokens": 90_000, "micro": 12_345_000, "unit": "RUB"},
+)
+async def get_usage(
+    context: Context,
+    days: Annotated[int, Query(ge=1, le=366, description="How many days back to look.")] = 30,
+) -> UsageResponse:
     """List usage by day and model.
 
     Of calls that several tenants pay for, only your share counts.
     """
-    spent = await spending.usage(context.now - timedelta(days=days), stores=context.stores, prices=context.app.settings.ai.prices)
+    spent = await spending.usage(
+        context.now - timedelta(days=days), stores=context.stores, prices=context.app.settings.ai.prices
+    )
     items = [UsageLineResponse.model_validate(one, from_attributes=True) for one in spent.lines]
-    return UsageResponse(items=items, calls=spent.calls, tokens=spent.tokens, micro=spent.micro, unit=spent.unit)
+    return UsageResponse(
+        items=items, calls=spent.calls, tokens=spent.tokens, micro=spent.micro, unit=spent.unit
+    )
 
 
 @area.get("/budget", scope=KeyScope.READ, example=BUDGET_EXAMPLE)

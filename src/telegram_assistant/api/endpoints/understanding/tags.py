@@ -12,15 +12,32 @@ from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import CursorText, Limit, Moment, RequestModel, ResponseModel, Storable
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.vocabulary import MAX_TAG_LENGTH
-from telegram_assistant.features.understanding.tags import TenantTag, choose_tag, most_used, posts_by_tag, vocabulary
+from telegram_assistant.features.understanding.tags import (
+    TenantTag,
+    choose_tag,
+    most_used,
+    posts_by_tag,
+    vocabulary,
+)
 
 area = Area("Tags", "The tag vocabulary, your own names for tags, and the posts with a tag.")
 
 WEEK, MONTH = timedelta(days=7), timedelta(days=31)
 TAG_EXAMPLE = {"language": "en", "tag": "bridges", "topic": "city", "shown_as": None, "hidden": False}
-TagName = Annotated[Storable, Path(min_length=1, max_length=100, description="The tag as the vocabulary spells it.", examples=["bridges"])]
+TagName = Annotated[
+    Storable,
+    Path(
+        min_length=1, max_length=100, description="The tag as the vocabulary spells it.", examples=["bridges"]
+    ),
+]
 ShownName = Annotated[
-    Storable, Path(min_length=1, max_length=100, description="The tag, by your own name for it if it has one.", examples=["bridges"])
+    Storable,
+    Path(
+        min_length=1,
+        max_length=100,
+        description="The tag, by your own name for it if it has one.",
+        examples=["bridges"],
+    ),
 ]
 
 
@@ -65,23 +82,39 @@ class TagUsesResponse(ResponseModel):
 
 @area.get("/tags", scope=KeyScope.READ, example={"items": [TAG_EXAMPLE]})
 async def list_tags(
-    context: Context, language: Annotated[Storable | None, Query(max_length=8, description="Only tags of this language: ru or en.")] = None
+    context: Context,
+    language: Annotated[
+        Storable | None, Query(max_length=8, description="Only tags of this language: ru or en.")
+    ] = None,
 ) -> TagsResponse:
     """List the whole vocabulary, hidden tags included."""
-    return TagsResponse(items=[_tag(one) for one in await vocabulary(stores=context.stores, language=language)])
+    return TagsResponse(
+        items=[_tag(one) for one in await vocabulary(stores=context.stores, language=language)]
+    )
 
 
-@area.get("/tags/most-used", scope=KeyScope.READ, example={"items": [{"tag": "bridges", "posts": 12, "channels": 3}]})
+@area.get(
+    "/tags/most-used",
+    scope=KeyScope.READ,
+    example={"items": [{"tag": "bridges", "posts": 12, "channels": 3}]},
+)
 async def list_most_used_tags(
     context: Context,
-    since: Annotated[Moment | None, Query(description="Only posts since this time. Default: seven days before `until`.")] = None,
-    until: Annotated[Moment | None, Query(description="Only posts before this time. Default: now. At most 31 days after `since`.")] = None,
+    since: Annotated[
+        Moment | None, Query(description="Only posts since this time. Default: seven days before `until`.")
+    ] = None,
+    until: Annotated[
+        Moment | None,
+        Query(description="Only posts before this time. Default: now. At most 31 days after `since`."),
+    ] = None,
     limit: Limit = 50,
 ) -> TagUsesResponse:
     """List the most used tags, under your own names."""
     end = until or context.now
     used = await most_used(since or end - WEEK, end, stores=context.stores, limit=limit)
-    return TagUsesResponse(items=[TagUseResponse(tag=one.tag, posts=one.posts, channels=one.channels) for one in used])
+    return TagUsesResponse(
+        items=[TagUseResponse(tag=one.tag, posts=one.posts, channels=one.channels) for one in used]
+    )
 
 
 @area.put("/tags/{tag}", scope=KeyScope.WRITE, example={"items": [{**TAG_EXAMPLE, "shown_as": "crossings"}]})
@@ -92,16 +125,29 @@ async def choose_tag_name(context: Context, tag: TagName, body: TagChoiceRequest
     return TagsResponse(items=[_tag(one) for one in chosen])
 
 
-@area.get("/tags/{tag}/posts", scope=KeyScope.READ, example={"items": [POST_EXAMPLE], "next": None}, is_expensive=True)
+@area.get(
+    "/tags/{tag}/posts",
+    scope=KeyScope.READ,
+    example={"items": [POST_EXAMPLE], "next": None},
+    is_expensive=True,
+)
 async def list_posts_by_tag(
     context: Context,
     tag: ShownName,
-    since: Annotated[Moment | None, Query(description="Only posts since this time. Default: the last 31 days.")] = None,
+    since: Annotated[
+        Moment | None, Query(description="Only posts since this time. Default: the last 31 days.")
+    ] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> FeedResponse:
     """List posts with a tag, newest first."""
-    page = await posts_by_tag(tag, since=since or context.now - MONTH, stores=context.stores, limit=limit, before=read_feed_cursor(cursor))
+    page = await posts_by_tag(
+        tag,
+        since=since or context.now - MONTH,
+        stores=context.stores,
+        limit=limit,
+        before=read_feed_cursor(cursor),
+    )
     return feed_response(page)
 
 

@@ -8,7 +8,17 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, Moment, PageResponse, RequestModel, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.api.schemas import (
+    CursorText,
+    Limit,
+    Micros,
+    Moment,
+    PageResponse,
+    RequestModel,
+    ResponseModel,
+    read_cursor,
+    write_cursor,
+)
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.watches.alert_response import AlertResponse, alert_response
@@ -45,7 +55,9 @@ class AlertsResponse(PageResponse):
 class SeenRequest(RequestModel):
     """The alerts that were seen. Without `alert_ids`, all alerts that were raised until `until`."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"alert_ids": ["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f13"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"alert_ids": ["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f13"]}]}
+    )
 
     alert_ids: Annotated[list[UUID], Field(max_length=1000)] | None = None
     until: Moment | None = None
@@ -66,7 +78,9 @@ async def list_alerts(
     cursor: CursorText = None,
 ) -> AlertsResponse:
     """List alerts, newest first."""
-    page = await newest_alerts(stores=context.stores, limit=limit, watch_id=watch_id, unread_only=unread, after=_read_cursor(cursor))
+    page = await newest_alerts(
+        stores=context.stores, limit=limit, watch_id=watch_id, unread_only=unread, after=_read_cursor(cursor)
+    )
     following = write_cursor(micros(page.next.created_at), str(page.next.alert_id)) if page.next else None
     return AlertsResponse(items=[alert_response(one) for one in page.alerts], next=following)
 
@@ -74,7 +88,9 @@ async def list_alerts(
 @area.post("/alerts/seen", scope=KeyScope.WRITE, example={"seen": 2})
 async def see_alerts_of_tenant(context: Context, body: SeenRequest) -> SeenResponse:
     """Mark alerts as seen, for everybody in the tenant."""
-    seen = await see_alerts(body.alert_ids, stores=context.stores, by=context.caller.actor, until=body.until or context.now)
+    seen = await see_alerts(
+        body.alert_ids, stores=context.stores, by=context.caller.actor, until=body.until or context.now
+    )
     return SeenResponse(seen=seen)
 
 

@@ -64,18 +64,31 @@ PREVIEW_EXAMPLE = {
     ],
     "trouble": None,
 }
-WatchId = Annotated[UUID, Path(description="`watch_id` of the watch.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f11"])]
+WatchId = Annotated[
+    UUID, Path(description="`watch_id` of the watch.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f11"])
+]
 ZoneName = Annotated[Storable, Field(max_length=64), AfterValidator(known_zone)]
 
 
 class WatchRequest(RequestModel):
-    """A watch. `query` is in the query language of search, without days; `hours` is for silence, `posts` for stories.
+    """A watch. `query` is in the query language of search, without days; `hours` is for silence, `posts` for
+    stories.
 
     Outside of quiet hours, and for critical alerts always, alerts go to the receivers at once.
     """
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"name": "Snow", "query": "снег", "quiet_from": "22:00", "quiet_until": "07:00", "zone": "Europe/Moscow"}]}
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "Snow",
+                    "query": "снег",
+                    "quiet_from": "22:00",
+                    "quiet_until": "07:00",
+                    "zone": "Europe/Moscow",
+                }
+            ]
+        }
     )
 
     name: Annotated[Storable, Field(min_length=1, max_length=MAX_NAME_LETTERS)]
@@ -94,7 +107,12 @@ class WatchRequest(RequestModel):
 
     def options(self) -> WatchOptions:
         quiet = watches.quiet_hours(_plain(self.quiet_from), _plain(self.quiet_until))
-        return WatchOptions(severity=self.severity, quiet=quiet, zone=self.zone, receivers=tuple(dict.fromkeys(self.receivers)))
+        return WatchOptions(
+            severity=self.severity,
+            quiet=quiet,
+            zone=self.zone,
+            receivers=tuple(dict.fromkeys(self.receivers)),
+        )
 
 
 class WatchResponse(ResponseModel):
@@ -137,7 +155,10 @@ class PreviewLineResponse(ResponseModel):
 
 
 class WatchPreviewResponse(ResponseModel):
-    """How often the watch would have fired, and the newest of those alerts. `trouble` says why there is no preview."""
+    """How often the watch would have fired, and the newest of those alerts.
+
+    `trouble` says why there is no preview.
+    """
 
     days: int
     count: int
@@ -172,9 +193,18 @@ async def create_watch(context: Context, body: WatchRequest) -> WatchResponse:
 async def preview_watch(
     context: Context,
     kind: Annotated[WatchKind, Query(description="What the watch looks for.")] = WatchKind.WORDS,
-    query: Annotated[Storable, Query(max_length=MAX_CHARACTERS, description="In the query language of search, without days.")] = "",
-    hours: Annotated[int | None, Query(ge=1, le=MAX_SILENT_HOURS, description="For silence: how long a channel must be silent.")] = None,
-    posts: Annotated[int | None, Query(ge=2, le=MAX_STORY_POSTS, description="For stories: how many posts a story must have.")] = None,
+    query: Annotated[
+        Storable,
+        Query(max_length=MAX_CHARACTERS, description="In the query language of search, without days."),
+    ] = "",
+    hours: Annotated[
+        int | None,
+        Query(ge=1, le=MAX_SILENT_HOURS, description="For silence: how long a channel must be silent."),
+    ] = None,
+    posts: Annotated[
+        int | None,
+        Query(ge=2, le=MAX_STORY_POSTS, description="For stories: how many posts a story must have."),
+    ] = None,
 ) -> WatchPreviewResponse:
     """Count the alerts that a watch would have raised in the last 30 days, without saving it."""
     found = await previews.preview_watch(
@@ -199,11 +229,15 @@ async def change_watch(context: Context, watch_id: WatchId, body: WatchRequest) 
     """Replace a watch. Its alerts stay; from now on it looks for what the request says."""
     context.note(name=body.name, kind=body.kind)
     zone = ZoneInfo(body.zone)
-    changed = await watches.change_watch(watch_id, body.name, body.target(), body.options(), stores=context.stores, now=context.now, zone=zone)
+    changed = await watches.change_watch(
+        watch_id, body.name, body.target(), body.options(), stores=context.stores, now=context.now, zone=zone
+    )
     return watch_response(changed)
 
 
-@area.post("/watches/{watch_id}/pause", scope=KeyScope.WRITE, example=EXAMPLE | {"paused_at": "2026-11-15T09:00:00Z"})
+@area.post(
+    "/watches/{watch_id}/pause", scope=KeyScope.WRITE, example=EXAMPLE | {"paused_at": "2026-11-15T09:00:00Z"}
+)
 async def pause_watch(context: Context, watch_id: WatchId) -> WatchResponse:
     """Pause a watch. What happens meanwhile raises no alert later."""
     return watch_response(await watches.pause_watch(watch_id, stores=context.stores, is_paused=True))

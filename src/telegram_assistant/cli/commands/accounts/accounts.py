@@ -38,7 +38,12 @@ from telegram_assistant.stores.postgres.accounts.limits import Block
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 from telegram_assistant.telegram.vault import make_key
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Telegram accounts that read channels.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Telegram accounts that read channels.",
+)
 
 Number = Annotated[int, typer.Argument(help="Number of the account, from `tga accounts list`.")]
 MINUTE, HOUR, DAY = 60, 3600, 86_400
@@ -47,13 +52,22 @@ COLOURS = {Risk.SAFE: "green", Risk.CAREFUL: "yellow", Risk.AT_RISK: "red", Risk
 
 @app.command()
 def login(
-    phone: Annotated[str | None, typer.Option(help="Phone number with + and the country code. Without it, the command asks for it.")] = None,
+    phone: Annotated[
+        str | None,
+        typer.Option(help="Phone number with + and the country code. Without it, the command asks for it."),
+    ] = None,
     qr: Annotated[
-        bool, typer.Option("--qr", help="Log in with a QR code that you scan in Telegram on your phone, instead of a phone number and a code.")
+        bool,
+        typer.Option(
+            "--qr",
+            help="Log in with a QR code that you scan in Telegram on your phone, "
+            "instead of a phone number and a code.",
+        ),
     ] = False,
     tenant: Annotated[str, typer.Option(help="Tenant that the account will belong to.")] = "default",
 ) -> None:
-    """Log in to an account with a phone number and a code, or with a QR code; then with its two-step password, if it has one.
+    """Log in to an account with a phone number and a code, or with a QR code; then with its two-step
+    password, if it has one.
 
     The ingest role must be running.
     """
@@ -61,7 +75,9 @@ def login(
         raise typer.BadParameter("a QR code needs no phone number", param_hint="--qr")
     way = LoginWay.QR if qr else LoginWay.PHONE
     done = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone, way=way))
-    console.print(f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role starts to use it.")
+    console.print(
+        f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role starts to use it."
+    )
 
 
 @app.command(name="list")
@@ -77,23 +93,38 @@ def show_list(as_json: AsJson = False) -> None:
 
     accounts, blocks, zone = with_app(read)
     if not accounts:
-        console.print("There are no accounts. Set SESSION_ENCRYPTION_KEY, start the ingest role, then run `tga accounts login`.")
+        console.print(
+            "There are no accounts. Set SESSION_ENCRYPTION_KEY, start the ingest role, "
+            "then run `tga accounts login`."
+        )
         return
     table = Table(pad_edge=False)
     for name in ("account", "tenant", "phone", "state", "used by", "flood waits", "why"):
         table.add_column(name)
     for one in accounts:
         state = f"[green]{one.state}[/]" if one.state is AccountState.ACTIVE else f"[yellow]{one.state}[/]"
-        waits = "\n".join(_describe_block(block, zone) for block in blocks if block.account_id == one.account_id)
+        waits = "\n".join(
+            _describe_block(block, zone) for block in blocks if block.account_id == one.account_id
+        )
         why = words_of(one.state_reason)
-        table.add_row(str(one.account_id), one.tenant, one.phone_masked or "–", state, one.lease_owner or "–", waits or "–", why)
+        table.add_row(
+            str(one.account_id),
+            one.tenant,
+            one.phone_masked or "–",
+            state,
+            one.lease_owner or "–",
+            waits or "–",
+            why,
+        )
     console.print(table)
 
 
 @app.command()
 def risk(
     tenant: Annotated[str, typer.Option(help="Tenant that owns the accounts.")] = "default",
-    of_all: Annotated[bool, typer.Option("--all", help="Accounts of all tenants, those at the greatest risk first.")] = False,
+    of_all: Annotated[
+        bool, typer.Option("--all", help="Accounts of all tenants, those at the greatest risk first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show whether accounts are at risk, why, and what is left of their request budgets."""
@@ -104,24 +135,37 @@ def risk(
     async def look(assembled: App) -> list[tuple[str, AccountHealth]]:
         now = datetime.now(UTC)
         if of_all:
-            accounts = await all_accounts(tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now)
+            accounts = await all_accounts(
+                tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now
+            )
             return [(one.tenant.name, one.health) for one in accounts]
         known = await tenant_named(assembled, tenant)
-        return [(tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)]
+        return [
+            (tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)
+        ]
 
     found = with_app(look)
     if not found:
         console.print("There are no accounts. `tga accounts login` adds one.")
     for name, one in found:
         whose = f" of {escape(name)}" if of_all else ""
-        about = f"account {one.account.number}{whose} ({one.account.phone_masked or 'no phone'}), reads {one.account.channels} channels"
+        about = (
+            f"account {one.account.number}{whose} ({one.account.phone_masked or 'no phone'}), "
+            f"reads {one.account.channels} channels"
+        )
         console.print(f"{about}: [{COLOURS[one.verdict.risk]}]{one.verdict.risk}[/]")
         for reason in one.verdict.reasons:
             console.print(f"  - {words_of(reason.why)}")
         for use in one.methods:
-            left = [f"{allowance.left:.0f} of {allowance.at_once:.0f}" for allowance in use.allowances if allowance.left is not None]
+            left = [
+                f"{allowance.left:.0f} of {allowance.at_once:.0f}"
+                for allowance in use.allowances
+                if allowance.left is not None
+            ]
             if left:
-                console.print(f"    {words_of(words_for(use.method))}: {', '.join(left)} at once", style="dim")
+                console.print(
+                    f"    {words_of(words_for(use.method))}: {', '.join(left)} at once", style="dim"
+                )
 
 
 @app.command()
@@ -137,18 +181,26 @@ def resume(account: Number) -> None:
 
 
 @app.command()
-def quarantine(account: Number, why: Annotated[str, typer.Argument(help="Reason, shown in the list of accounts.")] = "by hand") -> None:
+def quarantine(
+    account: Number,
+    why: Annotated[str, typer.Argument(help="Reason, shown in the list of accounts.")] = "by hand",
+) -> None:
     """Stop using an account until you resume it. Its login is kept."""
     _change(account, AccountState.QUARANTINED, "is in quarantine", why)
 
 
 @app.command()
 def logout(account: Number) -> None:
-    """End an account's session at Telegram and delete the stored session. The ingest role does this within half a minute."""
+    """End an account's session at Telegram and delete the stored session.
+
+    The ingest role does this within half a minute.
+    """
 
     async def work(assembled: App) -> None:
         tenant, public_id = await _whose(assembled, account)
-        await log_out_account(public_id, by=ACTOR, stores=assembled.tenant(tenant.tenant_id), now=datetime.now(UTC))
+        await log_out_account(
+            public_id, by=ACTOR, stores=assembled.tenant(tenant.tenant_id), now=datetime.now(UTC)
+        )
         await record_change(assembled, tenant.tenant_id, "log_out_own_account", f"/accounts/{public_id}")
 
     with_app(work)
@@ -157,7 +209,10 @@ def logout(account: Number) -> None:
 
 @app.command()
 def reset(account: Number) -> None:
-    """Delete the login of an account that is not in use, so that you can log in again. Its channels are kept."""
+    """Delete the login of an account that is not in use, so that you can log in again.
+
+    Its channels are kept.
+    """
 
     async def work(assembled: App) -> None:
         tenant, public_id = await _whose(assembled, account)
@@ -176,7 +231,9 @@ def key() -> None:
 
 async def _whose(assembled: App, number: int) -> tuple[Tenant, UUID]:
     """The tenant of an account, and the account's id in that tenant."""
-    name = next((one.tenant for one in await assembled.system.accounts.all() if one.account_id == number), None)
+    name = next(
+        (one.tenant for one in await assembled.system.accounts.all() if one.account_id == number), None
+    )
     if name is None:
         raise Rejected(Reason("account_unknown_by_id", "there is no account {account_id}", account_id=number))
     tenant = await tenant_named(assembled, name)
@@ -195,5 +252,11 @@ def _change(account: int, state: AccountState, outcome: str, why: str | None = N
 
 def _describe_block(block: Block, zone: ZoneInfo) -> str:
     left = (block.until - datetime.now(UTC)).total_seconds()
-    long = f"{left / DAY:.0f} days" if left > 2 * DAY else f"{left / HOUR:.0f} h" if left > 2 * HOUR else f"{max(1, left / MINUTE):.0f} min"
+    long = (
+        f"{left / DAY:.0f} days"
+        if left > 2 * DAY
+        else f"{left / HOUR:.0f} h"
+        if left > 2 * HOUR
+        else f"{max(1, left / MINUTE):.0f} min"
+    )
     return f"{block.method} until {block.until.astimezone(zone):%Y-%m-%d %H:%M} ({long})"

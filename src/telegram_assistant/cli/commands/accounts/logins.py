@@ -1,4 +1,6 @@
-"""The terminal side of a login: asks the questions of the ingest role and sends the answers back encrypted."""
+"""The terminal side of a login:
+asks the questions of the ingest role and sends the answers back encrypted.
+"""
 
 import asyncio
 import time
@@ -12,7 +14,13 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.accounts.login import LoginAttempt, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.accounts.logins import Login, answer_login, begin_login, get_login, give_up_login
+from telegram_assistant.features.accounts.logins import (
+    Login,
+    answer_login,
+    begin_login,
+    get_login,
+    give_up_login,
+)
 from telegram_assistant.features.operations.process_secret import secret_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.accounts.own_logins import OwnLogins
@@ -27,7 +35,9 @@ PROMPTS = {
 }
 
 
-async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginWay = LoginWay.PHONE) -> LoginAttempt:
+async def log_in(
+    app: App, *, tenant: str, phone: str | None = None, way: LoginWay = LoginWay.PHONE
+) -> LoginAttempt:
     """Runs a login to its end. Raises Rejected with the reason if it fails."""
     owner = await app.system.tenants.by_name(tenant)
     if owner is None:
@@ -56,7 +66,9 @@ async def _show_codes(logins: OwnLogins, attempt_id: UUID, secret: bytes) -> int
     return seen
 
 
-async def _answer_questions(logins: OwnLogins, attempt_id: UUID, secret: bytes, phone: str | None, *, answered: int = 0) -> LoginAttempt:
+async def _answer_questions(
+    logins: OwnLogins, attempt_id: UUID, secret: bytes, phone: str | None, *, answered: int = 0
+) -> LoginAttempt:
     while not (attempt := (await _next_question(logins, attempt_id, secret, answered)).attempt).is_over:
         answer, phone = phone or _prompt(attempt), None
         await answer_login(attempt_id, attempt.question, answer, logins=logins)
@@ -73,7 +85,11 @@ async def _next_question(logins: OwnLogins, attempt_id: UUID, secret: bytes, ans
         waited = time.monotonic() - began
         if waited > GIVE_UP_AFTER_SECONDS:
             raise Rejected(
-                Reason("no_ingest_role", "no ingest role answers; start one with `tga run`, with SESSION_ENCRYPTION_KEY set, then log in again")
+                Reason(
+                    "no_ingest_role",
+                    "no ingest role answers; start one with `tga run`, with SESSION_ENCRYPTION_KEY set, "
+                    "then log in again",
+                )
             )
         if waited > NOTICE_AFTER_SECONDS and not has_noticed:
             console.print("Waiting for the ingest role ...")

@@ -8,7 +8,10 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.channels.channel_health import ChannelActivityResponse, get_channel_activity
+from telegram_assistant.api.endpoints.channels.channel_health import (
+    ChannelActivityResponse,
+    get_channel_activity,
+)
 from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
@@ -41,13 +44,24 @@ def show_channel(
         return
 
     async def read(assembled: App) -> tuple[ActiveChannel, ZoneInfo]:
-        stores, zone = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id), ZoneInfo(assembled.settings.telemetry.time_zone)
+        stores, zone = (
+            assembled.tenant((await tenant_named(assembled, tenant)).tenant_id),
+            ZoneInfo(assembled.settings.telemetry.time_zone),
+        )
         one = pick(await stores.followed.channels(), which)
-        return await channel_with_activity(one.channel_id, stores=stores, zone=zone, now=datetime.now(UTC)), zone
+        return await channel_with_activity(
+            one.channel_id, stores=stores, zone=zone, now=datetime.now(UTC)
+        ), zone
 
     found, zone = with_app(read)
-    console.print(f"[bold]{escape(found.channel.title or str(found.channel.channel_id))}[/]  {found.report.health}")
-    for reason in (found.report.why, found.report.next, describe_coverage(found.coverage.channel) if found.coverage else None):
+    console.print(
+        f"[bold]{escape(found.channel.title or str(found.channel.channel_id))}[/]  {found.report.health}"
+    )
+    for reason in (
+        found.report.why,
+        found.report.next,
+        describe_coverage(found.coverage.channel) if found.coverage else None,
+    ):
         if reason is not None:
             console.print(Text(say_here(reason, zone=zone)))
     if found.activity is not None:
@@ -56,11 +70,17 @@ def show_channel(
 
 def _print_activity(one: ChannelActivity) -> None:
     fresh = one.freshness
-    console.print(f"{one.posts} posts since {one.since:%Y-%m-%d}, {one.posts_per_day(datetime.now(UTC)):.1f} a day")
-    if one.rhythm:
-        console.print(f"usually {_span(one.rhythm.median_seconds)} between two posts; longer than {_span(one.rhythm.long_seconds)} is unusual")
     console.print(
-        f"promised within {_span(fresh.promised.total_seconds())}: kept for {fresh.kept} of {fresh.posts} posts since {fresh.since:%Y-%m-%d}"
+        f"{one.posts} posts since {one.since:%Y-%m-%d}, {one.posts_per_day(datetime.now(UTC)):.1f} a day"
+    )
+    if one.rhythm:
+        console.print(
+            f"usually {_span(one.rhythm.median_seconds)} between two posts; "
+            f"longer than {_span(one.rhythm.long_seconds)} is unusual"
+        )
+    console.print(
+        f"promised within {_span(fresh.promised.total_seconds())}: "
+        f"kept for {fresh.kept} of {fresh.posts} posts since {fresh.since:%Y-%m-%d}"
     )
     console.print(f"{one.edited} edits and {one.deleted} deletions since {one.changed_since:%Y-%m-%d}")
     if one.posts:

@@ -21,7 +21,12 @@ from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.cli.wording import words_of
-from telegram_assistant.domain.channels.channel_requests import FASTER, LOOK_UPS_PER_DAY, RequestKind, RequestState
+from telegram_assistant.domain.channels.channel_requests import (
+    FASTER,
+    LOOK_UPS_PER_DAY,
+    RequestKind,
+    RequestState,
+)
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channels.channel_lists import ListedChannel
 from telegram_assistant.features.channels.channel_requests import (
@@ -73,7 +78,9 @@ class RequestReport:
         return status.reason if status and status.request.state is RequestState.FAILED else one.refused
 
 
-async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], wanted: Subscription) -> list[RequestedChannel]:
+async def request_channels(
+    assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], wanted: Subscription
+) -> list[RequestedChannel]:
     """Requests channels in batches, with a progress bar."""
     stores = assembled.tenant(tenant_id)
     requested: list[RequestedChannel] = []
@@ -84,7 +91,9 @@ async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence
     return requested
 
 
-async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[RequestedChannel], seconds: int) -> RequestReport:
+async def wait_for(
+    assembled: App, tenant_id: TenantId, requested: Sequence[RequestedChannel], seconds: int
+) -> RequestReport:
     """Waits until the requests are answered, or until this time has passed, and returns their outcome."""
     requests = assembled.tenant(tenant_id).requests
     waiting = {one.request_id for one in requested if one.request_id is not None}
@@ -100,7 +109,9 @@ async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[Requ
                 break
             await asyncio.sleep(0.2 if len(waiting) <= MAX_LINES else 2.0)
     zone = ZoneInfo(assembled.settings.telemetry.time_zone)
-    return RequestReport(requested, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone)
+    return RequestReport(
+        requested, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone
+    )
 
 
 def print_report(report: RequestReport) -> None:
@@ -125,16 +136,22 @@ def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
         until = f" Estimated end: {_when(end, zone)}{_in_days(end)}." if end else ""
         console.print(f"[yellow]{count}[/]: {words_of(one.first.reason)}.{until}")
     if any(one.kind is RequestKind.USERNAME and _is_far(one.last.estimated_end) for one in waiting):
-        console.print(f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {words_of(FASTER)}.")
+        console.print(
+            f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {words_of(FASTER)}."
+        )
 
 
 def show_requests(
     state: Annotated[RequestState | None, typer.Option(help="Only requests in this state.")] = None,
-    limit: Annotated[int, typer.Option(help="Maximum number of requests, newest first.", min=1, max=1000)] = 50,
+    limit: Annotated[
+        int, typer.Option(help="Maximum number of requests, newest first.", min=1, max=1000)
+    ] = 50,
     tenant: Annotated[str, typer.Option("--tenant", help="Tenant that made the requests.")] = "default",
     as_json: AsJson = False,
 ) -> None:
-    """List requests to follow channels: which are waiting, why and until when; which succeeded, and which failed."""
+    """List requests to follow channels: which are waiting, why and until when; which succeeded,
+    and which failed.
+    """
     if as_json:
         print_endpoint(lambda ask: list_channel_requests(ask, state=state, limit=limit), tenant=tenant)
         return
@@ -143,7 +160,11 @@ def show_requests(
         requests = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).requests
         now = datetime.now(UTC)
         page = await list_requests(state, requests=requests, now=now, limit=limit)
-        return page, await waiting_requests(requests=requests, now=now), ZoneInfo(assembled.settings.telemetry.time_zone)
+        return (
+            page,
+            await waiting_requests(requests=requests, now=now),
+            ZoneInfo(assembled.settings.telemetry.time_zone),
+        )
 
     page, waiting, zone = with_app(read)
     if not page.requests:
@@ -154,13 +175,21 @@ def show_requests(
         request, expected = one.request, one.expected
         times = (expected.next_try_at, expected.estimated_end) if expected else (None, None)
         state_word = f"[{COLOURS[request.state]}]{request.state}[/]"
-        table.add_row(words_of(request.shown), state_word, words_of(one.reason), *(_when(at, zone) for at in (*times, request.created_at)))
+        table.add_row(
+            words_of(request.shown),
+            state_word,
+            words_of(one.reason),
+            *(_when(at, zone) for at in (*times, request.created_at)),
+        )
     console.print(table)
     print_waiting(waiting, zone)
 
 
 def retry_requests(
-    request: Annotated[UUID | None, typer.Argument(help="A failed request: its `request_id` in `tga channels requests --json`.")] = None,
+    request: Annotated[
+        UUID | None,
+        typer.Argument(help="A failed request: its `request_id` in `tga channels requests --json`."),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All failed requests.")] = False,
     tenant: Annotated[str, typer.Option("--tenant", help="Tenant that made the requests.")] = "default",
 ) -> None:
@@ -172,11 +201,17 @@ def retry_requests(
         known = await tenant_named(assembled, tenant)
         stores = assembled.tenant(known.tenant_id)
         if request is not None:
-            await try_again(request, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC))
-            await record_change(assembled, known.tenant_id, "retry_channel_request", f"/channels/requests/{request}/retry")
+            await try_again(
+                request, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC)
+            )
+            await record_change(
+                assembled, known.tenant_id, "retry_channel_request", f"/channels/requests/{request}/retry"
+            )
             return 1
         retried = await try_all_again(fates=stores.request_fates)
-        await record_change(assembled, known.tenant_id, "retry_channel_requests", "/channels/requests/retry", retried=retried)
+        await record_change(
+            assembled, known.tenant_id, "retry_channel_requests", "/channels/requests/retry", retried=retried
+        )
         return retried
 
     count = with_app(ask)
@@ -216,7 +251,12 @@ def _print_summary(report: RequestReport) -> None:
 
 def _bar(what: str, total: int, *, hidden: bool) -> Progress:
     progress = Progress(
-        TextColumn(what), BarColumn(), MofNCompleteColumn(), console=complaints, transient=True, disable=hidden or not complaints.is_terminal
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=complaints,
+        transient=True,
+        disable=hidden or not complaints.is_terminal,
     )
     progress.add_task("", total=total)
     return progress

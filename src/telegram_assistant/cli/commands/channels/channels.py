@@ -54,7 +54,9 @@ from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Followed channels.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Followed channels."
+)
 
 MAX_RECORDED = 100
 """References of one command in the audit log; the count says how many there were."""
@@ -64,9 +66,14 @@ ChannelName = Annotated[str, typer.Argument(help="The channel: its id, @name or 
 @app.command()
 def add(
     references: Annotated[
-        list[str] | None, typer.Argument(help="@name, https://t.me/name, an invitation https://t.me/+…, or a folder https://t.me/addlist/…")
+        list[str] | None,
+        typer.Argument(
+            help="@name, https://t.me/name, an invitation https://t.me/+…, or a folder https://t.me/addlist/…"
+        ),
     ] = None,
-    joined: Annotated[bool, typer.Option("--joined", help="Follow all channels that an account of the tenant has joined.")] = False,
+    joined: Annotated[
+        bool, typer.Option("--joined", help="Follow all channels that an account of the tenant has joined.")
+    ] = False,
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = None,
@@ -80,13 +87,19 @@ def add(
     wanted = subscription_from(folder, priority, ai, history)
 
     listed = [ListedChannel(one) for one in references or ()]
-    print_report(with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait)))
+    print_report(
+        with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait))
+    )
 
 
 @app.command(name="import")
 def import_list(
     file: Annotated[
-        Path, typer.Argument(help="OPML, CSV with a column “channel”, or a text with one @name or link per line; - reads standard input.")
+        Path,
+        typer.Argument(
+            help="OPML, CSV with a column “channel”, or a text with one @name or link per line; "
+            "- reads standard input."
+        ),
     ],
     tenant: TenantName = "default",
     folder: Folder = None,
@@ -98,7 +111,11 @@ def import_list(
     """Follow the channels in a file."""
     text = sys.stdin.read() if str(file) == "-" else _read(file)
     wanted = subscription_from(folder, priority, ai, history)
-    print_report(with_app(lambda assembled: _request(assembled, tenant, read_list(text), wanted, joined=False, wait=wait)))
+    print_report(
+        with_app(
+            lambda assembled: _request(assembled, tenant, read_list(text), wanted, joined=False, wait=wait)
+        )
+    )
 
 
 @app.command()
@@ -137,10 +154,18 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
     table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
     for one in followed:
-        state = "[green]active[/]" if one.active else f"[yellow]suspended: {words_of(one.suspended_reason)}[/]"
+        state = (
+            "[green]active[/]" if one.active else f"[yellow]suspended: {words_of(one.suspended_reason)}[/]"
+        )
         newest = f"{one.newest_posted_at:%Y-%m-%d %H:%M}" if one.newest_posted_at else "–"
         table.add_row(
-            str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", one.folder or "–", one.priority, newest, state
+            str(one.channel_id),
+            escape(one.title),
+            f"@{one.username}" if one.username else "–",
+            one.folder or "–",
+            one.priority,
+            newest,
+            state,
         )
     return table
 
@@ -154,7 +179,10 @@ app.command(name="pick")(pick_joined)
 
 @app.command()
 def remove(which: ChannelName, tenant: TenantName = "default") -> None:
-    """Stop following a channel. The tenant no longer sees its posts; other tenants that follow it still do."""
+    """Stop following a channel.
+
+    The tenant no longer sees its posts; other tenants that follow it still do.
+    """
 
     async def leave(assembled: App) -> FollowedChannel:
         known, one = await _known(assembled, tenant, which)
@@ -189,10 +217,16 @@ def poll(
     which: ChannelName,
     tenant: TenantName = "default",
     mode: Annotated[
-        Mode | None, typer.Option(help="historical: read the whole window again (PARSER_HISTORICAL_HOURS). incremental: read only new posts.")
+        Mode | None,
+        typer.Option(
+            help="historical: read the whole window again (PARSER_HISTORICAL_HOURS). incremental: "
+            "read only new posts."
+        ),
     ] = None,
     first: Annotated[bool, typer.Option("--first", help="Read the channel before all others.")] = False,
-    wait: Annotated[int, typer.Option(help="Seconds to wait until the channel is read; 0: do not wait.", min=0)] = 30,
+    wait: Annotated[
+        int, typer.Option(help="Seconds to wait until the channel is read; 0: do not wait.", min=0)
+    ] = 30,
 ) -> None:
     """Read a channel now. This also releases a parked channel."""
 
@@ -200,8 +234,21 @@ def poll(
         known, one = await _known(assembled, tenant, which)
         asked_at = datetime.now(UTC)
         if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
-            raise Rejected(Reason("followed_by_no_tenant", "{title} is not followed by any tenant at the moment", title=one.title))
-        await record_change(assembled, known.tenant_id, "poll_channel", f"/channels/{one.channel_id}/poll", mode=mode, first=first)
+            raise Rejected(
+                Reason(
+                    "followed_by_no_tenant",
+                    "{title} is not followed by any tenant at the moment",
+                    title=one.title,
+                )
+            )
+        await record_change(
+            assembled,
+            known.tenant_id,
+            "poll_channel",
+            f"/channels/{one.channel_id}/poll",
+            mode=mode,
+            first=first,
+        )
         for _ in range(wait * 2):
             now = await coverage_of(one.channel_id, stores=assembled.tenant(known.tenant_id))
             if now.channel.last_polled_at and now.channel.last_polled_at >= asked_at:
@@ -211,13 +258,18 @@ def poll(
 
     one, done = with_app(ask)
     console.print(
-        f"{escape(one.title)} was read." if done else f"{escape(one.title)} is scheduled; the ingest role reads it as soon as its account may."
+        f"{escape(one.title)} was read."
+        if done
+        else f"{escape(one.title)} is scheduled; the ingest role reads it as soon as its account may."
     )
 
 
 @app.command()
 def verify(
-    which: Annotated[str | None, typer.Argument(help="The channel: its id, @name or title. Without it: every channel of the tenant.")] = None,
+    which: Annotated[
+        str | None,
+        typer.Argument(help="The channel: its id, @name or title. Without it: every channel of the tenant."),
+    ] = None,
     tenant: TenantName = "default",
 ) -> None:
     """Read all stored posts of a channel again, and correct those that have changed."""
@@ -232,16 +284,33 @@ def verify(
         return len(channels)
 
     count = with_app(ask)
-    console.print(f"{count} channels will be read again in the background; `tga channels coverage` shows the progress.")
+    console.print(
+        f"{count} channels will be read again in the background; `tga channels coverage` shows the progress."
+    )
 
 
-async def _request(assembled: App, tenant: str, listed: Sequence[ListedChannel], wanted: Subscription, *, joined: bool, wait: int) -> RequestReport:
+async def _request(
+    assembled: App,
+    tenant: str,
+    listed: Sequence[ListedChannel],
+    wanted: Subscription,
+    *,
+    joined: bool,
+    wait: int,
+) -> RequestReport:
     known = await tenant_named(assembled, tenant)
     requested = await request_channels(assembled, known.tenant_id, listed, wanted)
     if joined:
         requested.append(await follow_joined(wanted, requests=assembled.tenant(known.tenant_id).requests))
     accepted = [str(one.written) for one in requested if one.refused is None]
-    await record_change(assembled, known.tenant_id, "follow_channels", "/channels", references=accepted[:MAX_RECORDED], count=len(accepted))
+    await record_change(
+        assembled,
+        known.tenant_id,
+        "follow_channels",
+        "/channels",
+        references=accepted[:MAX_RECORDED],
+        count=len(accepted),
+    )
     return await wait_for(assembled, known.tenant_id, requested, wait)
 
 

@@ -33,7 +33,12 @@ def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone
     table = Table("channel", "state", "since", "newest post", "last read", "why", pad_edge=False)
     for one in channels:
         table.add_row(
-            Text(one.title), _state(one), _since(one, zone), _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone), Text(_why(one, zone))
+            Text(one.title),
+            _state(one),
+            _since(one, zone),
+            _when(one.newest_posted_at, zone),
+            _when(one.last_polled_at, zone),
+            Text(_why(one, zone)),
         )
     console.print(table, soft_wrap=False)
 
@@ -59,7 +64,10 @@ def _why(one: ChannelCoverage, zone: ZoneInfo) -> str:
     why = say_here(status.why, zone=zone)
     if status.until is None:
         return why
-    return f"{why} ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {_when(status.until, zone)})"
+    return (
+        f"{why} ({'since' if status.state is CoverageState.UNREADABLE else 'until'} "
+        f"{_when(status.until, zone)})"
+    )
 
 
 def _when(moment: datetime | None, zone: ZoneInfo) -> str:

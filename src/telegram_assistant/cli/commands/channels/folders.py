@@ -10,7 +10,14 @@ from rich.table import Table
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channels.channel_requests import RequestReport, print_report, wait_for
-from telegram_assistant.cli.commands.channels.follow_options import Ai, Folder, History, Prio, Wait, subscription_from
+from telegram_assistant.cli.commands.channels.follow_options import (
+    Ai,
+    Folder,
+    History,
+    Prio,
+    Wait,
+    subscription_from,
+)
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
@@ -20,7 +27,9 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.features.channels.folders import follow_folder, pick_folder
 from telegram_assistant.stores.postgres.channels.folders import FolderStatus
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Followed Telegram folders.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Followed Telegram folders."
+)
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the folders.")]
 
@@ -29,7 +38,10 @@ TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows t
 def add(
     title: Annotated[str, typer.Argument(help="Title of the folder in Telegram.")],
     account: Annotated[
-        int | None, typer.Option(help="Account that has the folder, if the tenant has several: a number from `tga accounts list`.")
+        int | None,
+        typer.Option(
+            help="Account that has the folder, if the tenant has several: a number from `tga accounts list`."
+        ),
     ] = None,
     tenant: TenantName = "default",
     folder: Folder = None,
@@ -45,7 +57,14 @@ def add(
         system, number = assembled.system, None if account is None else AccountId(account)
         known = await tenant_named(assembled, tenant)
         requests = assembled.tenant(known.tenant_id).requests
-        requested = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, requests=requests)
+        requested = await follow_folder(
+            title,
+            tenant=known,
+            account_id=number,
+            subscription=wanted,
+            accounts=system.accounts,
+            requests=requests,
+        )
         await record_change(assembled, known.tenant_id, "follow_folder", "/folders", title=title)
         return await wait_for(assembled, known.tenant_id, [requested], wait)
 
@@ -58,7 +77,9 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
     async def read(assembled: App) -> tuple[tuple[FolderStatus, ...], ZoneInfo]:
         known = await tenant_named(assembled, tenant)
-        return await assembled.system.folders.of(known.tenant_id), ZoneInfo(assembled.settings.telemetry.time_zone)
+        return await assembled.system.folders.of(known.tenant_id), ZoneInfo(
+            assembled.settings.telemetry.time_zone
+        )
 
     folders, zone = with_app(read)
     if as_json:
@@ -92,7 +113,9 @@ def _response(one: FolderStatus) -> FolderResponse:
 @app.command()
 def remove(
     which: Annotated[str, typer.Argument(help="The folder: its title or number.")],
-    channels: Annotated[bool, typer.Option("--channels", help="Also stop following the channels that the folder added.")] = False,
+    channels: Annotated[
+        bool, typer.Option("--channels", help="Also stop following the channels that the folder added.")
+    ] = False,
     tenant: TenantName = "default",
 ) -> None:
     """Stop following a folder. Its channels stay followed unless you give --channels."""
@@ -101,8 +124,18 @@ def remove(
         known = await tenant_named(assembled, tenant)
         one = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
         gone = await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
-        await record_change(assembled, known.tenant_id, "unfollow_folder", f"/folders/{one.folder_id}", title=one.title, channels=gone)
+        await record_change(
+            assembled,
+            known.tenant_id,
+            "unfollow_folder",
+            f"/folders/{one.folder_id}",
+            title=one.title,
+            channels=gone,
+        )
         return one, gone
 
     one, gone = with_app(leave)
-    console.print(f"Folder {escape(one.title)} is no longer followed" + (f", nor are {gone} channels that it added." if channels else "."))
+    console.print(
+        f"Folder {escape(one.title)} is no longer followed"
+        + (f", nor are {gone} channels that it added." if channels else ".")
+    )

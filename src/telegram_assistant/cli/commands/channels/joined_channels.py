@@ -28,12 +28,21 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.features.channels.joined_channels import JoinedList, ask_for_joined, follow_picked, list_joined
+from telegram_assistant.features.channels.joined_channels import (
+    JoinedList,
+    ask_for_joined,
+    follow_picked,
+    list_joined,
+)
 
 
 def show_joined(
-    refresh: Annotated[bool, typer.Option("--refresh", help="Let the accounts read their lists first.")] = False,
-    wait: Annotated[int, typer.Option(help="Seconds to wait for the lists that are on their way; 0: do not wait.", min=0)] = 60,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Let the accounts read their lists first.")
+    ] = False,
+    wait: Annotated[
+        int, typer.Option(help="Seconds to wait for the lists that are on their way; 0: do not wait.", min=0)
+    ] = 60,
     tenant: TenantName = "default",
     as_json: AsJson = False,
 ) -> None:
@@ -63,7 +72,10 @@ def show_joined(
     if joined.listed_at is None:
         console.print("There is no list yet: tga channels joined --refresh")
     else:
-        console.print(f"Listed {joined.listed_at.astimezone(zone):%Y-%m-%d %H:%M}. Follow some of them: tga channels pick ID…")
+        console.print(
+            f"Listed {joined.listed_at.astimezone(zone):%Y-%m-%d %H:%M}. Follow some of them: "
+            "tga channels pick ID…"
+        )
 
 
 def pick_joined(
@@ -80,8 +92,16 @@ def pick_joined(
 
     async def ask(assembled: App) -> RequestReport:
         known = await tenant_named(assembled, tenant)
-        requested = await follow_picked([ChannelId(one) for one in channel_ids], wanted, stores=assembled.tenant(known.tenant_id))
-        await record_change(assembled, known.tenant_id, "follow_joined_channels", "/channels/joined/follow", channel_ids=list(channel_ids))
+        requested = await follow_picked(
+            [ChannelId(one) for one in channel_ids], wanted, stores=assembled.tenant(known.tenant_id)
+        )
+        await record_change(
+            assembled,
+            known.tenant_id,
+            "follow_joined_channels",
+            "/channels/joined/follow",
+            channel_ids=list(channel_ids),
+        )
         return await wait_for(assembled, known.tenant_id, requested, wait)
 
     print_report(with_app(ask))
@@ -91,5 +111,7 @@ def _table(joined: JoinedList) -> Table:
     table = Table("id", "channel", "name", "state", pad_edge=False)
     for one in joined.channels:
         state = "[green]followed[/]" if one.is_followed else "private" if one.is_private else "–"
-        table.add_row(str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", state)
+        table.add_row(
+            str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", state
+        )
     return table

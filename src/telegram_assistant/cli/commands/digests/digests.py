@@ -1,4 +1,6 @@
-"""`tga digest`: what changed in the channels of a tenant, story by story; when digests of people come, and where."""
+"""`tga digest`: what changed in the channels of a tenant, story by story; when digests of people come,
+and where.
+"""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -26,10 +28,16 @@ from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.features.digests.document import digest_document
 from telegram_assistant.translation import terminal_language
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Print what changed; say when digests of people come, and where.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Print what changed; say when digests of people come, and where.",
+)
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the channels.")]
-PersonName = Annotated[str, typer.Option("--person", help="Name of the person. Empty: the only one of the tenant.")]
+PersonName = Annotated[
+    str, typer.Option("--person", help="Name of the person. Empty: the only one of the tenant.")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -37,7 +45,9 @@ def digest(
     context: typer.Context,
     tenant: TenantName = "default",
     hours: Annotated[int, typer.Option(min=1, max=168, help="How many hours back it reaches.")] = 24,
-    length: Annotated[DigestLength, typer.Option(help="short: 5 stories. normal: 12. long: 25.")] = DigestLength.NORMAL,
+    length: Annotated[
+        DigestLength, typer.Option(help="short: 5 stories. normal: 12. long: 25.")
+    ] = DigestLength.NORMAL,
     as_markdown: AsMarkdown = False,
     as_json: AsJson = False,
 ) -> None:
@@ -45,14 +55,19 @@ def digest(
     if context.invoked_subcommand is not None:
         return
     if as_json:
-        print_endpoint(lambda context: get_digest(context, since=context.now - timedelta(hours=hours), length=length), tenant=tenant)
+        print_endpoint(
+            lambda context: get_digest(context, since=context.now - timedelta(hours=hours), length=length),
+            tenant=tenant,
+        )
         return
 
     async def look(app: App) -> tuple[Digest, ZoneInfo, dict[ChannelId, str | None]]:
         known = await tenant_named(app, tenant)
         stores, now = app.tenant(known.tenant_id), datetime.now(UTC)
         made = await compose(now - timedelta(hours=hours), stores=stores, now=now, length=length)
-        names = {one.channel_id: one.username for one in await stores.followed.channels()} if as_markdown else {}
+        names = (
+            {one.channel_id: one.username for one in await stores.followed.channels()} if as_markdown else {}
+        )
         return made, ZoneInfo(app.settings.telemetry.time_zone), names
 
     made, zone, names = with_app(look, needs_redis=False)
@@ -66,7 +81,9 @@ def digest(
         head.append(f"  {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M}", style="not bold dim")
         console.print(head)
         for one in story.sentences:
-            console.print(Text(f"  {one.text}  ").append(" ".join(str(post) for post in one.posts[:3]), style="blue"))
+            console.print(
+                Text(f"  {one.text}  ").append(" ".join(str(post) for post in one.posts[:3]), style="blue")
+            )
         console.print(Text(f"  {', '.join(story.channels)}", style="dim"))
     if made.beyond:
         console.print(f"{made.beyond} more of less weight: --length long shows more.")
@@ -76,7 +93,9 @@ def _print_messages(made: Digest, zone: ZoneInfo, names: dict[ChannelId, str | N
     def link(post_id: PostId) -> str:
         return link_to(post_id, names.get(post_id.channel_id))
 
-    document = digest_document(made, language=terminal_language(os.environ), zone=zone, story_link=link, post_link=link)
+    document = digest_document(
+        made, language=terminal_language(os.environ), zone=zone, story_link=link, post_link=link
+    )
     typer.echo("\n\n".join(write_messages(document)))
 
 
@@ -101,11 +120,21 @@ def plan(person: PersonName = "", tenant: TenantName = "default", as_json: AsJso
 def set_plan(
     person: PersonName = "",
     tenant: TenantName = "default",
-    at: Annotated[list[str] | None, typer.Option(help="Time of day, like 08:00; several are possible. Without any, no digests come.")] = None,
-    day: Annotated[list[int] | None, typer.Option(min=1, max=7, help="Day of the week, 1 is Monday; several are possible. Default: all.")] = None,
-    length: Annotated[DigestLength, typer.Option(help="short: 5 stories. normal: 12. long: 25.")] = DigestLength.NORMAL,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="Time of day, like 08:00; several are possible. Without any, no digests come."),
+    ] = None,
+    day: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=7, help="Day of the week, 1 is Monday; several are possible. Default: all."),
+    ] = None,
+    length: Annotated[
+        DigestLength, typer.Option(help="short: 5 stories. normal: 12. long: 25.")
+    ] = DigestLength.NORMAL,
     zone: Annotated[str, typer.Option(help="Time zone of the times. Default: TZ.")] = "",
-    receiver: Annotated[list[UUID] | None, typer.Option(help="Id of a receiver that gets the digests; several are possible.")] = None,
+    receiver: Annotated[
+        list[UUID] | None, typer.Option(help="Id of a receiver that gets the digests; several are possible.")
+    ] = None,
 ) -> None:
     """Say when the digests of a person come, and which receivers get them."""
 
@@ -121,7 +150,14 @@ def set_plan(
             digests=assembled.person(known.tenant_id, member.user_id).digests,
             receivers=receiver or (),
         )
-        await record_change(assembled, known.tenant_id, "set_digest_plan", "/digest/plan", person=member.name, receivers=len(chosen.receivers))
+        await record_change(
+            assembled,
+            known.tenant_id,
+            "set_digest_plan",
+            "/digest/plan",
+            person=member.name,
+            receivers=len(chosen.receivers),
+        )
         return chosen, {one.receiver_id: one.name for one in await stores.receivers.all()}
 
     _show_plan(*with_app(choose))
@@ -131,8 +167,16 @@ def _show_plan(chosen: DigestPlan, names: dict[UUID, str]) -> None:
     if not chosen.times:
         console.print("No digests come. Choose times with: tga digest set-plan --at 08:00")
         return
-    days = "every day" if chosen.weekdays == EVERY_DAY else "on days " + ", ".join(map(str, sorted(chosen.weekdays)))
+    days = (
+        "every day"
+        if chosen.weekdays == EVERY_DAY
+        else "on days " + ", ".join(map(str, sorted(chosen.weekdays)))
+    )
     times = ", ".join(f"{one:%H:%M}" for one in chosen.times)
-    console.print(f"Digests come at {times} ({chosen.zone}), {days}, {chosen.length.stories} stories at most.")
+    console.print(
+        f"Digests come at {times} ({chosen.zone}), {days}, {chosen.length.stories} stories at most."
+    )
     receivers = ", ".join(names[one] for one in chosen.receivers if one in names)
-    console.print(Text(f"They wait on the page and go to {receivers}." if receivers else "They wait on the page."))
+    console.print(
+        Text(f"They wait on the page and go to {receivers}." if receivers else "They wait on the page.")
+    )

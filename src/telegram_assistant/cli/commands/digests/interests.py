@@ -14,7 +14,13 @@ from telegram_assistant.cli.connected import member_named, tenant_named, with_ap
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.digests.interests import ABOUT_STORIES, MAX_WEIGHT, OWN_WEIGHT, Feedback, Interest
+from telegram_assistant.domain.digests.interests import (
+    ABOUT_STORIES,
+    MAX_WEIGHT,
+    OWN_WEIGHT,
+    Feedback,
+    Interest,
+)
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.digests import interests
@@ -22,18 +28,30 @@ from telegram_assistant.stores.postgres.digests.interests import PersonInterests
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Interests of a person: topics, and what they said of stories."
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Interests of a person: topics, and what they said of stories.",
 )
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant of the person.")]
-PersonName = Annotated[str, typer.Option("--person", help="Name of the person. Empty: the only one of the tenant.")]
+PersonName = Annotated[
+    str, typer.Option("--person", help="Name of the person. Empty: the only one of the tenant.")
+]
 Topic = Annotated[str, typer.Argument(help="Topic in a few words.")]
-Story = Annotated[PostId, typer.Argument(parser=PostId.parse, metavar="STORY", help="Id of any post of the story, CHANNEL/MESSAGE.")]
+Story = Annotated[
+    PostId,
+    typer.Argument(
+        parser=PostId.parse, metavar="STORY", help="Id of any post of the story, CHANNEL/MESSAGE."
+    ),
+]
 
 
 @app.command("list")
 def show_list(person: PersonName = "", tenant: TenantName = "default", as_json: AsJson = False) -> None:
-    """List topics with their weights and reasons, and muted stories; --json exports everything that is known."""
+    """List topics with their weights and reasons, and muted stories;
+    --json exports everything that is known.
+    """
     if as_json:
         print_endpoint(list_interests, tenant=tenant, person=person)
         return
@@ -46,13 +64,17 @@ def show_list(person: PersonName = "", tenant: TenantName = "default", as_json: 
             table.add_row(Text(one.topic), f"{one.weight:+.1f}", Text(_why(one)))
         console.print(table)
     for muted in (one for one in said if one.feedback is Feedback.MUTED):
-        console.print(Text(f"muted: {muted.headline}  ").append(f"tga interests undo {muted.post_id}", style="dim"))
+        console.print(
+            Text(f"muted: {muted.headline}  ").append(f"tga interests undo {muted.post_id}", style="dim")
+        )
 
 
 @app.command()
 def add(
     topic: Topic,
-    weight: Annotated[float, typer.Option(min=-MAX_WEIGHT, max=MAX_WEIGHT, help="Below 0: such stories come later.")] = OWN_WEIGHT,
+    weight: Annotated[
+        float, typer.Option(min=-MAX_WEIGHT, max=MAX_WEIGHT, help="Below 0: such stories come later.")
+    ] = OWN_WEIGHT,
     person: PersonName = "",
     tenant: TenantName = "default",
 ) -> None:
@@ -90,7 +112,9 @@ def less(story: Story, person: PersonName = "", tenant: TenantName = "default") 
 @app.command()
 def mute(story: Story, person: PersonName = "", tenant: TenantName = "default") -> None:
     """Leave a story out of the person's Today, digests and trends."""
-    _with_own(tenant, person, lambda stores, own: interests.say(story, Feedback.MUTED, stores=stores, interests=own))
+    _with_own(
+        tenant, person, lambda stores, own: interests.say(story, Feedback.MUTED, stores=stores, interests=own)
+    )
     console.print(f"The story is muted. Take it back with: tga interests undo {story}")
 
 
@@ -98,12 +122,20 @@ def mute(story: Story, person: PersonName = "", tenant: TenantName = "default") 
 def undo(story: Story, person: PersonName = "", tenant: TenantName = "default") -> None:
     """Take back all that the person said about a story, with what was learnt from it."""
     taken = _with_own(tenant, person, lambda stores, own: _take_all_back(story, stores, own))
-    console.print(f"Taken back: {', '.join(taken)}." if taken else "The person has said nothing about this story.")
+    console.print(
+        f"Taken back: {', '.join(taken)}." if taken else "The person has said nothing about this story."
+    )
 
 
 def _say(story: PostId, feedback: Feedback, tenant: str, person: str) -> None:
-    topics = _with_own(tenant, person, lambda stores, own: interests.say(story, feedback, stores=stores, interests=own))
-    console.print(f"Learnt from it: {', '.join(topics)}." if topics else "No new name was found in it, so nothing has changed.")
+    topics = _with_own(
+        tenant, person, lambda stores, own: interests.say(story, feedback, stores=stores, interests=own)
+    )
+    console.print(
+        f"Learnt from it: {', '.join(topics)}."
+        if topics
+        else "No new name was found in it, so nothing has changed."
+    )
 
 
 async def _take_all_back(story: PostId, stores: TenantStores, own: PersonInterests) -> list[str]:
@@ -117,14 +149,20 @@ async def _take_all_back(story: PostId, stores: TenantStores, own: PersonInteres
 
 def _why(one: Interest) -> str:
     if one.reasons:
-        return "; ".join(f"{reason.feedback} “{reason.headline}” {reason.said_at:%Y-%m-%d}" for reason in one.reasons)
+        return "; ".join(
+            f"{reason.feedback} “{reason.headline}” {reason.said_at:%Y-%m-%d}" for reason in one.reasons
+        )
     return f"learnt from “{one.why}”" if one.why else "written down"
 
 
-def _with_own[T](tenant: str, person: str, work: Callable[[TenantStores, PersonInterests], Awaitable[T]]) -> T:
+def _with_own[T](
+    tenant: str, person: str, work: Callable[[TenantStores, PersonInterests], Awaitable[T]]
+) -> T:
     async def run(assembled: App) -> T:
         known = await tenant_named(assembled, tenant)
         member = await member_named(assembled, known, person)
-        return await work(assembled.tenant(known.tenant_id), assembled.person(known.tenant_id, member.user_id).interests)
+        return await work(
+            assembled.tenant(known.tenant_id), assembled.person(known.tenant_id, member.user_id).interests
+        )
 
     return with_app(run, needs_redis=False)

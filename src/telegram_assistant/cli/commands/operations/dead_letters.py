@@ -16,15 +16,26 @@ from telegram_assistant.cli.output import AsJson
 from telegram_assistant.features.operations import dead_letters
 from telegram_assistant.stores.postgres.pipeline.dead_letters import DeadLetter
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Events that a stage could not process.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Events that a stage could not process.",
+)
 
-Numbers = Annotated[list[int] | None, typer.Argument(help="Numbers from `tga dead-letters list`.", show_default=False)]
-OfStage = Annotated[str | None, typer.Option(help="All dead letters of this stage, instead of numbers.", show_default=False)]
+Numbers = Annotated[
+    list[int] | None, typer.Argument(help="Numbers from `tga dead-letters list`.", show_default=False)
+]
+OfStage = Annotated[
+    str | None, typer.Option(help="All dead letters of this stage, instead of numbers.", show_default=False)
+]
 
 
 @app.command(name="list")
 def show_list(
-    stage: Annotated[str | None, typer.Option(help="Only dead letters of this stage.", show_default=False)] = None,
+    stage: Annotated[
+        str | None, typer.Option(help="Only dead letters of this stage.", show_default=False)
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of dead letters.")] = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -52,14 +63,22 @@ def show_list(
 
 
 @app.command()
-def show(number: Annotated[int, typer.Argument(help="A number from `tga dead-letters list`.")], as_json: AsJson = False) -> None:
+def show(
+    number: Annotated[int, typer.Argument(help="A number from `tga dead-letters list`.")],
+    as_json: AsJson = False,
+) -> None:
     """Show a dead letter with its payload and traceback."""
     if as_json:
         print_endpoint(lambda ask: get_dead_letter(ask, number))
         return
     letter = with_app(lambda assembled: dead_letters.inspect(number, letters=assembled.api.dead_letters))
-    console.print(f"[bold]{letter.stage}[/] could not process post {_post(letter)} after {letter.attempts} attempts: {escape(letter.reason)}\n")
-    console.print(f"from {letter.stream}, entry {letter.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n")
+    console.print(
+        f"[bold]{letter.stage}[/] could not process post {_post(letter)} after {letter.attempts} attempts: "
+        f"{escape(letter.reason)}\n"
+    )
+    console.print(
+        f"from {letter.stream}, entry {letter.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n"
+    )
     console.print(escape(letter.payload.decode("utf-8", "replace")))
     if letter.traceback:
         console.print(f"\n{escape(letter.traceback.rstrip())}")
@@ -73,7 +92,9 @@ def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
         chosen = await _choose_letters(assembled, numbers, stage)
         for number in chosen:
             partitions = assembled.settings.streams.partitions
-            await dead_letters.replay(number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions)
+            await dead_letters.replay(
+                number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions
+            )
             await record_operation(assembled, "replay_dead_letter", f"/dead-letters/{number}")
         return len(chosen)
 
@@ -98,7 +119,9 @@ async def _choose_letters(assembled: App, numbers: list[int] | None, stage: str 
     if bool(numbers) == bool(stage):
         complaints.print("Give numbers from `tga dead-letters list`, or --stage.")
         raise typer.Exit(2)
-    return numbers or [letter.dead_letter_id for letter in await assembled.api.dead_letters.newest(stage, limit=10_000)]
+    return numbers or [
+        letter.dead_letter_id for letter in await assembled.api.dead_letters.newest(stage, limit=10_000)
+    ]
 
 
 def _post(letter: DeadLetter) -> str:

@@ -30,14 +30,24 @@ REFRESHES_PER_SECOND = 8
 def demo(
     port: Annotated[int, typer.Option(help="TCP port of the web page and the API.", min=1, max=65535)] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen on. In a container: 0.0.0.0.")] = LOOPBACK,
-    folder: Annotated[Path | None, typer.Option(help="Folder for all data. Default: telegram-assistant-demo in your data folder.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Another seed gives other posts. A demo keeps the seed that it was made with.")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder for all data. Default: telegram-assistant-demo in your data folder."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Another seed gives other posts. A demo keeps the seed that it was made with."),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Delete the demo with all its data, and exit.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Delete the demo with all its data, and exit.")
+    ] = False,
 ) -> None:
-    """Run everything with simulated channels, without a Telegram account. Nothing leaves this machine. Ctrl-C stops it.
+    """Run everything with simulated channels, without a Telegram account. Nothing leaves this machine. Ctrl-C
+    stops it.
 
-    Starts its own PostgreSQL and Redis; if DATABASE_URL and REDIS_URL are exported, it creates its own database there instead.
+    Starts its own PostgreSQL and Redis; if DATABASE_URL and REDIS_URL are exported, it creates its own
+    database there instead.
     """
     place = folder or usual_folder(os.environ)
     try:
@@ -52,7 +62,14 @@ def demo(
                 if not no_browser and _has_screen():
                     threading.Thread(target=webbrowser.open, args=(opened.login,), daemon=True).start()
 
-            asyncio.run(run_demo(DemoOptions(place, port, host, seed), environ=os.environ, progress=steps, announce=announce))
+            asyncio.run(
+                run_demo(
+                    DemoOptions(place, port, host, seed),
+                    environ=os.environ,
+                    progress=steps,
+                    announce=announce,
+                )
+            )
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
     console.print("The demo has ended. The next `tga demo` shows the same posts.")
@@ -63,7 +80,10 @@ def _remove(place: Path) -> None:
     if left is None:
         console.print(f"There is no demo in {place}.")
     elif left:
-        console.print(f"Removed the demo in {place}. These files are not part of it and were left there: {', '.join(left)}")
+        console.print(
+            f"Removed the demo in {place}. These files are not part of it and were left there: "
+            f"{', '.join(left)}"
+        )
     else:
         console.print(f"Removed the demo in {place}.")
 
@@ -71,12 +91,17 @@ def _remove(place: Path) -> None:
 def _announce(opened: OpenDemo) -> None:
     console.print(f"\nOpen [bold]{opened.login}[/]  (it works once; Ctrl-C stops the demo)", soft_wrap=True)
     console.print(f"API: {opened.address}docs  key: {opened.key}")
-    console.print("Posts are invented and keep arriving; older ones are read in the background. `tga demo --remove` deletes everything.")
+    console.print(
+        "Posts are invented and keep arriving; older ones are read in the background. "
+        "`tga demo --remove` deletes everything."
+    )
 
 
 def _has_screen() -> bool:
     """Whether a browser would open in a window. Without a screen a browser may take over the terminal."""
-    return sys.stdout.isatty() and (sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")))
+    return sys.stdout.isatty() and (
+        sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    )
 
 
 class _StepLines:
@@ -89,7 +114,9 @@ class _StepLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def begin(self, step: DemoStep) -> None:
@@ -112,7 +139,9 @@ class _StepList(_StepLines):
     def __init__(self) -> None:
         super().__init__()
         self._spinner = Spinner("dots")
-        self._live = Live(get_renderable=self._table, console=console, refresh_per_second=REFRESHES_PER_SECOND)
+        self._live = Live(
+            get_renderable=self._table, console=console, refresh_per_second=REFRESHES_PER_SECOND
+        )
 
     def __enter__(self) -> Self:
         self._live.start()

@@ -24,17 +24,32 @@ from telegram_assistant.pipeline import WITH_GRAPH
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.settings import Settings, effective, read_settings
 
-CORRECT_SETTING = Reason("correct_setting", "correct it in the environment or in .env; .env.example explains it")
-SIGNS = {Severity.OK: "[green]✔[/]", Severity.OFF: "[dim]–[/]", Severity.WARNING: "[yellow]![/]", Severity.BAD: "[red]✘[/]"}
+CORRECT_SETTING = Reason(
+    "correct_setting", "correct it in the environment or in .env; .env.example explains it"
+)
+SIGNS = {
+    Severity.OK: "[green]✔[/]",
+    Severity.OFF: "[dim]–[/]",
+    Severity.WARNING: "[yellow]![/]",
+    Severity.BAD: "[red]✘[/]",
+}
 
 
 def doctor(
     production: Annotated[
-        bool, typer.Option("--production", help="Also check the running roles: smoke tests, and the eight points of the readiness list.")
+        bool,
+        typer.Option(
+            "--production",
+            help="Also check the running roles: smoke tests, and the eight points of the readiness list.",
+        ),
     ] = False,
     at: Annotated[
         list[str] | None,
-        typer.Option(help="Host of a role that does not run on this machine, like worker=10.0.0.7; repeat it for each role.", metavar="ROLE=HOST"),
+        typer.Option(
+            help="Host of a role that does not run on this machine, like worker=10.0.0.7; "
+            "repeat it for each role.",
+            metavar="ROLE=HOST",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +63,10 @@ def doctor(
         findings.append(ok("settings", Reason("settings_valid", "valid")))
     except SettingsError as error:
         findings += [bad("settings", quote(problem), remedy=CORRECT_SETTING) for problem in error.problems]
-    findings += [warning("settings", quote(sentence), remedy=Reason("remove_setting", "correct or remove it")) for sentence in doubts()]
+    findings += [
+        warning("settings", quote(sentence), remedy=Reason("remove_setting", "correct or remove it"))
+        for sentence in doubts()
+    ]
     findings += [] if settings is not None else examine_machine()
     for finding in findings:
         show(finding)
@@ -80,7 +98,9 @@ def _hosts(arguments: list[str]) -> dict[CheckedRole, str]:
     try:
         return {CheckedRole(role): host for role, _, host in (one.partition("=") for one in arguments)}
     except ValueError as error:
-        raise typer.BadParameter(f"write it like worker=10.0.0.7; known roles: {', '.join(CheckedRole)}", param_hint="--at") from error
+        raise typer.BadParameter(
+            f"write it like worker=10.0.0.7; known roles: {', '.join(CheckedRole)}", param_hint="--at"
+        ) from error
 
 
 def _show_nothing(_finding: Finding) -> None:
@@ -94,7 +114,11 @@ def _show(finding: Finding) -> None:
 
 def _response(finding: Finding) -> FindingResponse:
     return FindingResponse(
-        subject=finding.subject, verdict=finding.verdict, code=finding.what.code, what=say_here(finding.what), remedy=say_here(finding.remedy)
+        subject=finding.subject,
+        verdict=finding.verdict,
+        code=finding.what.code,
+        what=say_here(finding.what),
+        remedy=say_here(finding.remedy),
     )
 
 
@@ -102,7 +126,11 @@ def config(as_json: AsJson = False) -> None:
     """Show the settings in force; secrets are hidden."""
     if as_json:
         found = effective(settings_or_exit())
-        print_json(SettingsResponse(items=[SettingResponse(name=one.name, group=one.group, value=value) for one, value in found]))
+        print_json(
+            SettingsResponse(
+                items=[SettingResponse(name=one.name, group=one.group, value=value) for one, value in found]
+            )
+        )
         return
     group = ""
     for variable, value in effective(settings_or_exit()):

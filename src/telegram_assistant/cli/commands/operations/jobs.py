@@ -17,7 +17,12 @@ from telegram_assistant.clock import period_start, run_now
 from telegram_assistant.jobs import Job, job_named, periodic_jobs
 from telegram_assistant.stores.postgres.operations.job_runs import JobRun
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Periodic jobs: list them, run one now.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Periodic jobs: list them, run one now.",
+)
 
 
 @app.command("list")
@@ -35,12 +40,21 @@ def show(as_json: AsJson = False) -> None:
     for job in jobs:
         run = runs.get(job.name)
         began = f"{run.started_at:%m-%d %H:%M} UTC" if run else "never"
-        table.add_row(job.name, _interval(job.every), began, run.instance if run else "–", _result(run), f"{_next(job, now):%m-%d %H:%M} UTC")
+        table.add_row(
+            job.name,
+            _interval(job.every),
+            began,
+            run.instance if run else "–",
+            _result(run),
+            f"{_next(job, now):%m-%d %H:%M} UTC",
+        )
     console.print(table)
 
 
 @app.command("run")
-def run_job_now(name: Annotated[str, typer.Argument(help="The name of the job, as `tga jobs list` shows it.")]) -> None:
+def run_job_now(
+    name: Annotated[str, typer.Argument(help="The name of the job, as `tga jobs list` shows it.")],
+) -> None:
     """Run a job now, in this process. It also runs at its next period."""
 
     async def work(assembled: App) -> str:

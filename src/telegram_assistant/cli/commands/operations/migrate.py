@@ -1,4 +1,6 @@
-"""`tga migrate`, apart from the other commands: installations and servers run it at every start, and it loads half of what they do."""
+"""`tga migrate`, apart from the other commands: installations and servers run it at every start,
+and it loads half of what they do.
+"""
 
 import asyncio
 from typing import Annotated
@@ -15,7 +17,10 @@ from telegram_assistant.stores.postgres import migrating
 def migrate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on success.")] = False,
 ) -> None:
-    """Create or update database roles, grants and tables. Safe to repeat, and safe while the previous release runs."""
+    """Create or update database roles, grants and tables.
+
+    Safe to repeat, and safe while the previous release runs.
+    """
     database = group_or_exit(DatabaseSettings)
 
     def tell(sentence: str) -> None:

@@ -14,14 +14,21 @@ from telegram_assistant.settings import unknown_names
 
 
 def prepare(
-    folder: Annotated[Path, typer.Argument(help="Folder for the secrets; it gets one folder for each process.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder for the secrets; it gets one folder for each process.")
+    ],
     database: Annotated[str, typer.Option(help="Host, port and name of the database.")] = "postgres:5432/tga",
 ) -> None:
-    """Make the secrets of an installation in containers, as files. Those that exist stay; those in the environment are taken over."""
+    """Make the secrets of an installation in containers, as files.
+
+    Those that exist stay; those in the environment are taken over.
+    """
     try:
         written = prepare_secrets(folder, database=database, environ=os.environ)
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
-    for sentence in unknown_names(os.environ, in_file=os.environ.keys()):  # of .env, which no other container sees as a whole
+    for sentence in unknown_names(
+        os.environ, in_file=os.environ.keys()
+    ):  # of .env, which no other container sees as a whole
         complaints.print(f"[yellow]warning[/] {escape(sentence)}", soft_wrap=True)
     console.print(f"written: {', '.join(written)}" if written else "all secrets exist")

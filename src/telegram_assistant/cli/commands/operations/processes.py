@@ -30,7 +30,9 @@ def processes(as_json: AsJson = False) -> None:
     for overview in known:
         process, state = overview.process, f"[{COLOURS[overview.state]}]{overview.state}[/]"
         age = f"{process.age_seconds:.0f} s ago"
-        table.add_row(process.instance, " ".join(process.roles), process.version, state, age, _health(overview))
+        table.add_row(
+            process.instance, " ".join(process.roles), process.version, state, age, _health(overview)
+        )
     if known:
         console.print(table)
     for role in missing_roles(known):
@@ -38,9 +40,15 @@ def processes(as_json: AsJson = False) -> None:
 
 
 def _health(overview: ProcessOverview) -> str:
-    """The state of a running process, as its /health shows it, and what is in trouble. Of others it says nothing: it may be old."""
+    """The state of a running process, as its /health shows it, and what is in trouble.
+
+    Of others it says nothing: it may be old.
+    """
     if overview.state is not ProcessState.RUNNING:
         return "–"
-    troubles = [*(trouble.part for trouble in troubles_of(overview.process)), *sorted(overview.process.servers_away)]
+    troubles = [
+        *(trouble.part for trouble in troubles_of(overview.process)),
+        *sorted(overview.process.servers_away),
+    ]
     colour = "red" if overview.health.is_trouble else "green" if overview.health is State.OK else "yellow"
     return f"[{colour}]{overview.health}[/]{': ' if troubles else ''}{escape(', '.join(troubles))}"

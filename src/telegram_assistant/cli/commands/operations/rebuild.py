@@ -21,7 +21,9 @@ from telegram_assistant.stores.postgres.pipeline.rebuilds import Projection, Reb
 from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.opening import Used, open_vectors, used_by
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Rebuild indexes from PostgreSQL.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Rebuild indexes from PostgreSQL."
+)
 
 LOOK_EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 20.0
@@ -36,7 +38,10 @@ def projections() -> None:
 
 @app.command()
 def vectors() -> None:
-    """Rebuild all vectors in a new collection. The old one answers until the new one is complete. After an interruption, run it again to continue."""
+    """Rebuild all vectors in a new collection.
+
+    The old one answers until the new one is complete. After an interruption, run it again to continue.
+    """
 
     async def work(assembled: App) -> Rebuild:
         if used_by(assembled.settings.vectors) is Used.OFF:
@@ -50,7 +55,10 @@ def vectors() -> None:
 
 @app.command()
 def graph() -> None:
-    """Rebuild the whole graph. The old one answers until the new one is complete. After an interruption, run it again to continue."""
+    """Rebuild the whole graph.
+
+    The old one answers until the new one is complete. After an interruption, run it again to continue.
+    """
 
     async def work(assembled: App) -> Rebuild:
         if assembled.graph_index is None:
@@ -72,7 +80,10 @@ def graph() -> None:
 
 @app.command()
 def text() -> None:
-    """Rebuild the word index in a new table. The old one answers until the new one is complete. After an interruption, run it again to continue."""
+    """Rebuild the word index in a new table.
+
+    The old one answers until the new one is complete. After an interruption, run it again to continue.
+    """
 
     async def work(assembled: App) -> Rebuild:
         system = assembled.system
@@ -92,7 +103,10 @@ def text() -> None:
 
 @app.command()
 def stories() -> None:
-    """Compare and group all posts again. Stories keep their ids where most of them survives. After an interruption, run it again to continue."""
+    """Compare and group all posts again.
+
+    Stories keep their ids where most of them survives. After an interruption, run it again to continue.
+    """
 
     async def work(assembled: App) -> Rebuild:
         system = assembled.system
@@ -130,7 +144,12 @@ async def _rebuild_vectors_here(assembled: App, stack: AsyncExitStack) -> None:
     system, model = assembled.system, assembled.settings.ai.embeddings_model_in_force
     index = VectorIndex(vectors, gate=assembled.gate, states=system.post_states)
     await rebuild_vectors(
-        index=index, states=system.post_states, rebuilds=system.rebuilds, model=model, owner=assembled.instance, stopping=asyncio.Event()
+        index=index,
+        states=system.post_states,
+        rebuilds=system.rebuilds,
+        model=model,
+        owner=assembled.instance,
+        stopping=asyncio.Event(),
     )
 
 
@@ -146,7 +165,9 @@ async def _watch(assembled: App, projection: Projection, task: asyncio.Task[obje
             found = await assembled.system.rebuilds.look(projection)
             assert found is not None  # it was wanted above
             description = f"{projection.value} {found.error}".strip()
-            progress.update(bar, completed=found.done, total=max(found.total, found.done) or None, description=description)
+            progress.update(
+                bar, completed=found.done, total=max(found.total, found.done) or None, description=description
+            )
             if found.finished_at is not None:
                 return found
             now = asyncio.get_running_loop().time()
@@ -158,7 +179,8 @@ async def _watch(assembled: App, projection: Projection, task: asyncio.Task[obje
                 raise Rejected(
                     Reason(
                         "nothing_rebuilds",
-                        "no process is rebuilding it: the one that has it open runs no worker, or has just ended; start a worker, or run this again",
+                        "no process is rebuilding it: the one that has it open runs no worker, "
+                        "or has just ended; start a worker, or run this again",
                     )
                 )
             await asyncio.sleep(LOOK_EVERY_SECONDS)

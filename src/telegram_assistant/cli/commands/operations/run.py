@@ -19,7 +19,9 @@ def _role_names(text: str) -> list[RoleName]:
 
 
 def run(
-    roles: Annotated[str, typer.Option(help="Roles to run, separated by commas.", autocompletion=lambda: list(RoleName))] = ",".join(RoleName),
+    roles: Annotated[
+        str, typer.Option(help="Roles to run, separated by commas.", autocompletion=lambda: list(RoleName))
+    ] = ",".join(RoleName),
 ) -> None:
     """Run one or more roles until stopped. On SIGTERM, running work has SHUTDOWN_GRACE_SECONDS to finish."""
     names = _role_names(roles)

@@ -20,28 +20,46 @@ from telegram_assistant.stores.redis.marks import delete_all_high_water
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.telemetry.health import State
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="The scheduler: status, reset.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="The scheduler: status, reset."
+)
 
 COLOURS = {"ok": "green", "stale": "yellow", "down": "red"}
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Show which instance runs the scheduler, its last tick, and whether channels are being read. Exits with 1 unless the status is ok."""
+    """Show which instance runs the scheduler, its last tick, and whether channels are being read.
+
+    Exits with 1 unless the status is ok.
+    """
 
     async def look(assembled: App) -> bool:
         parser = assembled.settings.parser
         lock = SchedulerLock(assembled.redis, assembled.instance)
-        found = await scheduler_status(lock=lock, planning=assembled.system.planning, settings=parser, now=datetime.now(UTC))
+        found = await scheduler_status(
+            lock=lock, planning=assembled.system.planning, settings=parser, now=datetime.now(UTC)
+        )
         everything_parked = await assembled.system.schedule.parked()
         if as_json:
-            parked_channels = [ParkedChannelResponse.model_validate({**asdict(one), "reason": str(one.reason)}) for one in everything_parked]
-            facts = {**found.as_json(parser.interval_seconds), "policy": parser.policy.value, "parked": parked_channels}
+            parked_channels = [
+                ParkedChannelResponse.model_validate({**asdict(one), "reason": str(one.reason)})
+                for one in everything_parked
+            ]
+            facts = {
+                **found.as_json(parser.interval_seconds),
+                "policy": parser.policy.value,
+                "parked": parked_channels,
+            }
             print_json(SchedulerResponse.model_validate(facts))
             return found.status is State.OK
         table = Table(pad_edge=False, show_header=False)
         for name, value in found.as_json(parser.interval_seconds).items():
-            shown = f"[{COLOURS[found.status]}]{value}[/]" if name == "status" else str(value if value is not None else "–")
+            shown = (
+                f"[{COLOURS[found.status]}]{value}[/]"
+                if name == "status"
+                else str(value if value is not None else "–")
+            )
             table.add_row(name, shown)
         table.add_row("policy", parser.policy.value)
         console.print(table)
@@ -56,19 +74,25 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def reset() -> None:
-    """Delete scheduler:lock, scheduler:facts and every parse_hwm:* from Redis. Nothing is lost: PostgreSQL holds the coverage ledger.
+    """Delete scheduler:lock, scheduler:facts and every parse_hwm:* from Redis. Nothing is lost: PostgreSQL
+    holds the coverage ledger.
 
     Channels that wait for the end of a flood which is over become due.
     """
 
     async def clear(assembled: App) -> tuple[bool, int, int]:
         had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()
-        marks, pulled = await delete_all_high_water(assembled.redis), await assembled.system.planning.pull_forward()
+        marks, pulled = (
+            await delete_all_high_water(assembled.redis),
+            await assembled.system.planning.pull_forward(),
+        )
         await record_operation(assembled, "reset_scheduler", "/scheduler", marks=marks, pulled_forward=pulled)
         return had_lock, marks, pulled
 
     had_lock, marks, pulled = with_app(clear)
-    console.print(f"{'The lock was deleted' if had_lock else 'There was no lock'}, and {marks} high-water marks.")
+    console.print(
+        f"{'The lock was deleted' if had_lock else 'There was no lock'}, and {marks} high-water marks."
+    )
     if pulled:
         console.print(
             words_of(

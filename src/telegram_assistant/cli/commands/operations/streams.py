@@ -21,7 +21,9 @@ from telegram_assistant.streams.monitoring import StageState, measure_stages, re
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import relay_of
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Watch the pipeline stages; refill, resume.")
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, help="Watch the pipeline stages; refill, resume."
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -36,7 +38,10 @@ def show(
 
     async def watch(assembled: App) -> None:
         partitions = assembled.settings.streams.partitions
-        states, waiting = await measure_stages(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()
+        states, waiting = (
+            await measure_stages(assembled.redis, stages_of(assembled.settings), partitions),
+            await assembled.system.outbox.waiting(),
+        )
         unknown = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
         if as_json:
             items = [StageResponse.model_validate(one, from_attributes=True) for one in states]
@@ -47,13 +52,18 @@ def show(
         if once or not console.is_terminal:
             console.print(table)
             for group in unknown:
-                console.print(f"[yellow]![/] {words_of(group.what)} → {words_of(group.remedy)}", soft_wrap=True)
+                console.print(
+                    f"[yellow]![/] {words_of(group.what)} → {words_of(group.remedy)}", soft_wrap=True
+                )
             return
         with Live(table, console=console, screen=True) as live:
             while True:
                 await asyncio.sleep(1)
                 live.update(
-                    _table(await measure_stages(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting())
+                    _table(
+                        await measure_stages(assembled.redis, stages_of(assembled.settings), partitions),
+                        await assembled.system.outbox.waiting(),
+                    )
                 )
 
     try:
@@ -64,7 +74,9 @@ def show(
 
 @app.command()
 def refill() -> None:
-    """Announce again every post that has not passed through the pipeline, for example after Redis has lost its data. Safe to repeat."""
+    """Announce again every post that has not passed through the pipeline,
+    for example after Redis has lost its data. Safe to repeat.
+    """
 
     async def announce_again(assembled: App) -> int:
         count = await relay_of(PIPELINE, assembled, Health(probes={})).refill()
@@ -79,7 +91,10 @@ def refill() -> None:
 def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped stage.")]) -> None:
     """Resume a stage that stopped after too many consecutive dead letters."""
     if stage not in {known.name for known in WITH_GRAPH}:
-        complaints.print(f"[red]There is no stage {stage!r}.[/] There are: {', '.join(known.name for known in WITH_GRAPH)}.")
+        complaints.print(
+            f"[red]There is no stage {stage!r}.[/] There are: "
+            f"{', '.join(known.name for known in WITH_GRAPH)}."
+        )
         raise typer.Exit(1)
 
     async def resume_it(assembled: App) -> bool:
@@ -99,5 +114,7 @@ def _table(states: Sequence[StageState], waiting: int) -> Table:
         shown = "[green]ok[/]" if state.stopped is None else f"[red]stopped: {state.stopped}[/]"
         numbers = (state.lag, state.pending - state.resting, state.resting)
         age = f"{state.oldest_seconds:.0f} s" if state.lag or state.pending else "–"
-        table.add_row(state.stage, state.lane, *(str(number) for number in numbers), age, str(state.consumers), shown)
+        table.add_row(
+            state.stage, state.lane, *(str(number) for number in numbers), age, str(state.consumers), shown
+        )
     return table

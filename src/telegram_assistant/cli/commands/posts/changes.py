@@ -30,8 +30,12 @@ AROUND = 60
 
 def changes(
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
-    channel: Annotated[str | None, typer.Option(help="Only changes in this channel: its id, @name or title.")] = None,
-    by: Annotated[ChangeOrder, typer.Option(help="newest, reach (most views) or meaning (most changed) first.")] = ChangeOrder.NEWEST,
+    channel: Annotated[
+        str | None, typer.Option(help="Only changes in this channel: its id, @name or title.")
+    ] = None,
+    by: Annotated[
+        ChangeOrder, typer.Option(help="newest, reach (most views) or meaning (most changed) first.")
+    ] = ChangeOrder.NEWEST,
     only: Annotated[ChangeKind | None, typer.Option(help="Only edits, or only deletions.")] = None,
     what: Annotated[MeaningKind | None, typer.Option(help="Only edits that changed this.")] = None,
     days: Annotated[float, typer.Option(min=0, help="How many days back to look.")] = 7.0,
@@ -42,7 +46,15 @@ def changes(
 
     async def answer(ask: RequestContext) -> QuietChangesResponse:
         of = None if channel is None else pick(await ask.stores.followed.channels(), channel).channel_id
-        return await list_changes(ask, since=ask.now - timedelta(days=days), order=by, kind=only, meaning=what, channel_id=of, limit=limit)
+        return await list_changes(
+            ask,
+            since=ask.now - timedelta(days=days),
+            order=by,
+            kind=only,
+            meaning=what,
+            channel_id=of,
+            limit=limit,
+        )
 
     if as_json:
         print_endpoint(answer, tenant=tenant)
@@ -51,11 +63,21 @@ def changes(
     async def look(app: App) -> tuple[tuple[DescribedChange, ...], ZoneInfo]:
         known = await tenant_named(app, tenant)
         stores = app.tenant(known.tenant_id)
-        channel_ids = None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
+        channel_ids = (
+            None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
+        )
         kinds = tuple(ChangeKind) if only is None else (only,)
         since = datetime.now(UTC) - timedelta(days=days)
         meanings = () if what is None else (what,)
-        page = await quiet_changes(since, stores=stores, order=by, kinds=kinds, meanings=meanings, channel_ids=channel_ids, limit=limit)
+        page = await quiet_changes(
+            since,
+            stores=stores,
+            order=by,
+            kinds=kinds,
+            meanings=meanings,
+            channel_ids=channel_ids,
+            limit=limit,
+        )
         return page.changes, ZoneInfo(app.settings.telemetry.time_zone)
 
     found, zone = with_app(look, needs_redis=False)
@@ -69,7 +91,10 @@ def _show(one: DescribedChange, zone: ZoneInfo) -> None:
     change = one.change
     reach = "" if change.views is None else f", seen {change.views:,} times"
     head = Text(one.channel, style="bold")
-    head.append(f"  {change.kind.value} {change.changed_at.astimezone(zone):%Y-%m-%d %H:%M}", style="yellow" if change.after else "red")
+    head.append(
+        f"  {change.kind.value} {change.changed_at.astimezone(zone):%Y-%m-%d %H:%M}",
+        style="yellow" if change.after else "red",
+    )
     head.append(f"  posted {change.posted_at.astimezone(zone):%Y-%m-%d %H:%M}{reach}  ", style="not bold")
     head.append(one.link, style="blue")
     console.print(head)

@@ -8,7 +8,12 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.stories.stories import FullStoryResponse, StoriesResponse, get_story, list_stories
+from telegram_assistant.api.endpoints.stories.stories import (
+    FullStoryResponse,
+    StoriesResponse,
+    get_story,
+    list_stories,
+)
 from telegram_assistant.api.endpoints.stories.summaries import write_story_summary
 from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.assembly import App
@@ -18,7 +23,13 @@ from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.cli.wording import words_of as words_of_reason
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryList, recent_stories, story_around
+from telegram_assistant.features.stories.stories import (
+    FullStory,
+    ListedStory,
+    StoryList,
+    recent_stories,
+    story_around,
+)
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.features.stories.writing import SummaryWriter, offer_summary, write_summary
 from telegram_assistant.features.understanding.spending import money_of
@@ -29,13 +40,22 @@ WRITING_SECONDS = 60.0
 
 
 def stories(
-    story: Annotated[str | None, typer.Argument(help="Show one story in full: the id of any of its posts, CHANNEL/MESSAGE.")] = None,
+    story: Annotated[
+        str | None,
+        typer.Argument(help="Show one story in full: the id of any of its posts, CHANNEL/MESSAGE."),
+    ] = None,
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
-    folder: Annotated[str | None, typer.Option(help="Only stories with a post in a channel of this folder.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Only stories with a post in a channel of this folder.")
+    ] = None,
     days: Annotated[float, typer.Option(min=0, max=7, help="How many days back to look.")] = 3.0,
     limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of stories.")] = 20,
     write: Annotated[
-        bool, typer.Option("--write", help="Let a provider sum up the story, if the owner has consented to one. It costs money.")
+        bool,
+        typer.Option(
+            "--write",
+            help="Let a provider sum up the story, if the owner has consented to one. It costs money.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,18 +75,28 @@ def stories(
 
     async def look(app: App) -> tuple[StoryList | FullStory, ZoneInfo]:
         known = await tenant_named(app, tenant)
-        stores, zone, now = app.tenant(known.tenant_id), ZoneInfo(app.settings.telemetry.time_zone), datetime.now(UTC)
+        stores, zone, now = (
+            app.tenant(known.tenant_id),
+            ZoneInfo(app.settings.telemetry.time_zone),
+            datetime.now(UTC),
+        )
         if post_id is not None:
             full = await story_around(post_id, stores=stores)
-            return await _write(full, SummaryWriter(app.questions, known.tenant_id), stores) if write else full, zone
-        return await recent_stories(now - timedelta(days=days), stores=stores, now=now, folder=folder, limit=limit), zone
+            return await _write(
+                full, SummaryWriter(app.questions, known.tenant_id), stores
+            ) if write else full, zone
+        return await recent_stories(
+            now - timedelta(days=days), stores=stores, now=now, folder=folder, limit=limit
+        ), zone
 
     found, zone = with_app(look, needs_redis=False)
     if isinstance(found, FullStory):
         _show_full(found, zone)
         return
     if not found.stories:
-        console.print(f"No two of your channels told the same in the last {days:g} days. Stories appear when they do.")
+        console.print(
+            f"No two of your channels told the same in the last {days:g} days. Stories appear when they do."
+        )
     for one in found.stories:
         _show(one, zone)
 
@@ -74,8 +104,12 @@ def stories(
 async def _write(full: FullStory, writer: SummaryWriter, stores: TenantStores) -> FullStory:
     """Says what it costs at most, and why nothing is written."""
     if full.written is None and (offer := await offer_summary(full.material, writer=writer)) is not None:
-        complaints.print(f"{offer.model} is asked; it costs at most {money_of(offer.highest_micro)} {offer.unit}.")
-    writing = await write_summary(full.material, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS)
+        complaints.print(
+            f"{offer.model} is asked; it costs at most {money_of(offer.highest_micro)} {offer.unit}."
+        )
+    writing = await write_summary(
+        full.material, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS
+    )
     if writing.fallback is not None:
         complaints.print(Text(words_of_reason(writing.fallback), style="yellow"))
     return replace(full, written=writing.written)
@@ -103,15 +137,31 @@ def _show_full(full: FullStory, zone: ZoneInfo) -> None:
     story = full.story
     console.print(Text(full.telling.headline or "(no text)", style="bold"))
     for sentence in full.written.sentences if full.written else ():
-        console.print(Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim"))
+        console.print(
+            Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim")
+        )
     if full.written is not None:
         checks = full.written.checks
-        console.print(Text(f"  {full.written.model}: {len(checks.left_out)} sentences left out, {checks.replaced} replaced\n", style="dim"))
+        console.print(
+            Text(
+                f"  {full.written.model}: {len(checks.left_out)} sentences left out, "
+                f"{checks.replaced} replaced\n",
+                style="dim",
+            )
+        )
     for sentence in full.summary.known[1:] if full.summary else full.telling.sentences:
-        console.print(Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim"))
+        console.print(
+            Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim")
+        )
     for dispute in full.summary.disputed if full.summary else ():
         others = ", ".join(f"{one.number} ({len(one.posts)})" for one in dispute.others)
-        console.print(Text(f"  disputed: {dispute.stands.number} ({len(dispute.stands.posts)} channels), others say {others}", style="yellow"))
+        console.print(
+            Text(
+                f"  disputed: {dispute.stands.number} ({len(dispute.stands.posts)} channels), "
+                f"others say {others}",
+                style="yellow",
+            )
+        )
     console.print()
     for post in story.posts:
         link = story.follows.get(post.post_id)
@@ -121,4 +171,6 @@ def _show_full(full: FullStory, zone: ZoneInfo) -> None:
         console.print(line.append(f"  {words_of(post)}"))
     if full.incomplete:
         names = ", ".join(one.first.channel for one in full.incomplete[:MAX_NAMES])
-        console.print(Text(f"\nThe first that we have seen. Posts may still be missing from {names}.", style="yellow"))
+        console.print(
+            Text(f"\nThe first that we have seen. Posts may still be missing from {names}.", style="yellow")
+        )

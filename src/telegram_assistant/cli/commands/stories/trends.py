@@ -1,4 +1,6 @@
-"""`tga trends`: stories that many channels told at once, and names and tags that they mention more than usual."""
+"""`tga trends`: stories that many channels told at once,
+and names and tags that they mention more than usual.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,7 +26,9 @@ def trends(
     hours: Annotated[int, typer.Option(min=1, max=168, help="How many hours back to look.")] = 24,
     as_json: AsJson = False,
 ) -> None:
-    """List stories that five or more channels told within half an hour, and names and tags that they mention more than usual."""
+    """List stories that five or more channels told within half an hour,
+    and names and tags that they mention more than usual.
+    """
     if as_json:
         print_endpoint(lambda context: list_trends(context, hours=hours), tenant=tenant)
         return
@@ -58,5 +62,11 @@ def _keywords(title: str, found: Sequence[ExplainedTrend]) -> Table:
     table = Table(title, "channels", "mentions", "usual", "first post", pad_edge=False)
     for one in found:
         names = ", ".join(keyword.text for keyword in one.keywords)
-        table.add_row(Text(names), str(one.trend.channels), str(one.trend.mentions), f"{one.trend.usual:.1f}", Text(one.posts[0].sentence))
+        table.add_row(
+            Text(names),
+            str(one.trend.channels),
+            str(one.trend.mentions),
+            f"{one.trend.usual:.1f}",
+            Text(one.posts[0].sentence),
+        )
     return table

@@ -15,7 +15,13 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole, effective_scopes, new_operator_key
+from telegram_assistant.domain.tenants.access import (
+    SCOPES_OF,
+    KeyScope,
+    MemberRole,
+    effective_scopes,
+    new_operator_key,
+)
 from telegram_assistant.features.tenants.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey
 from telegram_assistant.stores.redis.rate_limits import RateLimits
@@ -29,9 +35,19 @@ TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that owns the 
 def create(
     name: Annotated[str, typer.Argument(help="Name of the key, which says what it is for.")],
     tenant: TenantName = "default",
-    scopes: Annotated[str, typer.Option(help="Scopes, separated by commas: read, write, admin, operate.")] = "read",
-    user: Annotated[str, typer.Option(help="Person that the key belongs to; the person's role limits its scopes. Empty: no person.")] = "",
-    role: Annotated[MemberRole | None, typer.Option(help="Role of this person from now on. The first person of a tenant becomes its owner.")] = None,
+    scopes: Annotated[
+        str, typer.Option(help="Scopes, separated by commas: read, write, admin, operate.")
+    ] = "read",
+    user: Annotated[
+        str,
+        typer.Option(
+            help="Person that the key belongs to; the person's role limits its scopes. Empty: no person."
+        ),
+    ] = "",
+    role: Annotated[
+        MemberRole | None,
+        typer.Option(help="Role of this person from now on. The first person of a tenant becomes its owner."),
+    ] = None,
     days: Annotated[int, typer.Option(help="Days until the key expires; 0: never.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -42,12 +58,29 @@ def create(
         known = await tenant_named(assembled, tenant)
         member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
         stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
-        within = effective_scopes(SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator)
+        within = effective_scopes(
+            SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator
+        )
         maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
-        created = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
+        created = await make_key(
+            name,
+            wanted,
+            maker=maker,
+            keys=stores.keys,
+            now=now,
+            expires_at=now + timedelta(days=days) if days else None,
+        )
         if role is not None:
             await RateLimits(assembled.redis).drop_cached_keys()
-        await record_change(assembled, known.tenant_id, "create_api_key", "/keys", name=name, scopes=[*wanted], user=user or None)
+        await record_change(
+            assembled,
+            known.tenant_id,
+            "create_api_key",
+            "/keys",
+            name=name,
+            scopes=[*wanted],
+            user=user or None,
+        )
         return created
 
     created = with_app(make)
@@ -74,22 +107,46 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
         console.print("There are no keys. Start with: tga keys create NAME")
         return
     names = {key.key_id: key.name for key in keys}
-    table = Table("id", "name", "prefix", "scopes", "created by", "created with", "last used", "state", box=None)
+    table = Table(
+        "id", "name", "prefix", "scopes", "created by", "created with", "last used", "state", box=None
+    )
     for key in keys:
-        state = "[red]revoked[/]" if key.revoked_at else f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "[green]valid[/]"
+        state = (
+            "[red]revoked[/]"
+            if key.revoked_at
+            else f"until {key.expires_at:%Y-%m-%d}"
+            if key.expires_at
+            else "[green]valid[/]"
+        )
         used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "–"
         parent = escape(names.get(key.parent_key_id, str(key.parent_key_id))) if key.parent_key_id else "–"
-        table.add_row(str(key.key_id), escape(key.name), key.prefix, ", ".join(key.scopes), escape(key.created_by), parent, used, state)
+        table.add_row(
+            str(key.key_id),
+            escape(key.name),
+            key.prefix,
+            ", ".join(key.scopes),
+            escape(key.created_by),
+            parent,
+            used,
+            state,
+        )
     console.print(table)
 
 
 @app.command()
-def revoke(key_id: Annotated[UUID, typer.Argument(help="Id of the key, from `tga keys list`.")], tenant: TenantName = "default") -> None:
+def revoke(
+    key_id: Annotated[UUID, typer.Argument(help="Id of the key, from `tga keys list`.")],
+    tenant: TenantName = "default",
+) -> None:
     """Revoke a key, and every key that was created with it."""
 
     async def end(assembled: App) -> None:
         known = await tenant_named(assembled, tenant)
-        await revoke_key(key_id, keys=assembled.tenant(known.tenant_id).keys, drop_cached_keys=RateLimits(assembled.redis).drop_cached_keys)
+        await revoke_key(
+            key_id,
+            keys=assembled.tenant(known.tenant_id).keys,
+            drop_cached_keys=RateLimits(assembled.redis).drop_cached_keys,
+        )
         await record_change(assembled, known.tenant_id, "revoke_api_key", f"/keys/{key_id}")
 
     with_app(end)
@@ -106,4 +163,6 @@ def _scopes(text: str) -> list[KeyScope]:
     try:
         return [KeyScope(word.strip()) for word in text.split(",") if word.strip()]
     except ValueError as error:
-        raise typer.BadParameter(f"{error}; known scopes: {', '.join(KeyScope)}", param_hint="--scopes") from error
+        raise typer.BadParameter(
+            f"{error}; known scopes: {', '.join(KeyScope)}", param_hint="--scopes"
+        ) from error

@@ -22,7 +22,12 @@ from telegram_assistant.features.understanding.spending import micro_of, money_o
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Tenants: list, create, suspend, resume, quotas, budgets.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Tenants: list, create, suspend, resume, quotas, budgets.",
+)
 
 MAX_TENANTS = 100_000
 DEFAULT_QUOTA = "default"
@@ -35,9 +40,22 @@ def show_list(as_json: AsJson = False) -> None:
     found = with_app(all_tenants)
     if as_json:
         return print_json(TenantsResponse(items=list(found), next=None))
-    table = Table("tenant", "channels", "accounts", "keys", "media", "of", "spent this month", "of", "state", pad_edge=False)
+    table = Table(
+        "tenant",
+        "channels",
+        "accounts",
+        "keys",
+        "media",
+        "of",
+        "spent this month",
+        "of",
+        "state",
+        pad_edge=False,
+    )
     for one in found:
-        spent, limit = (money_of(one.budget.used_micro), money_of(one.budget.micro)) if one.budget else ("–", "–")
+        spent, limit = (
+            (money_of(one.budget.used_micro), money_of(one.budget.micro)) if one.budget else ("–", "–")
+        )
         counts = (str(one.channels), str(one.accounts), str(one.keys), decimal(one.media_bytes), _quota(one))
         table.add_row(escape(one.name), *counts, spent, limit, _state(one))
     return console.print(table)
@@ -51,25 +69,40 @@ def create(name: Name, as_json: AsJson = False) -> None:
         created = await tenants.create_tenant(name, tenants=assembled.api.tenant_operations)
         return await _record_change(assembled, created, "create_tenant", name=name)
 
-    next_steps = f"tga channels add @name --tenant {shlex.quote(name)}, tga keys create NAME --tenant {shlex.quote(name)}"
+    next_steps = (
+        f"tga channels add @name --tenant {shlex.quote(name)}, tga keys create NAME --tenant "
+        f"{shlex.quote(name)}"
+    )
     _print_result(with_app(work), f"Tenant {name} is created. Next: {next_steps}", as_json)
 
 
 @app.command()
 def suspend(
     name: Name,
-    why: Annotated[str, typer.Option(help="Why the tenant is suspended. Its API requests receive this text in the error.")],
+    why: Annotated[
+        str,
+        typer.Option(help="Why the tenant is suspended. Its API requests receive this text in the error."),
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Suspend a tenant: its keys are refused, its accounts are not used, and no channel is read for it. Nothing is deleted."""
+    """Suspend a tenant: its keys are refused, its accounts are not used, and no channel is read for it.
+
+    Nothing is deleted.
+    """
 
     async def work(assembled: App) -> TenantResponse:
         known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
-        done = await tenants.suspend_tenant(known.public_id, why=why, tenants=operations, drop_cached_keys=drop_cached_keys)
+        done = await tenants.suspend_tenant(
+            known.public_id, why=why, tenants=operations, drop_cached_keys=drop_cached_keys
+        )
         return await _record_change(assembled, done, "suspend_tenant", reason=why)
 
-    _print_result(with_app(work), f"Tenant {name} is suspended. To resume it: tga tenants resume {shlex.quote(name)}", as_json)
+    _print_result(
+        with_app(work),
+        f"Tenant {name} is suspended. To resume it: tga tenants resume {shlex.quote(name)}",
+        as_json,
+    )
 
 
 @app.command()
@@ -77,8 +110,13 @@ def resume(name: Name, as_json: AsJson = False) -> None:
     """Resume a suspended tenant."""
 
     async def work(assembled: App) -> TenantResponse:
-        known, drop_cached_keys = await tenant_named(assembled, name), RateLimits(assembled.redis).drop_cached_keys
-        done = await tenants.resume_tenant(known.public_id, tenants=assembled.api.tenant_operations, drop_cached_keys=drop_cached_keys)
+        known, drop_cached_keys = (
+            await tenant_named(assembled, name),
+            RateLimits(assembled.redis).drop_cached_keys,
+        )
+        done = await tenants.resume_tenant(
+            known.public_id, tenants=assembled.api.tenant_operations, drop_cached_keys=drop_cached_keys
+        )
         return await _record_change(assembled, done, "resume_tenant")
 
     _print_result(with_app(work), f"Tenant {name} is resumed.", as_json)
@@ -88,7 +126,10 @@ def resume(name: Name, as_json: AsJson = False) -> None:
 def quota(
     name: Name,
     size: Annotated[
-        str | None, typer.Argument(help='Quota like 500MB or 20GB, or "default" for MEDIA_QUOTA_BYTES. Without it, show the quota.')
+        str | None,
+        typer.Argument(
+            help='Quota like 500MB or 20GB, or "default" for MEDIA_QUOTA_BYTES. Without it, show the quota.'
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -98,7 +139,9 @@ def quota(
     async def work(assembled: App) -> TenantResponse:
         known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         if size is None:
-            return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
+            return tenant_response(
+                await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings
+            )
         done = await tenants.set_media_quota(known.public_id, wanted, tenants=operations)
         return await _record_change(assembled, done, "set_media_quota", max_bytes=wanted)
 
@@ -109,8 +152,13 @@ def quota(
 @app.command()
 def budget(
     name: Name,
-    money: Annotated[str | None, typer.Option(help="Monthly budget in money, like 500 or 12.50. Without it, show the budget.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")] = None,
+    money: Annotated[
+        str | None,
+        typer.Option(help="Monthly budget in money, like 500 or 12.50. Without it, show the budget."),
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show or set a tenant's monthly budget for AI providers."""
@@ -119,7 +167,9 @@ def budget(
         if money is not None:
             return await set_budget(assembled, name, money, tokens)
         known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
-        return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
+        return tenant_response(
+            await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings
+        )
 
     one = with_app(work)
     return print_json(one) if as_json else print_budgets([one])
@@ -127,7 +177,9 @@ def budget(
 
 async def set_budget(assembled: App, name: str, money: str, tokens: int | None) -> TenantResponse:
     known, micro = await tenant_named(assembled, name), micro_of(money)
-    done = await tenants.set_budget(known.public_id, micro=micro, tokens=tokens, tenants=assembled.api.tenant_operations)
+    done = await tenants.set_budget(
+        known.public_id, micro=micro, tokens=tokens, tenants=assembled.api.tenant_operations
+    )
     return await _record_change(assembled, done, "set_tenant_budget", micro=micro, tokens=tokens)
 
 
@@ -143,7 +195,12 @@ def print_budgets(found: Sequence[TenantResponse]) -> None:
     for one in found:
         if one.budget is not None:
             limit = "–" if one.budget.tokens is None else f"{one.budget.tokens:,}"
-            spent = (money_of(one.budget.used_micro), money_of(one.budget.micro), f"{one.budget.used_tokens:,}", limit)
+            spent = (
+                money_of(one.budget.used_micro),
+                money_of(one.budget.micro),
+                f"{one.budget.used_tokens:,}",
+                limit,
+            )
             table.add_row(escape(one.name), f"{one.budget.month:%Y-%m}", *spent)
     nothing = "No budget is set, so no paid calls are made. Set one: tga tenants budget default --money 500"
     console.print(table if table.row_count else nothing)
@@ -169,11 +226,15 @@ def _quota(one: TenantResponse) -> str:
 def _state(one: TenantResponse) -> str:
     if one.suspended_at is None:
         return "[green]active[/]"
-    return f"[yellow]suspended since {one.suspended_at:%Y-%m-%d %H:%M}: {escape(one.suspended_reason or '')}[/]"
+    return (
+        f"[yellow]suspended since {one.suspended_at:%Y-%m-%d %H:%M}: {escape(one.suspended_reason or '')}[/]"
+    )
 
 
 def _bytes(size: str) -> int:
     try:
         return int(TypeAdapter(ByteSize).validate_python(size))
     except ValidationError as error:
-        raise typer.BadParameter(f"{size!r} is not a size; write it like 500MB or 20GB", param_hint="size") from error
+        raise typer.BadParameter(
+            f"{size!r} is not a size; write it like 500MB or 20GB", param_hint="size"
+        ) from error

@@ -33,23 +33,38 @@ from telegram_assistant.features.understanding import ai_policies
 from telegram_assistant.features.understanding.spending import money_of
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="AI providers: status, usage, budgets, policies, consent.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="AI providers: status, usage, budgets, policies, consent.",
+)
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Name of the tenant.")]
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Show each provider: running calls, waiting calls, and pauses; and the number of results that wait for a provider."""
+    """Show each provider: running calls, waiting calls, and pauses;
+    and the number of results that wait for a provider.
+    """
 
     async def look(assembled: App) -> ProvidersResponse:
         streams, items = AiStreams(assembled.redis), []
         for name in configured(assembled.settings):
             use = await streams.use(name)
             why = use.why if use.paused_seconds else ""
-            one = ProviderResponse(provider=name, speaking=use.speaking, waiting=use.waiting, paused_seconds=use.paused_seconds, paused_reason=why)
+            one = ProviderResponse(
+                provider=name,
+                speaking=use.speaking,
+                waiting=use.waiting,
+                paused_seconds=use.paused_seconds,
+                paused_reason=why,
+            )
             items.append(one)
-        return ProvidersResponse(items=items, results_waiting=await assembled.system.provider_wanted.waiting())
+        return ProvidersResponse(
+            items=items, results_waiting=await assembled.system.provider_wanted.waiting()
+        )
 
     found = with_app(look)
     if as_json:
@@ -59,7 +74,10 @@ def status(as_json: AsJson = False) -> None:
     for one in found.items:
         paused = f"{one.paused_seconds:.0f} s: {one.paused_reason}" if one.paused_seconds else "–"
         table.add_row(one.provider, str(one.speaking), str(one.waiting), paused)
-    nothing = "No provider is configured: posts are analysed on this machine. See GIGACHAT_CREDENTIALS and OPENAI_BASE_URL."
+    nothing = (
+        "No provider is configured: posts are analysed on this machine. "
+        "See GIGACHAT_CREDENTIALS and OPENAI_BASE_URL."
+    )
     console.print(table if found.items else nothing)
     console.print(f"{found.results_waiting} results wait for a provider to improve them.")
 
@@ -77,19 +95,34 @@ def usage(
 
     async def look(assembled: App) -> TenantUsageResponse:
         tenant_id = None if tenant is None else (await tenant_named(assembled, tenant)).tenant_id
-        lines = await assembled.system.spending.usage(datetime.now(UTC) - timedelta(days=days), tenant_id=tenant_id)
+        lines = await assembled.system.spending.usage(
+            datetime.now(UTC) - timedelta(days=days), tenant_id=tenant_id
+        )
         names = {one.tenant_id: one.name for one in await assembled.system.tenants.all()}
-        items = [TenantUsageLineResponse.model_validate({**asdict(line), "tenant_name": names[line.tenant_id]}) for line in lines]
+        items = [
+            TenantUsageLineResponse.model_validate({**asdict(line), "tenant_name": names[line.tenant_id]})
+            for line in lines
+        ]
         return TenantUsageResponse(items=items, unit=read_prices(assembled.settings.ai.prices).unit)
 
     found = with_app(look)
     if as_json:
         print_json(found)
         return
-    table = Table("day", "tenant", "provider", "model", "for", "outcome", "calls", "tokens", found.unit, pad_edge=False)
+    table = Table(
+        "day", "tenant", "provider", "model", "for", "outcome", "calls", "tokens", found.unit, pad_edge=False
+    )
     for line in found.items:
         counts = (f"{line.calls:,}", f"{line.tokens:,}", money_of(line.micro))
-        table.add_row(f"{line.day}", escape(line.tenant_name), line.provider, line.model, line.purpose, line.status, *counts)
+        table.add_row(
+            f"{line.day}",
+            escape(line.tenant_name),
+            line.provider,
+            line.model,
+            line.purpose,
+            line.status,
+            *counts,
+        )
     console.print(table if found.items else f"No provider was called in the last {days} days.")
 
 
@@ -97,7 +130,9 @@ def usage(
 def budget(
     tenant: TenantName = "default",
     money: Annotated[str | None, typer.Option(help="Monthly budget in money, like 500 or 12.50.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the monthly budgets of all tenants and their use, or set the budget of one tenant with --money."""
@@ -117,8 +152,13 @@ def budget(
 @app.command()
 def consent(
     tenant: TenantName = "default",
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the consent: from now on nothing is sent for this tenant.")] = False,
-    by: Annotated[str, typer.Option(help="Person who gives the consent, for the record. Default: your user name.")] = "",
+    withdraw: Annotated[
+        bool,
+        typer.Option("--withdraw", help="Withdraw the consent: from now on nothing is sent for this tenant."),
+    ] = False,
+    by: Annotated[
+        str, typer.Option(help="Person who gives the consent, for the record. Default: your user name.")
+    ] = "",
 ) -> None:
     """Record a tenant's consent to send texts of its channels with the policy `provider` to a provider."""
 
@@ -131,19 +171,29 @@ def consent(
             await record_change(assembled, known.tenant_id, "withdraw_consent", "/ai/consent")
             return "The consent is withdrawn."
         await ai_policies.consent(by=by or getpass.getuser(), stores=stores)
-        await record_change(assembled, known.tenant_id, "give_consent", "/ai/consent", by=by or getpass.getuser())
+        await record_change(
+            assembled, known.tenant_id, "give_consent", "/ai/consent", by=by or getpass.getuser()
+        )
         receivers = ", ".join(configured(assembled.settings)) or "none, because no provider is configured"
-        return f"Recorded. Texts of {tenant}'s channels with the policy `provider` may now be sent to: {receivers}."
+        return (
+            f"Recorded. Texts of {tenant}'s channels with the policy `provider` may now be sent to: "
+            f"{receivers}."
+        )
 
     console.print(with_app(work))
 
 
 @app.command()
 def policy(
-    chosen: Annotated[AiPolicy | None, typer.Argument(help="off, local or provider. Without it, show the policies.")] = None,
+    chosen: Annotated[
+        AiPolicy | None, typer.Argument(help="off, local or provider. Without it, show the policies.")
+    ] = None,
     channel: Annotated[
         str | None,
-        typer.Option(help="The channel: its id, @name or title. Without it, the policy applies to channels that are followed from now on."),
+        typer.Option(
+            help="The channel: its id, @name or title. Without it, the policy applies to channels that are "
+            "followed from now on."
+        ),
     ] = None,
     tenant: TenantName = "default",
     as_json: AsJson = False,
@@ -156,10 +206,19 @@ def policy(
         if chosen is not None and channel is not None:
             channel_id = pick(await stores.followed.channels(), channel).channel_id
             await ai_policies.choose_policy([channel_id], chosen, stores=stores)
-            await record_change(assembled, known.tenant_id, "choose_policies", "/ai/policies", channel_ids=[channel_id], policy=chosen)
+            await record_change(
+                assembled,
+                known.tenant_id,
+                "choose_policies",
+                "/ai/policies",
+                channel_ids=[channel_id],
+                policy=chosen,
+            )
         elif chosen is not None:
             await ai_policies.choose_default(chosen, stores=stores)
-            await record_change(assembled, known.tenant_id, "choose_default_policy", "/ai/default", policy=chosen)
+            await record_change(
+                assembled, known.tenant_id, "choose_default_policy", "/ai/default", policy=chosen
+            )
         if as_json:
             print_json(await list_policies(await context_for(assembled, tenant), limit=ALL))
             return None

@@ -16,17 +16,27 @@ from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import AiSettings
 
 SEE_MODELS = Reason("see_models", "`tga models list` shows the installed models")
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Local embedding models: download, list.")
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Local embedding models: download, list.",
+)
 
 
 @app.command()
 def pull(
     name: Annotated[str, typer.Argument(help="Name of the model on the hub.")] = DEFAULT_MODEL,
-    revision: Annotated[str | None, typer.Option(help="Commit of the model on the hub; needed for every model but the default one.")] = None,
+    revision: Annotated[
+        str | None,
+        typer.Option(help="Commit of the model on the hub; needed for every model but the default one."),
+    ] = None,
 ) -> None:
     """Download an embedding model, or check one that was copied by hand. Later starts need no network."""
     settings = group_or_exit(AiSettings)
-    with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=complaints, transient=True) as progress:
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=complaints, transient=True
+    ) as progress:
         shown = progress.add_task(name, total=None)
         try:
             found = fetch(
@@ -50,7 +60,12 @@ def list_models(as_json: AsJson = False) -> None:
     found, used = list(installed(settings.models)), settings.embeddings_model_in_force
     if as_json:
         print_json(
-            ModelsResponse(items=[ModelResponse(name=one.card.name, size_bytes=one.size_bytes, in_use=one.card.name == used) for one in found])
+            ModelsResponse(
+                items=[
+                    ModelResponse(name=one.card.name, size_bytes=one.size_bytes, in_use=one.card.name == used)
+                    for one in found
+                ]
+            )
         )
         return
     if not found:
@@ -62,5 +77,7 @@ def list_models(as_json: AsJson = False) -> None:
 def _table(found: list[InstalledModel], used: str) -> Table:
     table = Table("model", "size", "in use", pad_edge=False)
     for one in found:
-        table.add_row(one.card.name, f"{one.size_bytes / 1e6:,.0f} MB", "yes" if one.card.name == used else "")
+        table.add_row(
+            one.card.name, f"{one.size_bytes / 1e6:,.0f} MB", "yes" if one.card.name == used else ""
+        )
     return table

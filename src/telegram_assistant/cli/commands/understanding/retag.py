@@ -22,14 +22,25 @@ def retag(
     channel: Annotated[int | None, typer.Option(help="Only this channel, by its id.")] = None,
     days: Annotated[int, typer.Option(min=1, max=36600, help="How many days back to look.")] = 7,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Also let a provider tag posts that it has not tagged, within the budgets. This costs money.")
+        bool,
+        typer.Option(
+            "--yes",
+            help="Also let a provider tag posts that it has not tagged, within the budgets. "
+            "This costs money.",
+        ),
     ] = False,
 ) -> None:
-    """Tag stored posts again; new posts go first. Posts with tags of the current version are skipped, so the command can be repeated."""
+    """Tag stored posts again; new posts go first.
+
+    Posts with tags of the current version are skipped, so the command can be repeated.
+    """
 
     async def work(assembled: App) -> None:
         version = current_version()
-        since, channel_id = datetime.now(UTC) - timedelta(days=days), None if channel is None else ChannelId(channel)
+        since, channel_id = (
+            datetime.now(UTC) - timedelta(days=days),
+            None if channel is None else ChannelId(channel),
+        )
         outdated = await assembled.system.replays.outdated(version, since=since, channel_id=channel_id)
         if not outdated:
             console.print(f"All posts of the last {days} days have tags of the current version.")
@@ -39,19 +50,31 @@ def retag(
         for one in track(outdated, description="channels", console=complaints, transient=True):
             again += await replays.replay(version, one.channel_id, since=since)
             wanted += await replays.want(version, one.channel_id, since=since) if yes else 0
-        await record_operation(assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=wanted)
-        console.print(f"{again:,} posts go through the pipeline again, after all new posts; `tga streams` shows the progress.")
+        await record_operation(
+            assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=wanted
+        )
+        console.print(
+            f"{again:,} posts go through the pipeline again, after all new posts; "
+            "`tga streams` shows the progress."
+        )
         if yes:
-            console.print(f"{wanted:,} posts wait for a provider, the newest first; `tga ai status` shows how many are left.")
+            console.print(
+                f"{wanted:,} posts wait for a provider, the newest first; "
+                "`tga ai status` shows how many are left."
+            )
         elif any(one.provider for one in outdated):
-            console.print("No paid calls are made. To let a provider tag them, run the same command with --yes")
+            console.print(
+                "No paid calls are made. To let a provider tag them, run the same command with --yes"
+            )
 
     with_app(work)
 
 
 async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
     """Prints the number of posts and the maximum cost."""
-    price = price_of(outdated, (await assembled.system.vocabularies.current()).tags.values(), settings=assembled.settings)
+    price = price_of(
+        outdated, (await assembled.system.vocabularies.current()).tags.values(), settings=assembled.settings
+    )
     table = Table("channel", "posts", "by a provider", f"at most, {price.unit}", pad_edge=False)
     for one in price.channels:
         found, cost = one.outdated, "–" if one.micro is None else f"{Decimal(one.micro) / MILLION:,.2f}"

@@ -30,7 +30,8 @@ class AccountLimits:
             rows = await connection.fetch(
                 """
                 SELECT method, tokens, pace,
-                       coalesce(greatest(extract(epoch FROM blocked_until - now()), 0), 0)::float8 AS blocked_seconds,
+                       coalesce(greatest(extract(epoch FROM blocked_until - now()), 0),
+                           0)::float8 AS blocked_seconds,
                        coalesce(extract(epoch FROM now() - tokens_at), 0)::float8 AS tokens_age_seconds,
                        extract(epoch FROM now() - paced_at)::float8 AS pace_age_seconds
                 FROM account_limits WHERE account_id = $1
@@ -52,10 +53,13 @@ class AccountLimits:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                INSERT INTO account_limits (account_id, method, blocked_until, tokens, tokens_at, pace, paced_at)
-                VALUES ($1, $2, CASE WHEN $3 > 0 THEN now() + make_interval(secs => $3) END, $4, now(), $5, now())
+                INSERT INTO account_limits (account_id, method, blocked_until, tokens, tokens_at, pace,
+                    paced_at)
+                VALUES ($1, $2, CASE WHEN $3 > 0 THEN now() + make_interval(secs => $3) END, $4, now(), $5,
+                    now())
                 ON CONFLICT (account_id, method) DO UPDATE
-                SET blocked_until = excluded.blocked_until, tokens = excluded.tokens, tokens_at = excluded.tokens_at,
+                SET blocked_until = excluded.blocked_until, tokens = excluded.tokens,
+                    tokens_at = excluded.tokens_at,
                     pace = excluded.pace, paced_at = excluded.paced_at
                 """,
                 account_id,
@@ -69,6 +73,7 @@ class AccountLimits:
         """The methods that are blocked now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT account_id, method, blocked_until AS until FROM account_limits WHERE blocked_until > now() ORDER BY account_id, until"
+                "SELECT account_id, method, blocked_until AS until FROM account_limits "
+                "WHERE blocked_until > now() ORDER BY account_id, until"
             )
         return tuple(Block(**dict(row)) for row in rows)

@@ -1,4 +1,7 @@
-"""A tenant's own accounts: their states, their work, and the methods that Telegram has blocked. No secrets."""
+"""A tenant's own accounts: their states, their work, and the methods that Telegram has blocked.
+
+No secrets.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -49,8 +52,10 @@ class OwnAccount:
 
 
 ACCOUNTS = """
-SELECT a.account_id, a.public_id, a.phone_masked, a.state, a.state_reason, a.key_id IS NOT NULL AS has_login, a.created_at,
-       CASE WHEN a.lease_until > now() THEN a.lease_owner END AS lease_owner, CASE WHEN a.lease_until > now() THEN a.lease_until END AS lease_until,
+SELECT a.account_id, a.public_id, a.phone_masked, a.state, a.state_reason, a.key_id IS NOT NULL AS has_login,
+    a.created_at,
+       CASE WHEN a.lease_until > now() THEN a.lease_owner END AS lease_owner, CASE WHEN a.lease_until > now()
+           THEN a.lease_until END AS lease_until,
        w.channels, w.overdue, w.lost_channels, w.open_backfills, w.requests_per_second
 FROM telegram_accounts a JOIN work_of_accounts() w USING (account_id) ORDER BY a.account_id
 """
@@ -91,7 +96,11 @@ class OwnAccounts:
             )
         return tuple(
             OwnAccount(
-                **{**values, "state": AccountState(values["state"]), "state_reason": load_reason(values["state_reason"])},
+                **{
+                    **values,
+                    "state": AccountState(values["state"]),
+                    "state_reason": load_reason(values["state_reason"]),
+                },
                 number=number,
                 limits=tuple(kept[number]),
             )
@@ -100,7 +109,10 @@ class OwnAccounts:
         )
 
     async def pause(self, public_id: UUID, *, why: Reason) -> bool:
-        """Pauses an account; its holder releases it within 20 seconds. Returns False if the tenant has no such account."""
+        """Pauses an account; its holder releases it within 20 seconds.
+
+        Returns False if the tenant has no such account.
+        """
         return await self._change(public_id, AccountState.PAUSED, why, BEFORE[AccountState.PAUSED])
 
     async def resume(self, public_id: UUID) -> bool:
@@ -108,21 +120,35 @@ class OwnAccounts:
         return await self._change(public_id, AccountState.ACTIVE, None, WAKEABLE)
 
     async def log_out(self, public_id: UUID, *, why: Reason) -> bool:
-        """Lets ingest end the session at Telegram and delete it. Returns False if the tenant has no such account."""
+        """Lets ingest end the session at Telegram and delete it.
+
+        Returns False if the tenant has no such account.
+        """
         return await self._change(public_id, AccountState.LOGGING_OUT, why, BEFORE[AccountState.LOGGING_OUT])
 
     async def reset(self, public_id: UUID) -> bool:
-        """Deletes the login of an account that is not in use. Returns False if the tenant has no such account."""
+        """Deletes the login of an account that is not in use.
+
+        Returns False if the tenant has no such account.
+        """
         async with self._transactions.begin() as connection:
             known = await self._lock(connection, public_id)
             if known is None:
                 return False
             if known.state not in RESETTABLE:
-                raise Rejected(Reason("own_account_to_log_out_first", "the account is {before}; log it out first", before=known.state.words))
+                raise Rejected(
+                    Reason(
+                        "own_account_to_log_out_first",
+                        "the account is {before}; log it out first",
+                        before=known.state.words,
+                    )
+                )
             await connection.execute("SELECT forget_own_login($1, $2)", public_id, dump_reason(WAS_RESET))
         return True
 
-    async def _change(self, public_id: UUID, state: AccountState, why: Reason | None, before: frozenset[AccountState]) -> bool:
+    async def _change(
+        self, public_id: UUID, state: AccountState, why: Reason | None, before: frozenset[AccountState]
+    ) -> bool:
         async with self._transactions.begin() as connection:
             known = await self._lock(connection, public_id)
             if known is None:
@@ -132,17 +158,29 @@ class OwnAccounts:
             if known.state not in before:
                 words = known.state.words
                 raise Rejected(
-                    Reason("own_account_cannot_become", "the account is {before}; it cannot become {state}", before=words, state=state.words)
+                    Reason(
+                        "own_account_cannot_become",
+                        "the account is {before}; it cannot become {state}",
+                        before=words,
+                        state=state.words,
+                    )
                 )
             if not known.has_login and state is not AccountState.PAUSED:
-                raise Rejected(Reason("own_account_without_login", "nobody is logged in to this account; log in first"))
+                raise Rejected(
+                    Reason("own_account_without_login", "nobody is logged in to this account; log in first")
+                )
             await connection.execute(
-                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE public_id = $1", public_id, state.value, dump_reason(why)
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE public_id = $1",
+                public_id,
+                state.value,
+                dump_reason(why),
             )
         return True
 
     async def _lock(self, connection: Connection, public_id: UUID) -> _KnownState | None:
         row = await connection.fetchrow(
-            "SELECT state, key_id IS NOT NULL AS has_login FROM telegram_accounts WHERE public_id = $1 FOR NO KEY UPDATE", public_id
+            "SELECT state, key_id IS NOT NULL AS has_login FROM telegram_accounts "
+            "WHERE public_id = $1 FOR NO KEY UPDATE",
+            public_id,
         )
         return None if row is None else _KnownState(AccountState(row["state"]), has_login=row["has_login"])

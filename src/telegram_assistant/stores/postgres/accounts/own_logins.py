@@ -1,4 +1,7 @@
-"""A tenant's side of its logins: starts them, reads the questions, answers them. It sees no answer, and nothing of other tenants."""
+"""A tenant's side of its logins: starts them, reads the questions, answers them.
+
+It sees no answer, and nothing of other tenants.
+"""
 
 from datetime import timedelta
 from uuid import UUID
@@ -17,9 +20,16 @@ class OwnLogins:
         self._transactions = transactions
 
     async def begin(self, attempt_id: UUID, *, way: LoginWay, door_key: bytes) -> bool:
-        """Starts a login; `door_key` seals what is shown to its person. Returns False if too many are open."""
+        """Starts a login; `door_key` seals what is shown to its person.
+
+        Returns False if too many are open.
+        """
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT begin_login($1, $2, $3, $4)", attempt_id, way.value, door_key, LIFETIME))
+            return bool(
+                await connection.fetchval(
+                    "SELECT begin_login($1, $2, $3, $4)", attempt_id, way.value, door_key, LIFETIME
+                )
+            )
 
     async def get(self, attempt_id: UUID | None = None) -> LoginAttempt | None:
         """Returns this login or, without an id, the newest one. None if the tenant has no such login."""
@@ -35,11 +45,18 @@ class OwnLogins:
         return LoginAttempt(**{**values, "way": LoginWay(values["way"]), "state": state, "error": error})
 
     async def answer(self, attempt_id: UUID, question: int, sealed: bytes) -> bool:
-        """Answers that question. Returns False if it is not the open one, or was answered before; then nothing changes."""
+        """Answers that question.
+
+        Returns False if it is not the open one, or was answered before; then nothing changes.
+        """
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT answer_login($1, $2, $3)", attempt_id, question, sealed))
+            return bool(
+                await connection.fetchval("SELECT answer_login($1, $2, $3)", attempt_id, question, sealed)
+            )
 
     async def give_up(self, attempt_id: UUID, *, why: Reason) -> bool:
         """Ends a login. Returns False if it is over already, or not the tenant's."""
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT give_up_login($1, $2)", attempt_id, dump_reason(why)))
+            return bool(
+                await connection.fetchval("SELECT give_up_login($1, $2)", attempt_id, dump_reason(why))
+            )

@@ -1,4 +1,6 @@
-"""What connects the installation to Telegram: tenants see how far it is, the operator's tenant enters secrets, only ingest reads them."""
+"""What connects the installation to Telegram: tenants see how far it is,
+the operator's tenant enters secrets, only ingest reads them.
+"""
 
 import json
 from collections.abc import Collection
@@ -23,16 +25,29 @@ class OwnTelegramSetup:
         if row is None:
             return NOTHING_YET
         entered = {
-            TelegramSecret(one["name"]): EnteredSecret(one["shown"], one["entered_by"], datetime.fromisoformat(one["entered_at"]))
+            TelegramSecret(one["name"]): EnteredSecret(
+                one["shown"], one["entered_by"], datetime.fromisoformat(one["entered_at"])
+            )
             for one in json.loads(row["entered"])
         }
         given = frozenset(TelegramSecret(name) for name in row["from_environment"] or ())
         return TelegramSetup(row["key_id"], row["public_key"], row["reported_at"], given, entered)
 
-    async def enter(self, name: TelegramSecret, *, shown: str, key_id: str, sealed: bytes, entered_by: str) -> bool:
+    async def enter(
+        self, name: TelegramSecret, *, shown: str, key_id: str, sealed: bytes, entered_by: str
+    ) -> bool:
         """Stores a sealed secret. Returns False if this is not the operator's tenant."""
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT enter_telegram_secret($1, $2, $3, $4, $5)", name.value, shown, key_id, sealed, entered_by))
+            return bool(
+                await connection.fetchval(
+                    "SELECT enter_telegram_secret($1, $2, $3, $4, $5)",
+                    name.value,
+                    shown,
+                    key_id,
+                    sealed,
+                    entered_by,
+                )
+            )
 
     async def forget(self, name: TelegramSecret) -> bool:
         """Deletes a secret. Returns False if there is none, or this is not the operator's tenant."""
@@ -54,12 +69,16 @@ class TelegramSecrets:
     def __init__(self, transactions: IngestTransactions) -> None:
         self._transactions = transactions
 
-    async def report(self, *, key_id: str, public_key: bytes, from_environment: Collection[TelegramSecret]) -> None:
+    async def report(
+        self, *, key_id: str, public_key: bytes, from_environment: Collection[TelegramSecret]
+    ) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                INSERT INTO ingest_keys (key_id, public_key, from_environment, reported_at) VALUES ($1, $2, $3, now())
-                ON CONFLICT (is_only) DO UPDATE SET key_id = excluded.key_id, public_key = excluded.public_key,
+                INSERT INTO ingest_keys (key_id, public_key, from_environment, reported_at)
+                    VALUES ($1, $2, $3, now())
+                ON CONFLICT (is_only) DO UPDATE SET key_id = excluded.key_id,
+                    public_key = excluded.public_key,
                     from_environment = excluded.from_environment, reported_at = excluded.reported_at
                 """,
                 key_id,
@@ -70,7 +89,9 @@ class TelegramSecrets:
     async def all(self) -> dict[TelegramSecret, SealedSecret]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT name, key_id, sealed FROM telegram_secrets")
-        return {TelegramSecret(row["name"]): SealedSecret(row["key_id"], bytes(row["sealed"])) for row in rows}
+        return {
+            TelegramSecret(row["name"]): SealedSecret(row["key_id"], bytes(row["sealed"])) for row in rows
+        }
 
     async def reseal(self, name: TelegramSecret, before: SealedSecret, after: SealedSecret) -> None:
         """Replaces a secret that was sealed with an old key, unless another one was entered meanwhile."""

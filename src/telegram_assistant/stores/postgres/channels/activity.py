@@ -1,4 +1,6 @@
-"""What followed channels posted, when, and how soon it was stored; and which of the tenant's own accounts can open a channel."""
+"""What followed channels posted, when, and how soon it was stored;
+and which of the tenant's own accounts can open a channel.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,7 +9,14 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.channels.activity import DAYS_OF_WEEK, HOURS_OF_DAY, MAX_COUNTED, ChannelActivity, Freshness, PostRhythm
+from telegram_assistant.domain.channels.activity import (
+    DAYS_OF_WEEK,
+    HOURS_OF_DAY,
+    MAX_COUNTED,
+    ChannelActivity,
+    Freshness,
+    PostRhythm,
+)
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.reasons import Reason, load_reason
 from telegram_assistant.stores.postgres.database import TenantTransactions
@@ -33,7 +42,8 @@ class OpeningAccount:
 # Row-level security keeps all of it within the tenant's window. An album is one post.
 _POSTED = """
 WITH followed AS MATERIALIZED (
-    SELECT channel_id, created_at, greatest(visible_from, $2) AS since FROM subscriptions WHERE channel_id = $1 AND active
+    SELECT channel_id, created_at, greatest(visible_from, $2) AS since FROM subscriptions
+    WHERE channel_id = $1 AND active
 ),
 posted AS MATERIALIZED (
     SELECT min(p.posted_at) AS posted_at, min(p.stored_at) AS stored_at
@@ -45,32 +55,41 @@ posted AS MATERIALIZED (
 
 HOURS = f"""
 {_POSTED}
-SELECT ((extract(isodow FROM local.at) - 1) * {HOURS_OF_DAY} + extract(hour FROM local.at))::int AS hour, count(*)::int AS posts
+SELECT ((extract(isodow FROM local.at) - 1) * {HOURS_OF_DAY} + extract(hour FROM local.at))::int AS hour,
+    count(*)::int AS posts
 FROM posted CROSS JOIN LATERAL (SELECT posted_at AT TIME ZONE $3 AS at) local GROUP BY 1
 """
 
 SUMMARY = f"""
 -- $1 channel, $2 since, $3 freshness since, $4 promised, $5 changes since
 {_POSTED},
-pauses AS (SELECT extract(epoch FROM posted_at - lag(posted_at) OVER (ORDER BY posted_at)) AS seconds FROM posted),
+pauses AS (SELECT extract(epoch FROM posted_at - lag(posted_at) OVER (ORDER BY posted_at)) AS seconds
+    FROM posted),
 delays AS (
     SELECT greatest(0, extract(epoch FROM p.stored_at - p.posted_at)) AS seconds
     FROM posted p JOIN followed f ON p.posted_at >= greatest(f.created_at, $3)
 )
-SELECT f.created_at AS followed_at, f.since, (SELECT count(*) FROM posted)::int AS posts, pause.median, pause.long,
-       greatest(f.created_at, $3) AS fresh_since, delay.posts AS fresh_posts, delay.kept, delay.median AS delay_median, delay.slowest,
+SELECT f.created_at AS followed_at, f.since, (SELECT count(*) FROM posted)::int AS posts, pause.median,
+    pause.long,
+       greatest(f.created_at, $3) AS fresh_since, delay.posts AS fresh_posts, delay.kept,
+       delay.median AS delay_median, delay.slowest,
        greatest(f.created_at, $5) AS changed_since,
-       (SELECT count(*) FROM post_versions v WHERE v.channel_id = f.channel_id AND v.replaced_at >= $5)::int AS edited,
-       (SELECT count(*) FROM posts p WHERE p.channel_id = f.channel_id AND p.deleted_at >= $5)::int AS deleted,
-       (SELECT count(*) FROM (SELECT 1 FROM posts p WHERE p.channel_id = f.channel_id LIMIT {MAX_COUNTED}) counted)::int AS stored_posts
+       (SELECT count(*) FROM post_versions v WHERE v.channel_id = f.channel_id
+           AND v.replaced_at >= $5)::int AS edited,
+       (SELECT count(*) FROM posts p WHERE p.channel_id = f.channel_id
+           AND p.deleted_at >= $5)::int AS deleted,
+       (SELECT count(*) FROM (SELECT 1 FROM posts p
+           WHERE p.channel_id = f.channel_id LIMIT {MAX_COUNTED}) counted)::int AS stored_posts
 FROM followed f
 CROSS JOIN (
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS median,
            percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds)::float8 AS long
     FROM pauses WHERE seconds > 0) pause
 CROSS JOIN (
-    SELECT count(*)::int AS posts, count(*) FILTER (WHERE seconds <= extract(epoch FROM $4::interval))::int AS kept,
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS median, max(seconds)::float8 AS slowest
+    SELECT count(*)::int AS posts, count(*) FILTER (WHERE seconds <= extract(epoch
+        FROM $4::interval))::int AS kept,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS median,
+           max(seconds)::float8 AS slowest
     FROM delays) delay
 """
 
@@ -87,9 +106,15 @@ class ChannelActivities:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, channel_id: ChannelId, *, zone: ZoneInfo, promised: timedelta, now: datetime) -> ChannelActivity | None:
-        """The last four weeks of a channel, as far as the tenant sees them; None if it does not follow the channel."""
-        since, fresh_since, changed_since = (now - timedelta(days=days) for days in (RHYTHM_DAYS, FRESHNESS_DAYS, CHANGES_DAYS))
+    async def of(
+        self, channel_id: ChannelId, *, zone: ZoneInfo, promised: timedelta, now: datetime
+    ) -> ChannelActivity | None:
+        """The last four weeks of a channel, as far as the tenant sees them;
+        None if it does not follow the channel.
+        """
+        since, fresh_since, changed_since = (
+            now - timedelta(days=days) for days in (RHYTHM_DAYS, FRESHNESS_DAYS, CHANGES_DAYS)
+        )
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(SUMMARY, channel_id, since, fresh_since, promised, changed_since)
             hours = await connection.fetch(HOURS, channel_id, since, zone.key)
@@ -100,7 +125,10 @@ class ChannelActivities:
             followed_at=row["followed_at"],
             since=row["since"],
             posts=row["posts"],
-            hours=tuple(tuple(counts.get(day * HOURS_OF_DAY + hour, 0) for hour in range(HOURS_OF_DAY)) for day in range(DAYS_OF_WEEK)),
+            hours=tuple(
+                tuple(counts.get(day * HOURS_OF_DAY + hour, 0) for hour in range(HOURS_OF_DAY))
+                for day in range(DAYS_OF_WEEK)
+            ),
             rhythm=None if row["median"] is None else PostRhythm(row["median"], row["long"]),
             freshness=Freshness(
                 since=row["fresh_since"],
@@ -117,17 +145,31 @@ class ChannelActivities:
         )
 
     async def recent(self, channel_ids: Collection[ChannelId], *, since: datetime) -> dict[ChannelId, int]:
-        """How many messages each of these channels posted; none for a channel that the tenant does not follow."""
+        """How many messages each of these channels posted;
+        none for a channel that the tenant does not follow.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(RECENT, list(channel_ids), since)
         return {ChannelId(row["channel_id"]): row["posts"] for row in rows}
 
     async def accounts(self, channel_id: ChannelId) -> tuple[OpeningAccount, ...]:
-        """The tenant's own accounts that know the channel, those that can open it first. Others' accounts are their own affair."""
+        """The tenant's own accounts that know the channel, those that can open it first.
+
+        Others' accounts are their own affair.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT * FROM own_accounts_of_channel($1) ORDER BY lost_at NULLS FIRST, joined DESC, public_id", channel_id
+                "SELECT * FROM own_accounts_of_channel($1) "
+                "ORDER BY lost_at NULLS FIRST, joined DESC, public_id",
+                channel_id,
             )
         return tuple(
-            OpeningAccount(**{**dict(row), "state": AccountState(row["state"]), "lost_reason": load_reason(row["lost_reason"])}) for row in rows
+            OpeningAccount(
+                **{
+                    **dict(row),
+                    "state": AccountState(row["state"]),
+                    "lost_reason": load_reason(row["lost_reason"]),
+                }
+            )
+            for row in rows
         )

@@ -1,4 +1,7 @@
-"""Requests to follow channels, as their tenant makes and sees them. `request_queue` decides which is served next."""
+"""Requests to follow channels, as their tenant makes and sees them.
+
+`request_queue` decides which is served next.
+"""
 
 import json
 from collections import defaultdict
@@ -84,7 +87,10 @@ class ChannelRequest:
 
     @property
     def shown(self) -> Reason:
-        """The reference as people write it. Invitations and folder links give access to channels, so they are shortened."""
+        """The reference as people write it.
+
+        Invitations and folder links give access to channels, so they are shortened.
+        """
         match self.kind:
             case RequestKind.DIALOGS:
                 return JOINED
@@ -108,12 +114,15 @@ class RequestCursor:
 
 # Names are case-insensitive. The times of one batch differ by a microsecond each, which preserves its order.
 ADD = """
--- arrays, one element per request: $1 kind, $2 reference, $3 key, $4 options, $5 account; $6 most open requests of the tenant
+-- arrays, one element per request: $1 kind, $2 reference, $3 key, $4 options, $5 account; $6 most open
+-- requests of the tenant
 WITH wanted AS (
     SELECT w.*, EXISTS (
         SELECT 1 FROM channel_requests r
-        WHERE r.state = 'open' AND r.kind = w.kind AND r.reference_key = w.key AND r.account_id IS NULL AND w.account_id IS NULL) AS is_open
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(kind, reference, key, options, account_id, place)
+        WHERE r.state = 'open' AND r.kind = w.kind AND r.reference_key = w.key AND r.account_id IS NULL
+            AND w.account_id IS NULL) AS is_open
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+        WITH ORDINALITY AS w(kind, reference, key, options, account_id, place)
 ),
 counted AS (SELECT w.*, count(*) FILTER (WHERE NOT is_open) OVER (ORDER BY place) AS new FROM wanted w)
 INSERT INTO channel_requests AS r (kind, reference, options, account_id, created_at)
@@ -125,14 +134,17 @@ RETURNING r.request_id, r.kind, r.reference, r.account_id
 """
 
 PLACES = """
-SELECT request_id, row_number() OVER (PARTITION BY kind ORDER BY created_at, request_id) AS position FROM channel_requests WHERE state = 'open'
+SELECT request_id, row_number() OVER (PARTITION BY kind ORDER BY created_at, request_id) AS position
+FROM channel_requests WHERE state = 'open'
 """
 SHOWN = f"""
-SELECT r.request_id, r.kind, r.reference, r.state, r.channel_id, r.outcome, r.next_try_at, r.created_at, r.answered_at, r.was_followed,
+SELECT r.request_id, r.kind, r.reference, r.state, r.channel_id, r.outcome, r.next_try_at, r.created_at,
+    r.answered_at, r.was_followed,
        p.position, j.title
 FROM channel_requests r LEFT JOIN ({PLACES}) p USING (request_id)
 LEFT JOIN LATERAL (
-    SELECT title FROM joined_channels WHERE channel_id = CASE r.kind WHEN 'pick' THEN r.reference::bigint END LIMIT 1) j ON true
+    SELECT title FROM joined_channels WHERE channel_id = CASE r.kind WHEN 'pick' THEN r.reference::bigint END
+        LIMIT 1) j ON true
 """
 
 
@@ -142,8 +154,13 @@ class ChannelRequests:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def add(self, wanted: Sequence[NewRequest], *, max_open: int = MAX_OPEN_REQUESTS) -> tuple[UUID | None, ...]:
-        """The id of each; None beyond `max_open`. A request equal to an open one of the tenant is merged into it."""
+    async def add(
+        self, wanted: Sequence[NewRequest], *, max_open: int = MAX_OPEN_REQUESTS
+    ) -> tuple[UUID | None, ...]:
+        """The id of each; None beyond `max_open`.
+
+        A request equal to an open one of the tenant is merged into it.
+        """
         different = {one.key: one for one in wanted}.values()
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -159,13 +176,19 @@ class ChannelRequests:
         return tuple(ids.get(one.key) for one in wanted)
 
     async def page(
-        self, state: RequestState | None, *, limit: int, before: RequestCursor | None = None, was_followed: bool | None = None
+        self,
+        state: RequestState | None,
+        *,
+        limit: int,
+        before: RequestCursor | None = None,
+        was_followed: bool | None = None,
     ) -> tuple[ChannelRequest, ...]:
         """One page of requests to follow, the newest first."""
         return await self._fetch(
             f"""
             -- $1 state, $2 page size, $3 and $4 last request of the previous page, $5 was followed
-            {SHOWN} WHERE r.kind <> 'listing' AND ($1::text IS NULL OR r.state = $1) AND ($5::boolean IS NULL OR r.was_followed = $5)
+            {SHOWN} WHERE r.kind <> 'listing' AND ($1::text IS NULL OR r.state = $1)
+                AND ($5::boolean IS NULL OR r.was_followed = $5)
               AND ($3::timestamptz IS NULL OR (r.created_at, r.request_id) < ($3, $4::uuid))
             ORDER BY r.created_at DESC, r.request_id DESC LIMIT $2
             """,
@@ -178,27 +201,38 @@ class ChannelRequests:
 
     async def some(self, request_ids: Collection[UUID]) -> tuple[ChannelRequest, ...]:
         """Those of these requests that belong to the tenant, the oldest first."""
-        return await self._fetch(f"{SHOWN} WHERE r.request_id = ANY($1) ORDER BY r.created_at, r.request_id", list(request_ids))
+        return await self._fetch(
+            f"{SHOWN} WHERE r.request_id = ANY($1) ORDER BY r.created_at, r.request_id", list(request_ids)
+        )
 
     async def open_like(self, request: ChannelRequest) -> UUID | None:
         """The open request for the same reference, if there is one."""
         _, key, _ = _key(request.kind, request.reference, None)
         async with self._transactions.begin() as connection:
             found: UUID | None = await connection.fetchval(
-                "SELECT request_id FROM channel_requests WHERE state = 'open' AND kind = $1 AND reference_key = $2", request.kind.value, key
+                "SELECT request_id FROM channel_requests WHERE state = 'open' AND kind = $1 "
+                "AND reference_key = $2",
+                request.kind.value,
+                key,
             )
         return found
 
     async def waiting(self) -> dict[RequestKind, int]:
         """The number of open requests of each kind."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT kind, count(*) AS requests FROM channel_requests WHERE state = 'open' GROUP BY kind ORDER BY kind")
+            rows = await connection.fetch(
+                "SELECT kind, count(*) AS requests FROM channel_requests WHERE state = 'open' GROUP BY kind "
+                "ORDER BY kind"
+            )
         return {RequestKind(row["kind"]): row["requests"] for row in rows}
 
     async def capacity(self) -> Capacity:
         """The accounts that serve the tenant's requests, and what is left of their budgets."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT * FROM accounts_for_requests($1)", sorted({budget_of(one).method for one in METHODS.values()}))
+            rows = await connection.fetch(
+                "SELECT * FROM accounts_for_requests($1)",
+                sorted({budget_of(one).method for one in METHODS.values()}),
+            )
             beside = await connection.fetchrow("SELECT * FROM beside_requests()")
         accounts: dict[int, tuple[bool, bool]] = {}
         limits: defaultdict[int, dict[str, SavedMeter]] = defaultdict(dict)
@@ -213,7 +247,10 @@ class ChannelRequests:
                     pace_age_seconds=row["pace_age_seconds"],
                 )
         assert beside is not None  # an aggregate always returns a row
-        serving = tuple(ServingAccount(is_own, is_running, limits[number]) for number, (is_own, is_running) in accounts.items())
+        serving = tuple(
+            ServingAccount(is_own, is_running, limits[number])
+            for number, (is_own, is_running) in accounts.items()
+        )
         return Capacity(serving, beside["tenants"], beside["has_previews"])
 
     async def _fetch(self, query: str, *values: object) -> tuple[ChannelRequest, ...]:
@@ -252,5 +289,9 @@ def subscription_of(options: dict[str, Any]) -> Subscription:
 
 
 def _request(row: asyncpg.Record) -> ChannelRequest:
-    read = {"kind": RequestKind(row["kind"]), "state": RequestState(row["state"]), "outcome": load_reason(row["outcome"])}
+    read = {
+        "kind": RequestKind(row["kind"]),
+        "state": RequestState(row["state"]),
+        "outcome": load_reason(row["outcome"]),
+    }
     return ChannelRequest(**{**dict(row), **read})

@@ -24,7 +24,10 @@ DEFAULT_HISTORY_DAYS = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """A tenant's options for a channel. None means unset: a followed channel keeps its value, a new one gets the default."""
+    """A tenant's options for a channel.
+
+    None means unset: a followed channel keeps its value, a new one gets the default.
+    """
 
     channel_id: ChannelId
     folder: str | None = None
@@ -81,13 +84,20 @@ def wanted_options(first: int) -> str:
 
 
 def kept_options(first: int) -> str:
-    """Assignments for an existing subscription: the parameters from number `first` on; NULL keeps the value."""
-    return ", ".join(f"{name} = coalesce(${number}, subscriptions.{name})" for number, name in enumerate(OPTIONS, first))
+    """Assignments for an existing subscription: the parameters from number `first` on;
+    NULL keeps the value.
+    """
+    return ", ".join(
+        f"{name} = coalesce(${number}, subscriptions.{name})" for number, name in enumerate(OPTIONS, first)
+    )
 
 
 def values_of(wanted: Subscription) -> tuple[object, ...]:
     """The parameters for `wanted_options` and `kept_options`, in the order of OPTIONS."""
-    priority, ai_policy = wanted.priority and wanted.priority.value, wanted.ai_policy and wanted.ai_policy.value
+    priority, ai_policy = (
+        wanted.priority and wanted.priority.value,
+        wanted.ai_policy and wanted.ai_policy.value,
+    )
     return wanted.folder, priority, ai_policy, wanted.history_days, wanted.wants_media, wanted.keeps_protected
 
 
@@ -102,15 +112,19 @@ class Channels:
         async with self._transactions.begin() as connection:
             await _register(connection, channel)
 
-    async def open_to(self, account_id: AccountId, channel: Channel, access_hash: int, *, joined: bool, read_at: datetime) -> None:
+    async def open_to(
+        self, account_id: AccountId, channel: Channel, access_hash: int, *, joined: bool, read_at: datetime
+    ) -> None:
         """Records that an account can open the channel. The access hash is valid for this account only."""
         async with self._transactions.begin() as connection:
             await _register(connection, channel)
             await connection.execute(
                 """
-                INSERT INTO account_channels (account_id, channel_id, access_hash, joined, read_at) VALUES ($1, $2, $3, $4, $5)
+                INSERT INTO account_channels (account_id, channel_id, access_hash, joined, read_at)
+                    VALUES ($1, $2, $3, $4, $5)
                 ON CONFLICT (account_id, channel_id) DO UPDATE
-                SET access_hash = excluded.access_hash, joined = excluded.joined, lost_at = NULL, lost_reason = NULL,
+                SET access_hash = excluded.access_hash, joined = excluded.joined, lost_at = NULL,
+                    lost_reason = NULL,
                     read_at = greatest(account_channels.read_at, excluded.read_at)
                 """,
                 account_id,
@@ -133,21 +147,30 @@ class Channels:
                 await _register(connection, channel)
 
     async def named(self, username: str) -> Channel | None:
-        """The public channel with this username, if any account has resolved it before: a name is resolved once."""
+        """The public channel with this username, if any account has resolved it before:
+        a name is resolved once.
+        """
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
-                "SELECT channel_id, title, username, kind, is_private, protected FROM channels WHERE lower(username) = lower($1)", username
+                "SELECT channel_id, title, username, kind, is_private, protected FROM channels "
+                "WHERE lower(username) = lower($1)",
+                username,
             )
         return Channel(**dict(row)) if row else None
 
     async def subscribe(self, tenant_id: TenantId, wanted: Subscription) -> bool:
-        """Subscribes a tenant to a channel on request; returns whether it is new. Raises Rejected if the tenant may not follow it."""
+        """Subscribes a tenant to a channel on request; returns whether it is new.
+
+        Raises Rejected if the tenant may not follow it.
+        """
         async with self._transactions.begin() as connection:
             is_new: bool | None = await connection.fetchval(
                 f"""
-                -- $1 tenant, $2 channel, $3-$8 OPTIONS: folder, priority, AI policy, days of history, wants media, keeps protected
+                -- $1 tenant, $2 channel, $3-$8 OPTIONS: folder, priority, AI policy, days of history, wants
+                -- media, keeps protected
                 INSERT INTO subscriptions (tenant_id, channel_id, {", ".join(OPTIONS)})
-                SELECT $1, c.channel_id, {wanted_options(3)} FROM channels c WHERE c.channel_id = $2 AND {MAY_FOLLOW}
+                SELECT $1, c.channel_id, {wanted_options(3)} FROM channels c
+                WHERE c.channel_id = $2 AND {MAY_FOLLOW}
                 ON CONFLICT (tenant_id, channel_id) DO UPDATE
                 SET {kept_options(3)}, active = true, suspended_reason = NULL, from_folder = NULL
                 RETURNING xmax = 0
@@ -160,7 +183,8 @@ class Channels:
                 raise Rejected(
                     Reason(
                         "channel_not_subscribable",
-                        "channel {channel_id} is not known here, or is private and none of the tenant's accounts reads it",
+                        "channel {channel_id} is not known here, or is private and none of the tenant's "
+                        "accounts reads it",
                         channel_id=wanted.channel_id,
                     )
                 )
@@ -191,12 +215,16 @@ async def _register(connection: Connection, channel: Channel) -> None:
 
 
 SET_TIER = "SELECT refresh_tiers(ARRAY[$1::bigint])"
-"""Locks a row of poll_schedule. Transactions that lock several do so in the order of channel ids, or they would wait for each other."""
+"""Locks a row of poll_schedule.
+
+Transactions that lock several do so in the order of channel ids, or they would wait for each other.
+"""
 """Runs after every change of a subscription. A channel that nobody follows is never due."""
 
 
 FOLLOWED = """
-SELECT s.channel_id, coalesce(c.title, '') AS title, c.username, s.folder, s.priority, s.active, s.suspended_reason,
+SELECT s.channel_id, coalesce(c.title, '') AS title, c.username, s.folder, s.priority, s.active,
+    s.suspended_reason,
        c.newest_message_id, c.newest_posted_at, s.ai_policy, s.history_days, s.wants_media
 FROM subscriptions s LEFT JOIN channels c ON c.channel_id = s.channel_id
 """
@@ -214,37 +242,52 @@ class Followed:
 
     async def some(self, channel_ids: Collection[ChannelId]) -> dict[ChannelId, FollowedChannel]:
         """Those of these channels that the tenant follows."""
-        return {one.channel_id: one for one in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))}
+        return {
+            one.channel_id: one
+            for one in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))
+        }
 
     async def named(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
         """The channels with these usernames that the tenant follows, keyed by lower-case username."""
-        found = await self._fetch(f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)", [one.lower() for one in usernames])
+        found = await self._fetch(
+            f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)", [one.lower() for one in usernames]
+        )
         return {one.username.lower(): one for one in found if one.username}
 
     async def newest_state(self) -> int:
         """A number that changes when a followed channel gets a new post."""
         async with self._transactions.begin() as connection:
             state: int = await connection.fetchval(
-                "SELECT coalesce(sum(c.newest_message_id), 0)::bigint FROM subscriptions s JOIN channels c USING (channel_id) WHERE s.active"
+                "SELECT coalesce(sum(c.newest_message_id), 0)::bigint FROM subscriptions s "
+                "JOIN channels c USING (channel_id) WHERE s.active"
             )
         return state
 
     async def poll(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
-        """Makes a followed channel due now for one of the tenant's own accounts. Returns False if none is running.
+        """Makes a followed channel due now for one of the tenant's own accounts. Returns False if none is
+        running.
 
         An account that cannot open the channel yet resolves it before reading.
         """
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT poll_followed_channel($1, $2, $3)", channel_id, mode and mode.value, first))
+            return bool(
+                await connection.fetchval(
+                    "SELECT poll_followed_channel($1, $2, $3)", channel_id, mode and mode.value, first
+                )
+            )
 
-    async def page(self, which: ChannelFilter, *, limit: int, after: ChannelId | None = None) -> tuple[FollowedChannel, ...]:
+    async def page(
+        self, which: ChannelFilter, *, limit: int, after: ChannelId | None = None
+    ) -> tuple[FollowedChannel, ...]:
         """One page of channels, in the order of their ids, which never change."""
         return await self._fetch(
             f"""
             -- $1 last channel of the previous page, $2 page size, $3 words, $4 folder, $5 priority, $6 active
             {FOLLOWED} WHERE s.channel_id > $1
-              AND ($3::text IS NULL OR strpos(lower(coalesce(c.title, '')), lower($3)) > 0 OR strpos(lower(coalesce(c.username, '')), lower($3)) > 0)
-              AND ($4::text IS NULL OR s.folder = $4) AND ($5::text IS NULL OR s.priority = $5) AND ($6::boolean IS NULL OR s.active = $6)
+              AND ($3::text IS NULL OR strpos(lower(coalesce(c.title, '')), lower($3)) > 0
+                  OR strpos(lower(coalesce(c.username, '')), lower($3)) > 0)
+              AND ($4::text IS NULL OR s.folder = $4) AND ($5::text IS NULL OR s.priority = $5)
+                  AND ($6::boolean IS NULL OR s.active = $6)
             ORDER BY s.channel_id LIMIT $2
             """,
             after or 0,
@@ -259,18 +302,30 @@ class Followed:
         """Changes the options of a subscription. Returns False if the tenant does not follow the channel."""
         return bool(await self.change_all([wanted.channel_id], wanted, leaves_folder=leaves_folder))
 
-    async def change_all(self, channel_ids: Collection[ChannelId], wanted: Subscription, *, leaves_folder: bool = False) -> int:
+    async def change_all(
+        self, channel_ids: Collection[ChannelId], wanted: Subscription, *, leaves_folder: bool = False
+    ) -> int:
         """Like `change`, for several channels. Returns how many of them the tenant follows."""
         async with self._transactions.begin() as connection:
-            query = f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = ANY($1) RETURNING channel_id"
-            changed = sorted(row["channel_id"] for row in await connection.fetch(query, list(channel_ids), *values_of(wanted)))
+            query = (
+                f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = ANY($1) RETURNING channel_id"
+            )
+            changed = sorted(
+                row["channel_id"]
+                for row in await connection.fetch(query, list(channel_ids), *values_of(wanted))
+            )
             if leaves_folder:
-                await connection.execute("UPDATE subscriptions SET folder = NULL WHERE channel_id = ANY($1)", changed)
+                await connection.execute(
+                    "UPDATE subscriptions SET folder = NULL WHERE channel_id = ANY($1)", changed
+                )
             await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
         return len(changed)
 
     async def leave(self, channel_id: ChannelId) -> bool:
-        """Deletes the subscription; the posts stay for other subscribers. Returns False if the tenant did not follow the channel."""
+        """Deletes the subscription; the posts stay for other subscribers.
+
+        Returns False if the tenant did not follow the channel.
+        """
         return bool(await self.leave_all([channel_id]))
 
     async def leave_all(self, channel_ids: Collection[ChannelId]) -> int:

@@ -32,7 +32,10 @@ class Coverage:
 
 NEWEST = "CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n"
 """The highest known id, for a query that has the channel as `c` and its coverage as `v`."""
-GAPS = "unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap"
+GAPS = (
+    "unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), "
+    "n.newest_id + 1)) - v.verified) AS gap"
+)
 """The unproven id ranges between the floor and the newest id."""
 
 _COVERAGE = f"""
@@ -46,21 +49,27 @@ WHERE v.channel_id = $1
 """
 COVERAGE = _COVERAGE.format(ledger="coverage", verified_at="v.verified_at")
 
-# History that other tenants want changes neither the floor that a tenant sees nor the ranges above it: both begin with the first
-# post of the tenant's own window. `is_in_reach` is true if the ledger reaches back as far as the window.
+# History that other tenants want changes neither the floor that a tenant sees nor the ranges above it: both
+# begin with the first post of the tenant's own window. `is_in_reach` is true if the ledger reaches back as
+# far as the window.
 OWN_LEDGER = """(
     SELECT v.channel_id, f.floor_id, s.created_at AS followed_at,
            v.verified * int8multirange(int8range(f.floor_id, NULL)) AS verified,
            v.floor_id <= 1 OR v.floor_at <= s.visible_from AS is_in_reach
-    FROM subscriptions s JOIN coverage v ON v.channel_id = s.channel_id JOIN channels c ON c.channel_id = s.channel_id
+    FROM subscriptions s JOIN coverage v ON v.channel_id = s.channel_id
+    JOIN channels c ON c.channel_id = s.channel_id
     LEFT JOIN LATERAL (
         SELECT p.message_id FROM posts p WHERE p.channel_id = s.channel_id AND p.posted_at >= s.visible_from
         ORDER BY p.posted_at, p.message_id LIMIT 1) oldest ON true
     CROSS JOIN LATERAL (
-        SELECT greatest(v.floor_id, coalesce(oldest.message_id, greatest(c.newest_message_id, upper(v.verified) - 1) + 1)) AS floor_id) f
+        SELECT greatest(v.floor_id, coalesce(oldest.message_id,
+            greatest(c.newest_message_id, upper(v.verified) - 1) + 1)) AS floor_id) f
     WHERE s.active AND {only})"""
-# Every landing updates `verified_at`, also for history that only other tenants want, so a tenant sees the time of the last poll.
-_LAST_POLL = "coalesce((SELECT r.last_polled_at FROM reading_of_channels(ARRAY[v.channel_id]) r), v.followed_at)"
+# Every landing updates `verified_at`, also for history that only other tenants want, so a tenant sees the
+# time of the last poll.
+_LAST_POLL = (
+    "coalesce((SELECT r.last_polled_at FROM reading_of_channels(ARRAY[v.channel_id]) r), v.followed_at)"
+)
 OWN_COVERAGE = _COVERAGE.format(ledger=OWN_LEDGER.format(only="s.channel_id = $1"), verified_at=_LAST_POLL)
 
 
@@ -87,17 +96,21 @@ class ChannelCoverage:
         return self.has_account or self.by_preview
 
 
-# Row-level security and the function each restrict the channels to the tenant's; the join returns the channels that pass both.
+# Row-level security and the function each restrict the channels to the tenant's; the join returns the
+# channels that pass both.
 OVERVIEW = f"""
 SELECT c.channel_id, c.title, c.username, nullif(s.visible_from, '-infinity') AS floor_at,
-       c.newest_posted_at, r.last_polled_at, r.has_account, v.channel_id IS NOT NULL AS was_read, v.is_in_reach IS NOT FALSE AS is_in_reach,
+       c.newest_posted_at, r.last_polled_at, r.has_account, v.channel_id IS NOT NULL AS was_read,
+       v.is_in_reach IS NOT FALSE AS is_in_reach,
        c.parked_reason, c.parked_until, r.lost_reason, r.lost_at, r.is_filling,
-       r.fill_error, r.fill_again_at, r.blocked_until, r.by_preview, r.previews_blocked_until, w.channel_id IS NOT NULL AS was_previewed,
+       r.fill_error, r.fill_again_at, r.blocked_until, r.by_preview, r.previews_blocked_until,
+       w.channel_id IS NOT NULL AS was_previewed,
        coalesce((SELECT sum(upper(gap) - lower(gap)) FROM {GAPS}), 0)::bigint AS missing_ids
 FROM reading_of_channels($1) r
 JOIN channels c ON c.channel_id = r.channel_id
 JOIN subscriptions s ON s.channel_id = r.channel_id
-LEFT JOIN {OWN_LEDGER.format(only="($1::bigint[] IS NULL OR s.channel_id = ANY($1))")} v ON v.channel_id = r.channel_id
+LEFT JOIN {OWN_LEDGER.format(only="($1::bigint[] IS NULL OR s.channel_id = ANY($1))")} v
+    ON v.channel_id = r.channel_id
 LEFT JOIN preview_coverage w ON w.channel_id = r.channel_id
 {NEWEST}
 """
@@ -141,7 +154,9 @@ class CoverageLedger:
         self._transactions = transactions
 
     async def of(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
-        """The channel's coverage, the newest gaps and proven ranges first; None before the first page has landed."""
+        """The channel's coverage, the newest gaps and proven ranges first;
+        None before the first page has landed.
+        """
         return await _coverage(self._transactions, COVERAGE, channel_id, max_ranges)
 
 
@@ -155,13 +170,17 @@ class OwnCoverage:
         return await _coverage(self._transactions, OWN_COVERAGE, channel_id, max_ranges)
 
 
-async def _coverage(transactions: Transactions, query: str, channel_id: ChannelId, max_ranges: int) -> Coverage | None:
+async def _coverage(
+    transactions: Transactions, query: str, channel_id: ChannelId, max_ranges: int
+) -> Coverage | None:
     async with transactions.begin() as connection:
         row = await connection.fetchrow(query, channel_id, max_ranges)
     if row is None:
         return None
     floor_id, newest_id = MessageId(row["floor_id"]), MessageId(row["newest_id"])
-    return Coverage(floor_id, newest_id, row["verified_at"], id_ranges(row["gaps"]), id_ranges(row["verified"]))
+    return Coverage(
+        floor_id, newest_id, row["verified_at"], id_ranges(row["gaps"]), id_ranges(row["verified"])
+    )
 
 
 def id_ranges(gaps: Iterable[Any]) -> tuple[IdRange, ...]:

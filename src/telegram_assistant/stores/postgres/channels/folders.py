@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
 from telegram_assistant.reasons import Reason, dump_reason, load_reason
 from telegram_assistant.stores.postgres.channels.channel_requests import options_of, subscription_of
-from telegram_assistant.stores.postgres.channels.channels import MAY_FOLLOW, OPTIONS, SET_TIER, Subscription, values_of, wanted_options
+from telegram_assistant.stores.postgres.channels.channels import (
+    MAY_FOLLOW,
+    OPTIONS,
+    SET_TIER,
+    Subscription,
+    values_of,
+    wanted_options,
+)
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 CLAIM = timedelta(minutes=5)
@@ -41,16 +48,22 @@ class FolderStatus:
     trouble: Reason | None
 
 
-# If a channel leaves one folder and is still in another folder of the tenant, its subscription passes to the other folder.
+# If a channel leaves one folder and is still in another folder of the tenant, its subscription passes to the
+# other folder.
 HAND_OVER = """
 UPDATE subscriptions s SET from_folder = other.folder_id
-FROM (SELECT DISTINCT ON (channel_id) channel_id, folder_id FROM folder_channels JOIN followed_folders USING (folder_id)
+FROM (SELECT DISTINCT ON (channel_id) channel_id, folder_id FROM folder_channels
+    JOIN followed_folders USING (folder_id)
       WHERE tenant_id = $1 AND folder_id <> $2 AND channel_id = ANY($3) ORDER BY channel_id, folder_id) other
 WHERE s.tenant_id = $1 AND s.channel_id = other.channel_id AND s.from_folder = $2
 """
-LEAVE = "DELETE FROM subscriptions WHERE tenant_id = $1 AND from_folder = $2 AND channel_id = ANY($3) RETURNING channel_id"
+LEAVE = (
+    "DELETE FROM subscriptions WHERE tenant_id = $1 AND from_folder = $2 AND channel_id = ANY($3) "
+    "RETURNING channel_id"
+)
 ENTER = f"""
--- $1 tenant, $2 folder, $3 channels, $4-$9 OPTIONS: folder name, priority, AI policy, days of history, wants media, keeps protected
+-- $1 tenant, $2 folder, $3 channels, $4-$9 OPTIONS: folder name, priority, AI policy, days of history, wants
+-- media, keeps protected
 INSERT INTO subscriptions (tenant_id, from_folder, channel_id, {", ".join(OPTIONS)})
 SELECT $1, $2, c.channel_id, {wanted_options(4)} FROM channels c WHERE c.channel_id = ANY($3) AND {MAY_FOLLOW}
 ON CONFLICT (tenant_id, channel_id) DO NOTHING RETURNING channel_id
@@ -63,13 +76,23 @@ class FollowedFolders:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def follow(self, tenant_id: TenantId, account_id: AccountId, *, number: int, title: str, subscription: Subscription) -> FollowedFolder:
+    async def follow(
+        self,
+        tenant_id: TenantId,
+        account_id: AccountId,
+        *,
+        number: int,
+        title: str,
+        subscription: Subscription,
+    ) -> FollowedFolder:
         """Starts to follow a folder, or changes its options."""
         async with self._transactions.begin() as connection:
             folder_id = await connection.fetchval(
                 """
-                INSERT INTO followed_folders (tenant_id, account_id, number, title, subscription) VALUES ($1, $2, $3, $4, $5)
-                ON CONFLICT (tenant_id, account_id, number) DO UPDATE SET title = excluded.title, subscription = excluded.subscription
+                INSERT INTO followed_folders (tenant_id, account_id, number, title, subscription)
+                    VALUES ($1, $2, $3, $4, $5)
+                ON CONFLICT (tenant_id, account_id, number) DO UPDATE
+                    SET title = excluded.title, subscription = excluded.subscription
                 RETURNING folder_id
                 """,
                 tenant_id,
@@ -81,39 +104,61 @@ class FollowedFolders:
         return FollowedFolder(folder_id, tenant_id, account_id, number, title, subscription)
 
     async def claim(self, account_id: AccountId) -> tuple[FollowedFolder, ...]:
-        """The account's folders that are due for a sync. A claim expires after CLAIM unless `settle` ends it."""
+        """The account's folders that are due for a sync.
+
+        A claim expires after CLAIM unless `settle` ends it.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
-                UPDATE followed_folders SET next_look_at = now() + $2 WHERE account_id = $1 AND next_look_at <= now()
+                UPDATE followed_folders SET next_look_at = now() + $2
+                WHERE account_id = $1 AND next_look_at <= now()
                 RETURNING folder_id, tenant_id, account_id, number, title, subscription
                 """,
                 account_id,
                 CLAIM,
             )
-        return tuple(FollowedFolder(**{**dict(row), "subscription": subscription_of(json.loads(row["subscription"]))}) for row in rows)
+        return tuple(
+            FollowedFolder(**{**dict(row), "subscription": subscription_of(json.loads(row["subscription"]))})
+            for row in rows
+        )
 
     async def members(self, folder_id: int) -> frozenset[ChannelId]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT channel_id FROM folder_channels WHERE folder_id = $1", folder_id)
+            rows = await connection.fetch(
+                "SELECT channel_id FROM folder_channels WHERE folder_id = $1", folder_id
+            )
         return frozenset(ChannelId(row["channel_id"]) for row in rows)
 
     async def change(
-        self, folder: FollowedFolder, *, put_in: Collection[ChannelId], readable: Collection[ChannelId], taken_out: Collection[ChannelId]
+        self,
+        folder: FollowedFolder,
+        *,
+        put_in: Collection[ChannelId],
+        readable: Collection[ChannelId],
+        taken_out: Collection[ChannelId],
     ) -> int:
         """Applies a folder's changes to the subscriptions; returns how many were added or removed.
 
-        Added channels are followed if they are readable and not followed yet. Removed channels are unfollowed if this folder brought
-        them. A channel that stays in the folder is left as it is: a person may have stopped following it.
+        Added channels are followed if they are readable and not followed yet. Removed channels are unfollowed
+        if this folder brought them. A channel that stays in the folder is left as it is: a person may have
+        stopped following it.
         """
         wanted = folder.subscription
         async with self._transactions.begin() as connection:
             await connection.execute(HAND_OVER, folder.tenant_id, folder.folder_id, list(taken_out))
             gone = await connection.fetch(LEAVE, folder.tenant_id, folder.folder_id, list(taken_out))
-            come = await connection.fetch(ENTER, folder.tenant_id, folder.folder_id, list(readable), *values_of(wanted))
-            await connection.execute("DELETE FROM folder_channels WHERE folder_id = $1 AND channel_id = ANY($2)", folder.folder_id, list(taken_out))
+            come = await connection.fetch(
+                ENTER, folder.tenant_id, folder.folder_id, list(readable), *values_of(wanted)
+            )
             await connection.execute(
-                "INSERT INTO folder_channels (folder_id, channel_id) SELECT $1, unnest($2::bigint[]) ON CONFLICT DO NOTHING",
+                "DELETE FROM folder_channels WHERE folder_id = $1 AND channel_id = ANY($2)",
+                folder.folder_id,
+                list(taken_out),
+            )
+            await connection.execute(
+                "INSERT INTO folder_channels (folder_id, channel_id) SELECT $1, unnest($2::bigint[]) "
+                "ON CONFLICT DO NOTHING",
                 folder.folder_id,
                 list(put_in),
             )
@@ -121,11 +166,14 @@ class FollowedFolders:
             await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
         return len(changed)
 
-    async def settle(self, folder: FollowedFolder, *, title: str, trouble: Reason | None, again_after: timedelta) -> None:
+    async def settle(
+        self, folder: FollowedFolder, *, title: str, trouble: Reason | None, again_after: timedelta
+    ) -> None:
         """Records that the folder was synced."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE followed_folders SET title = $2, trouble = $3, looked_at = now(), next_look_at = now() + $4 WHERE folder_id = $1",
+                "UPDATE followed_folders SET title = $2, trouble = $3, looked_at = now(), next_look_at = "
+                "now() + $4 WHERE folder_id = $1",
                 folder.folder_id,
                 title,
                 dump_reason(trouble),
@@ -153,10 +201,17 @@ class FollowedFolders:
         async with self._transactions.begin() as connection:
             gone: list[ChannelId] = []
             if with_channels:
-                rows = await connection.fetch("SELECT channel_id FROM folder_channels WHERE folder_id = $1", folder_id)
+                rows = await connection.fetch(
+                    "SELECT channel_id FROM folder_channels WHERE folder_id = $1", folder_id
+                )
                 channel_ids = [row["channel_id"] for row in rows]
                 await connection.execute(HAND_OVER, tenant_id, folder_id, channel_ids)
-                gone = sorted(ChannelId(row["channel_id"]) for row in await connection.fetch(LEAVE, tenant_id, folder_id, channel_ids))
+                gone = sorted(
+                    ChannelId(row["channel_id"])
+                    for row in await connection.fetch(LEAVE, tenant_id, folder_id, channel_ids)
+                )
                 await connection.executemany(SET_TIER, [(channel_id,) for channel_id in gone])
-            await connection.execute("DELETE FROM followed_folders WHERE tenant_id = $1 AND folder_id = $2", tenant_id, folder_id)
+            await connection.execute(
+                "DELETE FROM followed_folders WHERE tenant_id = $1 AND folder_id = $2", tenant_id, folder_id
+            )
         return len(gone)

@@ -50,17 +50,23 @@ class JoinedChannels:
         self._transactions = transactions
 
     async def all(self, channel_ids: Collection[ChannelId] | None = None) -> tuple[JoinedChannel, ...]:
-        """The channels that the tenant's accounts had joined when they were last listed, by title; of these ids only, if given."""
+        """The channels that the tenant's accounts had joined when they were last listed, by title;
+        of these ids only, if given.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
                 SELECT j.channel_id, (array_agg(j.title ORDER BY j.listed_at DESC))[1] AS title,
-                       (array_agg(j.username ORDER BY j.listed_at DESC))[1] AS username, bool_or(j.is_private) AS is_private,
-                       max(j.listed_at) AS listed_at, array_agg(a.public_id ORDER BY a.account_id) AS accounts,
-                       EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = j.channel_id AND s.active) AS is_followed
+                       (array_agg(j.username ORDER BY j.listed_at DESC))[1] AS username,
+                       bool_or(j.is_private) AS is_private,
+                       max(j.listed_at) AS listed_at, array_agg(a.public_id
+                           ORDER BY a.account_id) AS accounts,
+                       EXISTS (SELECT 1 FROM subscriptions s
+                           WHERE s.channel_id = j.channel_id AND s.active) AS is_followed
                 FROM joined_channels j JOIN telegram_accounts a USING (account_id)
                 WHERE $1::bigint[] IS NULL OR j.channel_id = ANY($1)
-                GROUP BY j.channel_id ORDER BY lower((array_agg(j.title ORDER BY j.listed_at DESC))[1]), j.channel_id
+                GROUP BY j.channel_id ORDER BY lower((array_agg(j.title ORDER BY j.listed_at DESC))[1]),
+                    j.channel_id
                 """,
                 None if channel_ids is None else list(channel_ids),
             )
@@ -72,7 +78,8 @@ class JoinedChannels:
             rows = await connection.fetch(
                 """
                 SELECT a.account_id, a.public_id, a.phone_masked,
-                       (SELECT r.request_id FROM channel_requests r WHERE r.account_id = a.account_id AND r.kind = 'listing'
+                       (SELECT r.request_id FROM channel_requests r
+                           WHERE r.account_id = a.account_id AND r.kind = 'listing'
                         ORDER BY r.created_at DESC LIMIT 1) AS request_id
                 FROM telegram_accounts a WHERE a.state = 'active' ORDER BY a.account_id
                 """
@@ -86,19 +93,32 @@ class JoinedListings:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def keep(self, tenant_id: TenantId, account_id: AccountId, request_id: UUID, found: Sequence[FoundChannel], *, at: datetime) -> None:
+    async def keep(
+        self,
+        tenant_id: TenantId,
+        account_id: AccountId,
+        request_id: UUID,
+        found: Sequence[FoundChannel],
+        *,
+        at: datetime,
+    ) -> None:
         """Keeps a page of what the account has joined, for its tenant."""
         channels = {one.channel.channel_id: one for one in found}.values()
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                -- $1 tenant, $2 account, $3 request, $4 moment; arrays: $5 channel, $6 title, $7 username, $8 private, $9 protected, $10 access hash
+                -- $1 tenant, $2 account, $3 request, $4 moment; arrays: $5 channel, $6 title, $7 username, $8
+                -- private, $9 protected, $10 access hash
                 INSERT INTO joined_channels
-                    (tenant_id, account_id, request_id, listed_at, channel_id, title, username, is_private, protected, access_hash)
-                SELECT $1, $2, $3, $4, w.* FROM unnest($5::bigint[], $6::text[], $7::text[], $8::boolean[], $9::boolean[], $10::bigint[]) w
+                    (tenant_id, account_id, request_id, listed_at, channel_id, title, username, is_private,
+                        protected, access_hash)
+                SELECT $1, $2, $3, $4, w.* FROM unnest($5::bigint[], $6::text[], $7::text[], $8::boolean[],
+                    $9::boolean[], $10::bigint[]) w
                 ON CONFLICT (tenant_id, channel_id, account_id) DO UPDATE
-                SET request_id = excluded.request_id, listed_at = excluded.listed_at, title = excluded.title, username = excluded.username,
-                    is_private = excluded.is_private, protected = excluded.protected, access_hash = excluded.access_hash
+                SET request_id = excluded.request_id, listed_at = excluded.listed_at, title = excluded.title,
+                    username = excluded.username,
+                    is_private = excluded.is_private, protected = excluded.protected,
+                    access_hash = excluded.access_hash
                 """,
                 tenant_id,
                 account_id,
@@ -116,9 +136,14 @@ class JoinedListings:
         """Forgets what the account has left since the list before; returns the length of the list."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "DELETE FROM joined_channels WHERE account_id = $2 AND (tenant_id <> $1 OR request_id <> $3)", tenant_id, account_id, request_id
+                "DELETE FROM joined_channels WHERE account_id = $2 AND (tenant_id <> $1 OR request_id <> $3)",
+                tenant_id,
+                account_id,
+                request_id,
             )
-            listed: int = await connection.fetchval("SELECT count(*) FROM joined_channels WHERE account_id = $1", account_id)
+            listed: int = await connection.fetchval(
+                "SELECT count(*) FROM joined_channels WHERE account_id = $1", account_id
+            )
         return listed
 
     async def find(self, tenant_id: TenantId, channel_id: ChannelId) -> ListedChannelAccess | None:
@@ -126,7 +151,8 @@ class JoinedListings:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 """
-                SELECT account_id, channel_id, title, username, is_private, protected, access_hash, listed_at FROM joined_channels
+                SELECT account_id, channel_id, title, username, is_private, protected, access_hash, listed_at
+                FROM joined_channels
                 WHERE tenant_id = $1 AND channel_id = $2 ORDER BY listed_at DESC LIMIT 1
                 """,
                 tenant_id,
@@ -135,6 +161,14 @@ class JoinedListings:
         if row is None:
             return None
         channel = Channel(
-            channel_id=row["channel_id"], title=row["title"], username=row["username"], is_private=row["is_private"], protected=row["protected"]
+            channel_id=row["channel_id"],
+            title=row["title"],
+            username=row["username"],
+            is_private=row["is_private"],
+            protected=row["protected"],
         )
-        return ListedChannelAccess(AccountId(row["account_id"]), FoundChannel(channel, row["access_hash"], joined=True), row["listed_at"])
+        return ListedChannelAccess(
+            AccountId(row["account_id"]),
+            FoundChannel(channel, row["access_hash"], joined=True),
+            row["listed_at"],
+        )

@@ -1,4 +1,6 @@
-"""The last known state of the channels that an account or the previews read: a process shows it before its first runs."""
+"""The last known state of the channels that an account or the previews read:
+a process shows it before its first runs.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,7 +21,8 @@ class KnownChannel:
 
 
 KNOWN = """
-SELECT channel_id, s.last_polled_at, c.last_parsed_at, c.newest_posted_at FROM poll_schedule s JOIN channels c USING (channel_id)
+SELECT channel_id, s.last_polled_at, c.last_parsed_at, c.newest_posted_at FROM poll_schedule s
+JOIN channels c USING (channel_id)
 WHERE s.next_poll_at < 'infinity' AND
 """
 
@@ -34,11 +37,17 @@ class KnownChannels:
         return await self._fetch(f"{KNOWN} s.account_id = $1", account_id)
 
     async def read_by_previews(self) -> tuple[KnownChannel, ...]:
-        return await self._fetch(f"{KNOWN} s.account_id IS NULL AND channel_id IN (SELECT channel_id FROM preview_coverage)")
+        return await self._fetch(
+            f"{KNOWN} s.account_id IS NULL AND channel_id IN (SELECT channel_id FROM preview_coverage)"
+        )
 
     async def gone(self, account_id: AccountId, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
-        """Those of these channels that this account no longer reads: unfollowed, unreadable, or assigned to another account."""
-        still = await self._fetch(f"{KNOWN} s.account_id = $1 AND channel_id = ANY($2)", account_id, list(channel_ids))
+        """Those of these channels that this account no longer reads: unfollowed, unreadable,
+        or assigned to another account.
+        """
+        still = await self._fetch(
+            f"{KNOWN} s.account_id = $1 AND channel_id = ANY($2)", account_id, list(channel_ids)
+        )
         return frozenset(channel_ids) - {channel.channel_id for channel in still}
 
     async def _fetch(self, query: str, *values: object) -> tuple[KnownChannel, ...]:

@@ -1,11 +1,19 @@
-"""The lease of the preview reader, the time of its next request, and the channels it reads. Uses the database's clock."""
+"""The lease of the preview reader, the time of its next request, and the channels it reads.
+
+Uses the database's clock.
+"""
 
 from collections.abc import Collection
 
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Flooded, LeaseLost
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.channels.schedule import CLAIM_SECONDS, DUE_COLUMNS, DueChannel, due_channel
+from telegram_assistant.stores.postgres.channels.schedule import (
+    CLAIM_SECONDS,
+    DUE_COLUMNS,
+    DueChannel,
+    due_channel,
+)
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 NO_ACCOUNT = AccountId(0)
@@ -15,7 +23,8 @@ PATIENCE_SECONDS = 10.0
 """The longest wait for a turn; a reader that would wait longer gets Flooded instead."""
 
 TAKE = """
-UPDATE preview_reader SET lease_owner = $1, lease_until = now() + make_interval(secs => $2), lease_epoch = nextval('lease_epochs')
+UPDATE preview_reader SET lease_owner = $1, lease_until = now() + make_interval(secs => $2),
+    lease_epoch = nextval('lease_epochs')
 WHERE lease_until <= now() OR lease_owner = $1
 RETURNING lease_epoch
 """
@@ -23,10 +32,12 @@ RETURNING lease_epoch
 # Asking for a turn uses it up, so that no crash gives it back.
 TURN = """
 WITH mine AS (
-    SELECT greatest(next_request_at, now()) AS at FROM preview_reader WHERE lease_owner = $1 AND lease_epoch = $2 AND lease_until > now() FOR UPDATE
+    SELECT greatest(next_request_at, now()) AS at FROM preview_reader
+    WHERE lease_owner = $1 AND lease_epoch = $2 AND lease_until > now() FOR UPDATE
 )
 UPDATE preview_reader SET
-    next_request_at = CASE WHEN mine.at > now() + make_interval(secs => $4) THEN mine.at ELSE mine.at + make_interval(secs => $3) END,
+    next_request_at = CASE WHEN mine.at > now() + make_interval(secs => $4) THEN mine.at ELSE mine.at
+        + make_interval(secs => $3) END,
     lease_until = now() + make_interval(secs => $5)
 FROM mine RETURNING extract(epoch FROM mine.at - now())::float8 AS seconds
 """
@@ -34,11 +45,13 @@ FROM mine RETURNING extract(epoch FROM mine.at - now())::float8 AS seconds
 CLAIM = f"""
 WITH due AS (
     SELECT s.channel_id, s.next_poll_at AS due_at FROM poll_schedule s JOIN channels c USING (channel_id)
-    WHERE s.account_id IS NULL AND s.next_poll_at <= now() AND c.is_active AND NOT c.is_private AND c.username IS NOT NULL
+    WHERE s.account_id IS NULL AND s.next_poll_at <= now() AND c.is_active AND NOT c.is_private
+        AND c.username IS NOT NULL
     ORDER BY s.next_poll_at LIMIT $1 FOR UPDATE OF s SKIP LOCKED
 ),
 claimed AS (
-    UPDATE poll_schedule s SET next_poll_at = now() + make_interval(secs => $3), lease_epoch = $2, claimed = true
+    UPDATE poll_schedule s SET next_poll_at = now() + make_interval(secs => $3), lease_epoch = $2,
+        claimed = true
     FROM due WHERE s.channel_id = due.channel_id
     RETURNING s.*, due.due_at
 )
@@ -67,7 +80,8 @@ class Previews:
         """Extends the lease. Raises LeaseLost if another process holds it now."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(
-                "UPDATE preview_reader SET lease_until = now() + make_interval(secs => $3) WHERE lease_owner = $1 AND lease_epoch = $2",
+                "UPDATE preview_reader SET lease_until = now() + make_interval(secs => $3) "
+                "WHERE lease_owner = $1 AND lease_epoch = $2",
                 owner,
                 lease_epoch,
                 LEASE_SECONDS,
@@ -77,7 +91,9 @@ class Previews:
 
     async def release(self, owner: str) -> None:
         async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE preview_reader SET lease_until = '-infinity' WHERE lease_owner = $1", owner)
+            await connection.execute(
+                "UPDATE preview_reader SET lease_until = '-infinity' WHERE lease_owner = $1", owner
+            )
 
     async def turn(self, owner: str, lease_epoch: int, *, every_seconds: float) -> float:
         """Takes a turn; returns the seconds to wait before the request.
@@ -85,12 +101,18 @@ class Previews:
         Raises Flooded if the wait is too long, LeaseLost if another process holds the lease.
         """
         async with self._transactions.begin() as connection:
-            seconds = await connection.fetchval(TURN, owner, lease_epoch, every_seconds, PATIENCE_SECONDS, LEASE_SECONDS)
+            seconds = await connection.fetchval(
+                TURN, owner, lease_epoch, every_seconds, PATIENCE_SECONDS, LEASE_SECONDS
+            )
         if seconds is None:
             raise LeaseLost("another process reads the previews now")
         if seconds > PATIENCE_SECONDS:
             raise Flooded(
-                Reason("previews_left_alone", "previews are left alone for {seconds:.0f} s, as the site asked", seconds=seconds),
+                Reason(
+                    "previews_left_alone",
+                    "previews are left alone for {seconds:.0f} s, as the site asked",
+                    seconds=seconds,
+                ),
                 retry_after_seconds=seconds,
             )
         return max(0.0, float(seconds))
@@ -99,14 +121,19 @@ class Previews:
         """Blocks all preview requests for so long, across restarts."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE preview_reader SET next_request_at = greatest(next_request_at, now() + make_interval(secs => $1))", seconds
+                "UPDATE preview_reader SET next_request_at = greatest(next_request_at, now() + "
+                "make_interval(secs => $1))",
+                seconds,
             )
 
     async def gone(self, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
-        """Those of these channels that are no longer read by their preview: unfollowed, or read by an account."""
+        """Those of these channels that are no longer read by their preview: unfollowed,
+        or read by an account.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT channel_id FROM poll_schedule WHERE account_id IS NULL AND next_poll_at < 'infinity' AND channel_id = ANY($1)",
+                "SELECT channel_id FROM poll_schedule WHERE account_id IS NULL "
+                "AND next_poll_at < 'infinity' AND channel_id = ANY($1)",
                 list(channel_ids),
             )
         return frozenset(channel_ids) - {ChannelId(row["channel_id"]) for row in rows}

@@ -1,4 +1,6 @@
-"""What became of a tenant's requests to follow: counts, lines that were answered at once, and requests that are tried again."""
+"""What became of a tenant's requests to follow: counts, lines that were answered at once,
+and requests that are tried again.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,7 +9,12 @@ from uuid import UUID
 
 import asyncpg
 
-from telegram_assistant.domain.channels.channel_requests import MAX_OPEN_REQUESTS, RequestFate, RequestKind, RequestState
+from telegram_assistant.domain.channels.channel_requests import (
+    MAX_OPEN_REQUESTS,
+    RequestFate,
+    RequestKind,
+    RequestState,
+)
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.reasons import Reason, dump_reason
@@ -16,7 +23,9 @@ from telegram_assistant.stores.postgres.channels.channels import OPTIONS, Subscr
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
 MAX_AT_ONCE = 20_000
-"""The most lines answered at once that are kept of one tenant; later ones replace nothing and are not kept."""
+"""The most lines answered at once that are kept of one tenant;
+later ones replace nothing and are not kept.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +46,20 @@ class AnsweredLine:
 
 
 KEEP = """
--- arrays, one element per line: $1 kind, $2 reference, $3 outcome, $4 channel, $5 options; $6 most lines that are kept
-INSERT INTO channel_requests (kind, reference, outcome, channel_id, options, state, was_followed, at_once, created_at, answered_at)
-SELECT kind, reference, outcome, channel_id, options::jsonb, CASE WHEN channel_id IS NULL THEN 'failed' ELSE 'done' END, channel_id IS NOT NULL,
+-- arrays, one element per line: $1 kind, $2 reference, $3 outcome, $4 channel, $5 options; $6 most lines that
+-- are kept
+INSERT INTO channel_requests (kind, reference, outcome, channel_id, options, state, was_followed, at_once,
+    created_at, answered_at)
+SELECT kind, reference, outcome, channel_id, options::jsonb, CASE WHEN channel_id IS NULL THEN 'failed'
+    ELSE 'done' END, channel_id IS NOT NULL,
        true, now() + place * interval '1 microsecond', now()
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[]) WITH ORDINALITY AS w(kind, reference, outcome, channel_id, options, place)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
+    WITH ORDINALITY AS w(kind, reference, outcome, channel_id, options, place)
 WHERE place <= $6 - (SELECT count(*) FROM channel_requests WHERE at_once)
 ON CONFLICT (tenant_id, kind, reference_key) WHERE at_once
 DO UPDATE SET outcome = excluded.outcome, channel_id = excluded.channel_id, options = excluded.options,
-    state = excluded.state, was_followed = excluded.was_followed, created_at = excluded.created_at, answered_at = excluded.answered_at
+    state = excluded.state, was_followed = excluded.was_followed, created_at = excluded.created_at,
+    answered_at = excluded.answered_at
 """
 
 # A reference has one open request. The others that failed for it say nothing more.
@@ -54,18 +68,22 @@ MERGE = """
 DELETE FROM channel_requests f
 WHERE f.state = 'failed' AND f.kind <> 'unreadable' AND ($1::uuid IS NULL OR f.request_id = $1) AND EXISTS (
     SELECT 1 FROM channel_requests o
-    WHERE o.kind = f.kind AND o.reference_key = f.reference_key AND o.account_id IS NOT DISTINCT FROM f.account_id AND (
-        o.state = 'open' OR ($1 IS NULL AND o.state = 'failed' AND (o.created_at, o.request_id) > (f.created_at, f.request_id))))
+    WHERE o.kind = f.kind AND o.reference_key = f.reference_key AND o.account_id IS NOT DISTINCT
+        FROM f.account_id AND (
+        o.state = 'open' OR ($1 IS NULL AND o.state = 'failed'
+            AND (o.created_at, o.request_id) > (f.created_at, f.request_id))))
 """
 TRY_AGAIN = """
 -- $1 a request, or NULL for all; $2 most open requests of the tenant
 UPDATE channel_requests r
-SET state = 'open', outcome = NULL, progress = NULL, channel_id = NULL, at_once = false, answered_at = NULL, next_try_at = now(),
+SET state = 'open', outcome = NULL, progress = NULL, channel_id = NULL, at_once = false, answered_at = NULL,
+    next_try_at = now(),
     created_at = now() + chosen.place * interval '1 microsecond'
 FROM (
     SELECT request_id, row_number() OVER (ORDER BY created_at, request_id) AS place FROM channel_requests
     WHERE state = 'failed' AND kind <> 'unreadable' AND ($1::uuid IS NULL OR request_id = $1)) chosen
-WHERE r.request_id = chosen.request_id AND chosen.place <= $2 - (SELECT count(*) FROM channel_requests WHERE state = 'open')
+WHERE r.request_id = chosen.request_id AND chosen.place <= $2 - (SELECT count(*) FROM channel_requests
+    WHERE state = 'open')
 """
 
 
@@ -79,15 +97,21 @@ class RequestFates:
         """How many requests to follow have each fate."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT state, was_followed, count(*) AS requests FROM channel_requests WHERE kind <> 'listing' GROUP BY state, was_followed"
+                "SELECT state, was_followed, count(*) AS requests FROM channel_requests "
+                "WHERE kind <> 'listing' GROUP BY state, was_followed"
             )
         counts = dict.fromkeys(RequestFate, 0)
         for row in rows:
-            counts[RequestFate.of(RequestState(row["state"]), was_followed=row["was_followed"])] += row["requests"]
+            counts[RequestFate.of(RequestState(row["state"]), was_followed=row["was_followed"])] += row[
+                "requests"
+            ]
         return counts
 
     async def keep(self, lines: Sequence[AnsweredLine]) -> None:
-        """Keeps lines that were answered at once, beside the requests. A line that was kept before is replaced."""
+        """Keeps lines that were answered at once, beside the requests.
+
+        A line that was kept before is replaced.
+        """
         different = {one.key: one for one in lines}.values()
         async with self._transactions.begin() as connection:
             await connection.execute(
@@ -101,15 +125,21 @@ class RequestFates:
             )
 
     async def change_followed(self, folders: Mapping[ChannelId, str | None], wanted: Subscription) -> None:
-        """Gives channels that were requested again the wanted options, each its folder, and detaches them from Telegram folders."""
+        """Gives channels that were requested again the wanted options, each its folder,
+        and detaches them from Telegram folders.
+        """
         channel_ids = sorted(folders)
+        others = ", ".join(
+            f"{name} = coalesce(${number}, {name})" for number, name in enumerate(OPTIONS[1:], 3)
+        )
         async with self._transactions.begin() as connection:
             await connection.execute(
                 f"""
                 -- arrays: $1 channel, $2 folder; $3-$7 the other OPTIONS
-                UPDATE subscriptions SET {", ".join(f"{name} = coalesce(${number}, {name})" for number, name in enumerate(OPTIONS[1:], 3))},
+                UPDATE subscriptions SET {others},
                     folder = coalesce(w.wanted_folder, folder), from_folder = NULL
-                FROM unnest($1::bigint[], $2::text[]) AS w(wanted_id, wanted_folder) WHERE channel_id = w.wanted_id
+                FROM unnest($1::bigint[], $2::text[]) AS w(wanted_id, wanted_folder)
+                WHERE channel_id = w.wanted_id
                 """,
                 channel_ids,
                 [folders[channel_id] for channel_id in channel_ids],
@@ -118,7 +148,8 @@ class RequestFates:
             await connection.execute("SELECT refresh_tiers($1)", channel_ids)
 
     async def try_again(self, request_id: UUID | None = None, *, max_open: int = MAX_OPEN_REQUESTS) -> int:
-        """Opens a failed request again, or all of them; returns how many. They wait behind the tenant's other requests.
+        """Opens a failed request again, or all of them; returns how many. They wait behind the tenant's other
+        requests.
 
         A failed request whose reference is open in another one is deleted: that one answers for both.
         """
@@ -127,5 +158,7 @@ class RequestFates:
                 await connection.execute(MERGE, request_id)
                 opened = await connection.execute(TRY_AGAIN, request_id, max_open)
         except asyncpg.UniqueViolationError as error:  # somebody requested the same at the same moment
-            raise Busy(Reason("requests_changed", "the requests are being changed by somebody else; try again")) from error
+            raise Busy(
+                Reason("requests_changed", "the requests are being changed by somebody else; try again")
+            ) from error
         return int(opened.removeprefix("UPDATE "))

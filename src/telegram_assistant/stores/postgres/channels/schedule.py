@@ -1,6 +1,8 @@
-"""The due-queue: which channel is read next, by which account. Claiming and completing take one statement per batch.
+"""The due-queue: which channel is read next, by which account. Claiming and completing take one statement per
+batch.
 
-A claim sets the due time two minutes ahead, so channels claimed by a dead process become due again by themselves.
+A claim sets the due time two minutes ahead, so channels claimed by a dead process become due again by
+themselves.
 """
 
 from collections.abc import Sequence
@@ -65,7 +67,9 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The value that a poll of this account must have (`rhythm.price`, before its trim), and the longest wait of a channel."""
+    """The value that a poll of this account must have (`rhythm.price`, before its trim),
+    and the longest wait of a channel.
+    """
 
     price: float
     trim: float
@@ -90,11 +94,13 @@ DUE_COLUMNS = """
        c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
        (SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT 1) AS top,
        c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.rechecked_at,
-       coalesce(s.asked_at > s.last_polled_at, false) AS was_asked, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
+       coalesce(s.asked_at > s.last_polled_at, false) AS was_asked, s.observed_since, s.level, s.level_at,
+       s.burst, s.burst_at
 """
 
 CLAIM = f"""
--- $1 account, $2 most channels, $3 lease epoch, $4 seconds ahead of time, $5 seconds that a claim lasts, $6 least seconds between two polls
+-- $1 account, $2 most channels, $3 lease epoch, $4 seconds ahead of time, $5 seconds that a claim lasts, $6
+-- least seconds between two polls
 WITH due AS (
     SELECT channel_id, next_poll_at AS due_at FROM poll_schedule
     WHERE account_id = $1 AND next_poll_at <= now() + make_interval(secs => $4)
@@ -102,7 +108,8 @@ WITH due AS (
     ORDER BY next_poll_at LIMIT $2 FOR UPDATE SKIP LOCKED
 ),
 claimed AS (
-    UPDATE poll_schedule s SET next_poll_at = now() + make_interval(secs => $5), lease_epoch = $3, claimed = true
+    UPDATE poll_schedule s SET next_poll_at = now() + make_interval(secs => $5), lease_epoch = $3,
+        claimed = true
     FROM due WHERE s.channel_id = due.channel_id
     RETURNING s.*, due.due_at
 )
@@ -115,13 +122,16 @@ LEFT JOIN channel_profiles p ON p.channel_id = s.channel_id
 ORDER BY s.due_at
 """
 
-# A channel that somebody requested while the poll was running is due again at once. An unfollowed channel is not scheduled again.
+# A channel that somebody requested while the poll was running is due again at once. An unfollowed channel is
+# not scheduled again.
 COMPLETE = """
--- $1 account, $2 lease epoch, $3 polled at; arrays, one element per channel: $4 channel, $5 next poll, $6 whether it was rechecked
+-- $1 account, $2 lease epoch, $3 polled at; arrays, one element per channel: $4 channel, $5 next poll, $6
+-- whether it was rechecked
 WITH done AS (
     UPDATE poll_schedule s
     SET last_polled_at = $3, fail_count = 0, claimed = false,
-        next_poll_at = CASE WHEN s.next_poll_at = 'infinity' THEN s.next_poll_at WHEN s.asked_at > $3 THEN now() ELSE n.next_poll_at END,
+        next_poll_at = CASE WHEN s.next_poll_at = 'infinity' THEN s.next_poll_at WHEN s.asked_at > $3
+            THEN now() ELSE n.next_poll_at END,
         asked_mode = CASE WHEN s.asked_at > $3 THEN s.asked_mode END,
         rechecked_at = CASE WHEN n.rechecked THEN $3 ELSE s.rechecked_at END
     FROM unnest($4::bigint[], $5::timestamptz[], $6::boolean[]) AS n(channel_id, next_poll_at, rechecked)
@@ -129,16 +139,19 @@ WITH done AS (
     RETURNING s.channel_id
 )
 UPDATE account_channels a SET read_at = $3 FROM done
-WHERE a.account_id = $1 AND a.channel_id = done.channel_id AND (a.read_at IS NULL OR a.read_at < $3::timestamptz - interval '1 hour')
+WHERE a.account_id = $1 AND a.channel_id = done.channel_id
+    AND (a.read_at IS NULL OR a.read_at < $3::timestamptz - interval '1 hour')
 """
 
 FAIL = """
 WITH failed AS (
-    UPDATE poll_schedule SET fail_count = fail_count + 1, failed_at = now(), asked_mode = NULL, claimed = false,
+    UPDATE poll_schedule SET fail_count = fail_count + 1, failed_at = now(), asked_mode = NULL,
+        claimed = false,
         next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE $3 END
     WHERE channel_id = $1 AND lease_epoch = $2 RETURNING channel_id
 )
-UPDATE channels c SET parked_reason = $4, parked_until = $3 FROM failed WHERE c.channel_id = failed.channel_id AND $4::text IS NOT NULL
+UPDATE channels c SET parked_reason = $4, parked_until = $3 FROM failed
+WHERE c.channel_id = failed.channel_id AND $4::text IS NOT NULL
 """
 
 
@@ -148,37 +161,65 @@ class Schedule:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def claim(self, account_id: AccountId, lease_epoch: int, *, most: int, ahead: timedelta = timedelta(0)) -> tuple[DueChannel, ...]:
-        """Claims the channels that are due first. `ahead` also claims channels due soon, so that no request goes unused.
+    async def claim(
+        self, account_id: AccountId, lease_epoch: int, *, most: int, ahead: timedelta = timedelta(0)
+    ) -> tuple[DueChannel, ...]:
+        """Claims the channels that are due first. `ahead` also claims channels due soon, so that no request
+        goes unused.
 
         No channel is read twice in 15 s.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(CLAIM, account_id, most, lease_epoch, ahead.total_seconds(), CLAIM_SECONDS, SHORTEST_SECONDS)
+            rows = await connection.fetch(
+                CLAIM, account_id, most, lease_epoch, ahead.total_seconds(), CLAIM_SECONDS, SHORTEST_SECONDS
+            )
         return tuple(due_channel(row) for row in rows)
 
-    async def complete(self, account_id: AccountId, lease_epoch: int, empties: Sequence[Empty], *, polled_at: datetime) -> None:
-        """Completes polls that found nothing, all in one statement. Landing completes the polls that found posts."""
+    async def complete(
+        self, account_id: AccountId, lease_epoch: int, empties: Sequence[Empty], *, polled_at: datetime
+    ) -> None:
+        """Completes polls that found nothing, all in one statement.
+
+        Landing completes the polls that found posts.
+        """
         async with self._transactions.begin() as connection:
-            columns = ([getattr(one, name) for one in empties] for name in ("channel_id", "next_poll_at", "rechecked"))
+            columns = (
+                [getattr(one, name) for one in empties]
+                for name in ("channel_id", "next_poll_at", "rechecked")
+            )
             await connection.execute(COMPLETE, account_id, lease_epoch, polled_at, *columns)
             released = [one.channel_id for one in empties if one.was_parked]
             if released:
-                await connection.execute("UPDATE channels SET parked_reason = NULL, parked_until = NULL WHERE channel_id = ANY($1)", released)
+                await connection.execute(
+                    "UPDATE channels SET parked_reason = NULL, parked_until = NULL "
+                    "WHERE channel_id = ANY($1)",
+                    released,
+                )
 
-    async def fail(self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, why: Reason, now: datetime) -> datetime:
-        """Records a failed run; returns when the channel is tried again. Five failures in a row park the channel, with the reason."""
+    async def fail(
+        self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, why: Reason, now: datetime
+    ) -> datetime:
+        """Records a failed run; returns when the channel is tried again.
+
+        Five failures in a row park the channel, with the reason.
+        """
         pause, parked = pause_after(failures_before + 1)
         async with self._transactions.begin() as connection:
-            await connection.execute(FAIL, channel_id, lease_epoch, now + pause, dump_reason(why) if parked else None)
+            await connection.execute(
+                FAIL, channel_id, lease_epoch, now + pause, dump_reason(why) if parked else None
+            )
         return now + pause
 
     async def put_back(self, lease_epoch: int, channel_ids: Sequence[ChannelId], *, at: datetime) -> None:
-        """Returns claimed channels unread because the account has to wait or stop. This counts as no failure."""
+        """Returns claimed channels unread because the account has to wait or stop.
+
+        This counts as no failure.
+        """
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                UPDATE poll_schedule SET claimed = false, next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE $3 END
+                UPDATE poll_schedule SET claimed = false, next_poll_at = CASE WHEN next_poll_at = 'infinity'
+                    THEN next_poll_at ELSE $3 END
                 WHERE channel_id = ANY($1) AND lease_epoch = $2
                 """,
                 list(channel_ids),
@@ -208,25 +249,33 @@ class Schedule:
             )
 
     async def lose_access(self, account_id: AccountId, channel_id: ChannelId, reason: Reason) -> None:
-        """Records that this account can no longer open the channel; the next tick looks for another account."""
+        """Records that this account can no longer open the channel;
+        the next tick looks for another account.
+        """
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE account_channels SET lost_at = now(), lost_reason = $3 WHERE account_id = $1 AND channel_id = $2",
+                "UPDATE account_channels SET lost_at = now(), lost_reason = $3 WHERE account_id = $1 "
+                "AND channel_id = $2",
                 account_id,
                 channel_id,
                 dump_reason(reason),
             )
 
     async def ask(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
-        """Makes a channel due now, before all others if `first`. Releases a parked one. Returns False if nobody follows it."""
+        """Makes a channel due now, before all others if `first`.
+
+        Releases a parked one. Returns False if nobody follows it.
+        """
         async with self._transactions.begin() as connection:
             done = await connection.execute(
                 """
                 WITH asked AS (
-                    UPDATE poll_schedule SET asked_at = now(), asked_mode = $2, next_poll_at = CASE WHEN $3 THEN 'epoch' ELSE now() END
+                    UPDATE poll_schedule SET asked_at = now(), asked_mode = $2, next_poll_at = CASE WHEN $3
+                        THEN 'epoch' ELSE now() END
                     WHERE channel_id = $1 AND next_poll_at < 'infinity' RETURNING channel_id
                 )
-                UPDATE channels c SET parked_reason = NULL, parked_until = NULL FROM asked WHERE c.channel_id = asked.channel_id
+                UPDATE channels c SET parked_reason = NULL, parked_until = NULL FROM asked
+                WHERE c.channel_id = asked.channel_id
                 """,
                 channel_id,
                 mode.value if mode else None,
@@ -239,8 +288,10 @@ class Schedule:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
-                SELECT c.channel_id, c.title, c.parked_reason AS reason, c.parked_until AS until, s.fail_count AS failures
-                FROM channels c JOIN poll_schedule s USING (channel_id) WHERE c.parked_until IS NOT NULL ORDER BY c.parked_until
+                SELECT c.channel_id, c.title, c.parked_reason AS reason, c.parked_until AS until,
+                    s.fail_count AS failures
+                FROM channels c JOIN poll_schedule s USING (channel_id) WHERE c.parked_until IS NOT NULL
+                ORDER BY c.parked_until
                 """
             )
         return tuple(parked_channel(row) for row in rows)
@@ -252,7 +303,9 @@ class Schedule:
 
     async def trim_plan(self, account_id: AccountId, trim: float) -> None:
         async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE account_plans SET trim = $2 WHERE account_id = $1", account_id, trim)
+            await connection.execute(
+                "UPDATE account_plans SET trim = $2 WHERE account_id = $1", account_id, trim
+            )
 
 
 def due_channel(row: asyncpg.Record) -> DueChannel:
@@ -278,7 +331,13 @@ def rhythm_of(row: asyncpg.Record) -> Rhythm | None:
     since, level, level_at, burst, burst_at = (row[name] for name in SEEN)
     if since is None or level_at is None or burst_at is None:
         return None
-    return Rhythm(since=since.timestamp(), level=level, level_at=level_at.timestamp(), burst=burst, burst_at=burst_at.timestamp())
+    return Rhythm(
+        since=since.timestamp(),
+        level=level,
+        level_at=level_at.timestamp(),
+        burst=burst,
+        burst_at=burst_at.timestamp(),
+    )
 
 
 def parked_channel(row: asyncpg.Record) -> Parked:

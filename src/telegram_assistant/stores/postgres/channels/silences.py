@@ -18,7 +18,8 @@ WITH gaps AS (
 SELECT count(*) + 1 AS posts,
        coalesce(percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), 0)::float8 AS median,
        coalesce(percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds), 0)::float8 AS p95,
-       ARRAY(SELECT seconds::float8 FROM gaps WHERE seconds > 0 ORDER BY posted_at DESC LIMIT {EWMA_INTERVALS}) AS latest
+       ARRAY(SELECT seconds::float8 FROM gaps WHERE seconds > 0
+           ORDER BY posted_at DESC LIMIT {EWMA_INTERVALS}) AS latest
 FROM gaps WHERE seconds > 0
 """
 
@@ -41,7 +42,8 @@ class PostStatistics:
         """The newest stored post before `moment`."""
         async with self._transactions.begin() as connection:
             found = await connection.fetchval(
-                "SELECT message_id FROM posts WHERE channel_id = $1 AND posted_at < $2 ORDER BY posted_at DESC, message_id DESC LIMIT 1",
+                "SELECT message_id FROM posts WHERE channel_id = $1 AND posted_at < $2 "
+                "ORDER BY posted_at DESC, message_id DESC LIMIT 1",
                 channel_id,
                 moment,
             )
@@ -49,5 +51,9 @@ class PostStatistics:
 
     async def stored_among(self, channel_id: ChannelId, message_ids: Sequence[MessageId]) -> set[MessageId]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT message_id FROM posts WHERE channel_id = $1 AND message_id = ANY($2)", channel_id, message_ids)
+            rows = await connection.fetch(
+                "SELECT message_id FROM posts WHERE channel_id = $1 AND message_id = ANY($2)",
+                channel_id,
+                message_ids,
+            )
         return {row["message_id"] for row in rows}

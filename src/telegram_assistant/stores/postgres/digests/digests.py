@@ -34,9 +34,11 @@ class PersonDigests:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                INSERT INTO digest_plans (times, weekdays, length, zone, receivers) VALUES ($1, $2, $3, $4, $5)
+                INSERT INTO digest_plans (times, weekdays, length, zone, receivers)
+                    VALUES ($1, $2, $3, $4, $5)
                 ON CONFLICT (tenant_id, user_id) DO UPDATE
-                SET times = excluded.times, weekdays = excluded.weekdays, length = excluded.length, zone = excluded.zone,
+                SET times = excluded.times, weekdays = excluded.weekdays, length = excluded.length,
+                    zone = excluded.zone,
                     receivers = excluded.receivers, changed_at = now()
                 """,
                 list(plan.times),
@@ -47,10 +49,14 @@ class PersonDigests:
             )
 
     async def save(self, digest_id: UUID, digest: Digest, *, receivers: Sequence[UUID] = ()) -> bool:
-        """Keeps the digest, and in the same transaction a delivery for each of these receivers that exists. Returns False if it is there already."""
+        """Keeps the digest, and in the same transaction a delivery for each of these receivers that exists.
+
+        Returns False if it is there already.
+        """
         async with self._transactions.begin() as connection:
             done = await connection.execute(
-                "INSERT INTO digests (digest_id, since, until, content) VALUES ($1, $2, $3, $4::text::jsonb) ON CONFLICT DO NOTHING",
+                "INSERT INTO digests (digest_id, since, until, content) "
+                "VALUES ($1, $2, $3, $4::text::jsonb) ON CONFLICT DO NOTHING",
                 digest_id,
                 digest.since,
                 digest.until,
@@ -58,13 +64,17 @@ class PersonDigests:
             )
             is_new = bool(done == "INSERT 0 1")
             if is_new:
-                await connection.execute(DELIVER, digest_id, list(receivers), [delivery_id_of(digest_id, one) for one in receivers])
+                await connection.execute(
+                    DELIVER, digest_id, list(receivers), [delivery_id_of(digest_id, one) for one in receivers]
+                )
         return is_new
 
     async def find(self, digest_id: UUID) -> StoredDigest | None:
         """The digest, without marking it as seen."""
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(f"SELECT {DIGEST_COLUMNS} FROM digests WHERE digest_id = $1", digest_id)
+            row = await connection.fetchrow(
+                f"SELECT {DIGEST_COLUMNS} FROM digests WHERE digest_id = $1", digest_id
+            )
         return _stored(row) if row else None
 
     async def newest(self, *, limit: int, since: datetime | None = None) -> tuple[StoredDigest, ...]:
@@ -83,7 +93,9 @@ class PersonDigests:
         """The digest, which is seen from now on."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
-                f"UPDATE digests SET seen_at = coalesce(seen_at, now()) WHERE digest_id = $1 RETURNING {DIGEST_COLUMNS}", digest_id
+                "UPDATE digests SET seen_at = coalesce(seen_at, now()) WHERE digest_id = $1 "
+                f"RETURNING {DIGEST_COLUMNS}",
+                digest_id,
             )
         return _stored(row) if row else None
 
@@ -119,24 +131,39 @@ class DigestPlans:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
-                SELECT p.tenant_id, p.user_id, {PLAN_COLUMNS}, greatest(p.changed_at, d.until) AS since, u.language
+                SELECT p.tenant_id, p.user_id, {PLAN_COLUMNS}, greatest(p.changed_at, d.until) AS since,
+                    u.language
                 FROM digest_plans p
                 JOIN users u ON u.user_id = p.user_id
                 JOIN memberships m ON m.tenant_id = p.tenant_id AND m.user_id = p.user_id
                 JOIN tenants t ON t.tenant_id = p.tenant_id AND t.suspended_at IS NULL
                 LEFT JOIN LATERAL (
-                    SELECT until FROM digests d WHERE d.tenant_id = p.tenant_id AND d.user_id = p.user_id ORDER BY until DESC LIMIT 1
+                    SELECT until FROM digests d WHERE d.tenant_id = p.tenant_id AND d.user_id = p.user_id
+                    ORDER BY until DESC LIMIT 1
                 ) d ON true
                 WHERE p.times <> '{{}}'
                 ORDER BY p.tenant_id, p.user_id
                 """
             )
-        return tuple(PlannedPerson(TenantId(row["tenant_id"]), UserId(row["user_id"]), _plan(row), row["since"], row["language"]) for row in rows)
+        return tuple(
+            PlannedPerson(
+                TenantId(row["tenant_id"]), UserId(row["user_id"]), _plan(row), row["since"], row["language"]
+            )
+            for row in rows
+        )
 
 
 def _plan(row: asyncpg.Record) -> DigestPlan:
-    return DigestPlan(tuple(sorted(row["times"])), frozenset(row["weekdays"]), DigestLength(row["length"]), tuple(row["receivers"]), row["zone"])
+    return DigestPlan(
+        tuple(sorted(row["times"])),
+        frozenset(row["weekdays"]),
+        DigestLength(row["length"]),
+        tuple(row["receivers"]),
+        row["zone"],
+    )
 
 
 def _stored(row: asyncpg.Record) -> StoredDigest:
-    return StoredDigest(row["digest_id"], row["made_at"], row["seen_at"], CONTENT.validate_json(row["content"]))
+    return StoredDigest(
+        row["digest_id"], row["made_at"], row["seen_at"], CONTENT.validate_json(row["content"])
+    )

@@ -48,27 +48,37 @@ class PersonInterests:
         """What the person said about stories, the newest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                f"SELECT {SAID} FROM feedback f WHERE f.feedback = ANY ($1) ORDER BY f.said_at DESC LIMIT {MAX_SAID}", list(ABOUT_STORIES)
+                f"SELECT {SAID} FROM feedback f WHERE f.feedback = ANY ($1) ORDER BY f.said_at DESC "
+                f"LIMIT {MAX_SAID}",
+                list(ABOUT_STORIES),
             )
         return tuple(_said(row) for row in rows)
 
     async def put(self, topic: str, weight: float) -> bool:
-        """Writes down a topic in the person's own words. Returns False if there are as many as a person may have."""
+        """Writes down a topic in the person's own words.
+
+        Returns False if there are as many as a person may have.
+        """
         async with self._transactions.begin() as connection:
             done = await connection.execute(
                 f"""
                 INSERT INTO interests (topic, weight, source, why)
                 SELECT $1, $2, 'own', ''
-                WHERE (SELECT count(*) FROM interests) < {MAX_INTERESTS} OR EXISTS (SELECT 1 FROM interests WHERE topic = $1)
-                ON CONFLICT (tenant_id, user_id, topic) DO UPDATE SET weight = excluded.weight, source = 'own', changed_at = now()
+                WHERE (SELECT count(*) FROM interests) < {MAX_INTERESTS}
+                    OR EXISTS (SELECT 1 FROM interests WHERE topic = $1)
+                ON CONFLICT (tenant_id, user_id, topic) DO UPDATE
+                    SET weight = excluded.weight, source = 'own', changed_at = now()
                 """,
                 topic,
                 weight,
             )
         return done == "INSERT 0 1"
 
-    async def say(self, posts: Sequence[PostId], feedback: Feedback, *, headline: str, topics: Sequence[str]) -> tuple[str, ...]:
-        """Keeps what the person says about the story of these posts, and learns the topics. What was said before counts once.
+    async def say(
+        self, posts: Sequence[PostId], feedback: Feedback, *, headline: str, topics: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Keeps what the person says about the story of these posts, and learns the topics. What was said
+        before counts once.
 
         Returns the topics that were learnt. A topic that a person wrote down keeps its weight.
         """
@@ -79,7 +89,8 @@ class PersonInterests:
                 await _take_back(connection, posts, feedback.opposite)
             learnt = [await connection.fetchval(LEARN, topic, feedback.step, headline) for topic in topics]
             await connection.execute(
-                "INSERT INTO feedback (channel_id, message_id, feedback, headline, topics) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                "INSERT INTO feedback (channel_id, message_id, feedback, headline, topics) "
+                "VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
                 posts[0].channel_id,
                 posts[0].message_id,
                 feedback,
@@ -89,13 +100,18 @@ class PersonInterests:
         return tuple(taken)
 
     async def take_back(self, posts: Sequence[PostId], feedback: Feedback) -> bool:
-        """Forgets what the person said about the story of these posts, and what was learnt from it. Returns False if they did not say it."""
+        """Forgets what the person said about the story of these posts, and what was learnt from it.
+
+        Returns False if they did not say it.
+        """
         async with self._transactions.begin() as connection:
             return await _take_back(connection, posts, feedback)
 
     async def remove(self, topic: str) -> bool:
         async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE feedback SET topics = array_remove(topics, $1) WHERE $1 = ANY (topics)", topic)
+            await connection.execute(
+                "UPDATE feedback SET topics = array_remove(topics, $1) WHERE $1 = ANY (topics)", topic
+            )
             return await connection.execute("DELETE FROM interests WHERE topic = $1", topic) == "DELETE 1"
 
     async def reset(self) -> None:
@@ -109,27 +125,41 @@ INSERT INTO interests AS i (topic, weight, source, why)
 SELECT $1, $2, 'learnt', $3
 WHERE (SELECT count(*) FROM interests) < {MAX_INTERESTS} OR EXISTS (SELECT 1 FROM interests WHERE topic = $1)
 ON CONFLICT (tenant_id, user_id, topic) DO UPDATE
-SET weight = greatest(-{MAX_WEIGHT}, least({MAX_WEIGHT}, i.weight + excluded.weight)), why = excluded.why, changed_at = now()
+SET weight = greatest(-{MAX_WEIGHT}, least({MAX_WEIGHT}, i.weight + excluded.weight)), why = excluded.why,
+    changed_at = now()
 WHERE i.source = 'learnt'
 RETURNING i.topic
 """
 """$1 topic, $2 step, $3 the headline."""
 SAID = "f.channel_id, f.message_id, f.feedback, f.headline, f.topics, f.said_at"
-OF_POSTS = "FROM feedback f WHERE (f.channel_id, f.message_id) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[])) AND f.feedback = $3"
+OF_POSTS = (
+    "FROM feedback f WHERE (f.channel_id, f.message_id) IN (SELECT * "
+    "FROM unnest($1::bigint[], $2::bigint[])) AND f.feedback = $3"
+)
 UNLEARN = f"""
 UPDATE interests i
-SET weight = greatest(-{MAX_WEIGHT}, least({MAX_WEIGHT}, i.weight - $2 * 0.5 ^ (extract(epoch FROM now() - $3::timestamptz) / $4))),
-    why = coalesce((SELECT f.headline FROM feedback f WHERE i.topic = ANY (f.topics) ORDER BY f.said_at DESC LIMIT 1), i.why)
+SET weight = greatest(-{MAX_WEIGHT}, least({MAX_WEIGHT},
+    i.weight - $2 * 0.5 ^ (extract(epoch FROM now() - $3::timestamptz) / $4))),
+    why = coalesce((SELECT f.headline FROM feedback f WHERE i.topic = ANY (f.topics)
+        ORDER BY f.said_at DESC LIMIT 1), i.why)
 WHERE i.topic = ANY ($1) AND i.source = 'learnt'
 """
-"""$1 topics, $2 step, $3 when it was learnt, $4 the half-life in seconds: what has faded since is not subtracted."""
+"""$1 topics, $2 step, $3 when it was learnt, $4 the half-life in seconds:
+what has faded since is not subtracted.
+"""
 
 
 async def _take_back(connection: Connection, posts: Sequence[PostId], feedback: Feedback) -> bool:
     rows = await connection.fetch(f"DELETE {OF_POSTS} RETURNING f.topics, f.said_at", *_of(posts, feedback))
     for row in rows:
-        await connection.execute(UNLEARN, row["topics"], feedback.step, row["said_at"], HALF_LIFE.total_seconds())
-        await connection.execute("DELETE FROM interests WHERE topic = ANY ($1) AND source = 'learnt' AND abs(weight) < $2", row["topics"], MIN_LEARNT)
+        await connection.execute(
+            UNLEARN, row["topics"], feedback.step, row["said_at"], HALF_LIFE.total_seconds()
+        )
+        await connection.execute(
+            "DELETE FROM interests WHERE topic = ANY ($1) AND source = 'learnt' AND abs(weight) < $2",
+            row["topics"],
+            MIN_LEARNT,
+        )
     return bool(rows)
 
 
@@ -163,25 +193,44 @@ class InterestUpkeep:
                 RETURNING s.tenant_id, s.user_id, s.channel_id, s.message_id, p.text
                 """
             )
-        return tuple(SavedText(TenantId(row["tenant_id"]), UserId(row["user_id"]), _post_id(row), row["text"]) for row in rows)
+        return tuple(
+            SavedText(TenantId(row["tenant_id"]), UserId(row["user_id"]), _post_id(row), row["text"])
+            for row in rows
+        )
 
     async def fade(self, *, period: timedelta) -> int:
-        """Lets learnt weights fade as they do within a period, and forgets the faded. Returns how many are left."""
+        """Lets learnt weights fade as they do within a period, and forgets the faded.
+
+        Returns how many are left.
+        """
         async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE interests SET weight = weight * $1 WHERE source = 'learnt'", 0.5 ** (period / HALF_LIFE))
-            await connection.execute("DELETE FROM interests WHERE source = 'learnt' AND abs(weight) < $1", MIN_LEARNT)
+            await connection.execute(
+                "UPDATE interests SET weight = weight * $1 WHERE source = 'learnt'",
+                0.5 ** (period / HALF_LIFE),
+            )
+            await connection.execute(
+                "DELETE FROM interests WHERE source = 'learnt' AND abs(weight) < $1", MIN_LEARNT
+            )
             return int(await connection.fetchval("SELECT count(*) FROM interests"))
 
 
 def _interest(row: asyncpg.Record) -> Interest:
     reasons = tuple(_said(one) for one in row["reasons"])
-    return Interest(row["topic"], row["weight"], InterestSource(row["source"]), row["why"], row["changed_at"], reasons)
+    return Interest(
+        row["topic"], row["weight"], InterestSource(row["source"]), row["why"], row["changed_at"], reasons
+    )
 
 
 def _said(row: asyncpg.Record) -> StoryFeedback:
     """Of the columns SAID."""
     channel_id, message_id, feedback, headline, topics, said_at = row
-    return StoryFeedback(PostId(ChannelId(channel_id), MessageId(message_id)), Feedback(feedback), headline, tuple(topics), said_at)
+    return StoryFeedback(
+        PostId(ChannelId(channel_id), MessageId(message_id)),
+        Feedback(feedback),
+        headline,
+        tuple(topics),
+        said_at,
+    )
 
 
 def _post_id(row: asyncpg.Record) -> PostId:

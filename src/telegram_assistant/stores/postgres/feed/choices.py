@@ -23,7 +23,9 @@ class MutedChannel:
 
 @dataclass(frozen=True, slots=True)
 class Mutes:
-    """Words and channels that the person does not want in the feed, and stories that they do not want to see again."""
+    """Words and channels that the person does not want in the feed,
+    and stories that they do not want to see again.
+    """
 
     words: tuple[str, ...] = ()
     channels: tuple[MutedChannel, ...] = ()
@@ -43,7 +45,8 @@ class Visit:
 
 MUTED = """
 ARRAY(SELECT word FROM mutes WHERE word <> '' ORDER BY word) AS words,
-ARRAY(SELECT ROW(c.channel_id, c.title) FROM mutes m JOIN channels c ON c.channel_id = m.channel_id ORDER BY c.title) AS channels,
+ARRAY(SELECT ROW(c.channel_id, c.title) FROM mutes m JOIN channels c ON c.channel_id = m.channel_id
+    ORDER BY c.title) AS channels,
 ARRAY(SELECT ROW(channel_id, message_id) FROM feedback WHERE feedback = 'muted') AS stories
 """
 
@@ -58,8 +61,10 @@ class PersonChoices:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                INSERT INTO saved_posts (channel_id, message_id) SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS p(channel_id, message_id)
-                WHERE EXISTS (SELECT 1 FROM posts o WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id)
+                INSERT INTO saved_posts (channel_id, message_id) SELECT p.*
+                FROM unnest($1::bigint[], $2::bigint[]) AS p(channel_id, message_id)
+                WHERE EXISTS (SELECT 1 FROM posts o
+                    WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id)
                 ON CONFLICT DO NOTHING
                 """,
                 [one.channel_id for one in posts],
@@ -69,7 +74,8 @@ class PersonChoices:
     async def unsave(self, posts: Sequence[PostId]) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "DELETE FROM saved_posts WHERE (channel_id, message_id) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))",
+                "DELETE FROM saved_posts WHERE (channel_id, message_id) IN (SELECT * "
+                "FROM unnest($1::bigint[], $2::bigint[]))",
                 [one.channel_id for one in posts],
                 [one.message_id for one in posts],
             )
@@ -95,7 +101,8 @@ class PersonChoices:
                 await connection.fetchval(
                     """
                     WITH followed AS (SELECT channel_id FROM subscriptions WHERE channel_id = $1 AND active),
-                    muted AS (INSERT INTO mutes (channel_id) SELECT channel_id FROM followed ON CONFLICT DO NOTHING)
+                    muted AS (INSERT INTO mutes (channel_id) SELECT channel_id
+                        FROM followed ON CONFLICT DO NOTHING)
                     SELECT EXISTS (SELECT 1 FROM followed)
                     """,
                     channel_id,
@@ -104,7 +111,9 @@ class PersonChoices:
 
     async def unmute_channel(self, channel_id: ChannelId) -> None:
         async with self._transactions.begin() as connection:
-            await connection.execute("DELETE FROM mutes WHERE channel_id = $1 AND channel_id <> 0", channel_id)
+            await connection.execute(
+                "DELETE FROM mutes WHERE channel_id = $1 AND channel_id <> 0", channel_id
+            )
 
     async def visit(self, now: datetime) -> Visit:
         """Records that the person is here, and says when they were here before."""
@@ -113,7 +122,8 @@ class PersonChoices:
                 f"""
                 INSERT INTO visits (began_at, seen_at) VALUES ($1, $1)
                 ON CONFLICT (tenant_id, user_id) DO UPDATE SET
-                    before_at = CASE WHEN visits.seen_at < $1 - $2::interval THEN visits.seen_at ELSE visits.before_at END,
+                    before_at = CASE WHEN visits.seen_at < $1 - $2::interval THEN visits.seen_at
+                        ELSE visits.before_at END,
                     began_at = CASE WHEN visits.seen_at < $1 - $2::interval THEN $1 ELSE visits.began_at END,
                     seen_at = greatest(visits.seen_at, $1)
                 RETURNING before_at, floor_at, {MUTED}
@@ -134,5 +144,7 @@ def _mutes(row: asyncpg.Record) -> Mutes:
     return Mutes(
         tuple(row["words"]),
         tuple(MutedChannel(ChannelId(channel_id), title) for channel_id, title in row["channels"]),
-        frozenset(PostId(ChannelId(channel_id), MessageId(message_id)) for channel_id, message_id in row["stories"]),
+        frozenset(
+            PostId(ChannelId(channel_id), MessageId(message_id)) for channel_id, message_id in row["stories"]
+        ),
     )

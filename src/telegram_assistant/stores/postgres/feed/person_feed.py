@@ -1,4 +1,6 @@
-"""The feed as one person reads it: what is read and saved, page by page in either order, and how many posts came since."""
+"""The feed as one person reads it: what is read and saved, page by page in either order,
+and how many posts came since.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +22,9 @@ MAX_NEW = 100
 
 @dataclass(frozen=True, slots=True)
 class ReadingScope:
-    """Which posts of the feed: of one folder or of all channels, muted ones left out; of one channel, muted or not."""
+    """Which posts of the feed: of one folder or of all channels, muted ones left out; of one channel,
+    muted or not.
+    """
 
     folder: str | None = None
     channel_id: ChannelId | None = None
@@ -45,13 +49,16 @@ scope AS MATERIALIZED (
     SELECT s.channel_id, s.created_at, coalesce(l.read, '{}') AS read
     FROM subscriptions s LEFT JOIN read_ledger l ON l.channel_id = s.channel_id
     WHERE s.active AND ($1::text IS NULL OR s.folder = $1)
-      AND CASE WHEN $2::bigint IS NULL THEN NOT EXISTS (SELECT 1 FROM mutes m WHERE m.channel_id = s.channel_id) ELSE s.channel_id = $2 END
+      AND CASE WHEN $2::bigint IS NULL THEN NOT EXISTS (SELECT 1 FROM mutes m
+          WHERE m.channel_id = s.channel_id) ELSE s.channel_id = $2 END
 )
 """
 MARKED = f"""
 SELECT p.*, c.title, c.username, m.is_read,
-       (SELECT v.saved_at FROM saved_posts v WHERE v.channel_id = p.channel_id AND v.message_id = p.message_id) AS saved_at,
-       ARRAY(SELECT {MEDIA_ROW} FROM post_media f WHERE f.channel_id = p.channel_id AND f.message_id = p.message_id ORDER BY ordinal) AS media
+       (SELECT v.saved_at FROM saved_posts v WHERE v.channel_id = p.channel_id
+           AND v.message_id = p.message_id) AS saved_at,
+       ARRAY(SELECT {MEDIA_ROW} FROM post_media f WHERE f.channel_id = p.channel_id
+           AND f.message_id = p.message_id ORDER BY ordinal) AS media
 FROM marked m CROSS JOIN LATERAL (
     SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = m.channel_id AND message_id = m.message_id
 ) p JOIN channels c ON c.channel_id = p.channel_id
@@ -60,13 +67,19 @@ FROM marked m CROSS JOIN LATERAL (
 
 
 def _page(order: FeedOrder) -> str:
-    """Exact in two steps, as the feed of a tenant: the N first posts lie in the N channels with the first heads.
+    """Exact in two steps, as the feed of a tenant: the N first posts lie in the N channels with the first
+    heads.
 
     $3 unread only, $4 limit, $5-$7 the cursor
     """
-    before, direction, extreme, comparison = ("<", "DESC", "min", ">=") if order is FeedOrder.NEWEST else (">", "ASC", "max", "<=")
+    before, direction, extreme, comparison = (
+        ("<", "DESC", "min", ">=") if order is FeedOrder.NEWEST else (">", "ASC", "max", "<=")
+    )
     unbounded = "-infinity" if order is FeedOrder.NEWEST else "infinity"
-    after_cursor = f"posted_at {before}= $5 AND (posted_at, channel_id, message_id) {before} ($5, $6, $7) AND NOT ($3 AND message_id <@ h.read)"
+    after_cursor = (
+        f"posted_at {before}= $5 AND (posted_at, channel_id, message_id) {before} ($5, $6, "
+        "$7) AND NOT ($3 AND message_id <@ h.read)"
+    )
     return f"""
     WITH {SCOPE},
     heads AS MATERIALIZED (
@@ -76,11 +89,13 @@ def _page(order: FeedOrder) -> str:
         ) f
         ORDER BY f.posted_at {direction}, h.channel_id {direction} LIMIT $4
     ),
-    bound AS MATERIALIZED (SELECT CASE WHEN count(*) = $4 THEN {extreme}(posted_at) ELSE '{unbounded}' END AS last FROM heads),
+    bound AS MATERIALIZED (SELECT CASE WHEN count(*) = $4 THEN {extreme}(posted_at)
+        ELSE '{unbounded}' END AS last FROM heads),
     marked AS MATERIALIZED (
         SELECT f.*, f.message_id <@ h.read AS is_read FROM heads h CROSS JOIN LATERAL (
             SELECT channel_id, message_id, posted_at FROM posts
-            WHERE channel_id = h.channel_id AND posted_at {comparison} (SELECT last FROM bound) AND {after_cursor}
+            WHERE channel_id = h.channel_id AND posted_at {comparison} (SELECT last FROM bound)
+                AND {after_cursor}
             ORDER BY posted_at {direction}, message_id {direction} LIMIT $4
         ) f
         ORDER BY posted_at {direction}, channel_id {direction}, message_id {direction} LIMIT $4
@@ -104,9 +119,11 @@ WITH marked AS MATERIALIZED (
 
 NEW_SINCE = f"""
 WITH {SCOPE}
-SELECT count(*) FROM scope h JOIN channels c ON c.channel_id = h.channel_id AND c.newest_posted_at > $3::timestamptz - interval '1 hour'
+SELECT count(*) FROM scope h JOIN channels c ON c.channel_id = h.channel_id
+    AND c.newest_posted_at > $3::timestamptz - interval '1 hour'
 CROSS JOIN LATERAL (
-    SELECT 1 FROM posts WHERE channel_id = h.channel_id AND posted_at > $3::timestamptz - interval '1 hour' AND stored_at > $3 LIMIT {MAX_NEW}
+    SELECT 1 FROM posts WHERE channel_id = h.channel_id AND posted_at > $3::timestamptz - interval '1 hour'
+        AND stored_at > $3 LIMIT {MAX_NEW}
 ) n
 """
 """$3 since"""
@@ -114,16 +131,20 @@ CROSS JOIN LATERAL (
 SOME = f"""
 WITH marked AS MATERIALIZED (
     SELECT w.channel_id, w.message_id, w.place, coalesce(w.message_id <@ l.read, false) AS is_read
-    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS w(channel_id, message_id, place) LEFT JOIN read_ledger l ON l.channel_id = w.channel_id
+    FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS w(channel_id, message_id, place) LEFT
+    JOIN read_ledger l ON l.channel_id = w.channel_id
 )
 {MARKED} ORDER BY m.place
 """
 
 AROUND = """
-SELECT ARRAY(SELECT DISTINCT folder FROM subscriptions WHERE active AND folder IS NOT NULL ORDER BY folder) AS folders,
+SELECT ARRAY(SELECT DISTINCT folder FROM subscriptions WHERE active AND folder IS NOT NULL
+    ORDER BY folder) AS folders,
        (SELECT count(*) FROM subscriptions WHERE active)::int AS channels,
-       ARRAY(SELECT ROW(c.channel_id, c.title, coalesce(c.parked_reason, ''), c.parked_until) FROM subscriptions s
-             JOIN channels c ON c.channel_id = s.channel_id WHERE s.active AND c.parked_until IS NOT NULL ORDER BY c.parked_until) AS broken
+       ARRAY(SELECT ROW(c.channel_id, c.title, coalesce(c.parked_reason, ''), c.parked_until)
+           FROM subscriptions s
+             JOIN channels c ON c.channel_id = s.channel_id WHERE s.active AND c.parked_until IS NOT NULL
+                 ORDER BY c.parked_until) AS broken
 """
 
 
@@ -139,7 +160,9 @@ class BrokenSource:
 
 @dataclass(frozen=True, slots=True)
 class FeedSurroundings:
-    """What stands around the feed: folders to choose from, how many channels are followed, and those that cannot be read."""
+    """What stands around the feed: folders to choose from, how many channels are followed,
+    and those that cannot be read.
+    """
 
     folders: tuple[str, ...]
     channels: int
@@ -152,7 +175,9 @@ class Reading:
     def __init__(self, transactions: PersonTransactions) -> None:
         self._transactions = transactions
 
-    async def page(self, scope: ReadingScope, *, order: FeedOrder, limit: int, after: Cursor | None = None) -> tuple[ReadingPost, ...]:
+    async def page(
+        self, scope: ReadingScope, *, order: FeedOrder, limit: int, after: Cursor | None = None
+    ) -> tuple[ReadingPost, ...]:
         """The next posts after the cursor in this order, deleted ones included and marked."""
         place = after or (BEFORE_ALL if order is FeedOrder.NEWEST else FIRST_OF_ALL)
         async with self._transactions.begin() as connection:
@@ -183,14 +208,18 @@ class Reading:
     async def some(self, posts: Sequence[PostId]) -> tuple[ReadingPost, ...]:
         """Those of these posts that the tenant sees, in this order."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(SOME, [one.channel_id for one in posts], [one.message_id for one in posts])
+            rows = await connection.fetch(
+                SOME, [one.channel_id for one in posts], [one.message_id for one in posts]
+            )
         return tuple(_reading_post(row) for row in rows)
 
     async def surroundings(self) -> FeedSurroundings:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(AROUND)
         assert row is not None  # it has no FROM
-        return FeedSurroundings(tuple(row["folders"]), row["channels"], tuple(_broken(*one) for one in row["broken"]))
+        return FeedSurroundings(
+            tuple(row["folders"]), row["channels"], tuple(_broken(*one) for one in row["broken"])
+        )
 
 
 def _broken(channel_id: int, title: str, reason: str, until: datetime) -> BrokenSource:
@@ -199,4 +228,6 @@ def _broken(channel_id: int, title: str, reason: str, until: datetime) -> Broken
 
 def _reading_post(row: asyncpg.Record) -> ReadingPost:
     media = tuple(media_details(one) for one in row["media"])
-    return ReadingPost(stored_post(row), row["title"], row["username"], media, row["is_read"], row["saved_at"])
+    return ReadingPost(
+        stored_post(row), row["title"], row["username"], media, row["is_read"], row["saved_at"]
+    )

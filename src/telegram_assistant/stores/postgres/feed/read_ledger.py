@@ -9,7 +9,10 @@ from telegram_assistant.stores.postgres.feed.person_feed import SCOPE, ReadingSc
 
 MAX_UNDONE = 20
 
-_LISTED = "SELECT w.channel_id, w.ids::int8multirange AS ids FROM unnest($1::bigint[], $2::text[]) AS w(channel_id, ids)"
+_LISTED = (
+    "SELECT w.channel_id, w.ids::int8multirange AS ids "
+    "FROM unnest($1::bigint[], $2::text[]) AS w(channel_id, ids)"
+)
 # $3 the moment of the page: what came later was not on it, and posts that are found late stay unread.
 _EVERYTHING = """
 SELECT p.channel_id, range_agg(int8range(p.message_id, p.message_id + 1)) AS ids
@@ -18,30 +21,42 @@ WHERE s.created_at <= $3 AND p.stored_at <= $3 AND NOT p.message_id <@ s.read GR
 """
 _MARK_READ = """
 changes AS MATERIALIZED (
-    SELECT w.channel_id, w.ids - coalesce(l.read, '{}') AS changed FROM wanted w LEFT JOIN read_ledger l ON l.channel_id = w.channel_id
+    SELECT w.channel_id, w.ids - coalesce(l.read, '{}') AS changed FROM wanted w LEFT
+    JOIN read_ledger l ON l.channel_id = w.channel_id
 ),
 written AS (
-    INSERT INTO read_ledger (channel_id, read) SELECT channel_id, changed FROM changes WHERE NOT isempty(changed)
+    INSERT INTO read_ledger (channel_id, read) SELECT channel_id, changed FROM changes
+    WHERE NOT isempty(changed)
     ON CONFLICT (tenant_id, user_id, channel_id) DO UPDATE SET read = read_ledger.read + excluded.read
 )
 """
 _MARK_UNREAD = """
-changes AS MATERIALIZED (SELECT w.channel_id, w.ids * l.read AS changed FROM wanted w JOIN read_ledger l ON l.channel_id = w.channel_id),
-written AS (UPDATE read_ledger l SET read = l.read - c.changed FROM changes c WHERE c.channel_id = l.channel_id)
+changes AS MATERIALIZED (SELECT w.channel_id, w.ids * l.read AS changed FROM wanted w
+    JOIN read_ledger l ON l.channel_id = w.channel_id),
+written AS (UPDATE read_ledger l SET read = l.read - c.changed FROM changes c
+    WHERE c.channel_id = l.channel_id)
 """
 _NOTE = """
 INSERT INTO read_actions (is_read, channel_ids, changed)
-SELECT {is_read}, array_agg(channel_id), array_agg(changed) FROM changes WHERE NOT isempty(changed) HAVING count(*) > 0
+SELECT {is_read}, array_agg(channel_id), array_agg(changed) FROM changes WHERE NOT isempty(changed)
+HAVING count(*) > 0
 RETURNING (SELECT sum(upper(r) - lower(r)) FROM changes c CROSS JOIN LATERAL unnest(c.changed) r)::int
 """
 
 READ = f"WITH wanted AS MATERIALIZED ({_LISTED}), {_MARK_READ} {_NOTE.format(is_read='true')}"
 UNREAD = f"WITH wanted AS MATERIALIZED ({_LISTED}), {_MARK_UNREAD} {_NOTE.format(is_read='false')}"
-READ_ALL = f"WITH {SCOPE}, wanted AS MATERIALIZED ({_EVERYTHING}), {_MARK_READ} {_NOTE.format(is_read='true')}"
-FORGET = f"DELETE FROM read_actions WHERE action_id <= (SELECT action_id FROM read_actions ORDER BY action_id DESC OFFSET {MAX_UNDONE} LIMIT 1)"
+READ_ALL = (
+    f"WITH {SCOPE}, wanted AS MATERIALIZED ({_EVERYTHING}), {_MARK_READ} {_NOTE.format(is_read='true')}"
+)
+FORGET = (
+    "DELETE FROM read_actions WHERE action_id <= (SELECT action_id FROM read_actions "
+    f"ORDER BY action_id DESC OFFSET {MAX_UNDONE} LIMIT 1)"
+)
 UNDO = """
-WITH last AS (DELETE FROM read_actions WHERE action_id = (SELECT max(action_id) FROM read_actions) RETURNING is_read, channel_ids, changed),
-parts AS MATERIALIZED (SELECT is_read, p.channel_id, p.changed FROM last, unnest(last.channel_ids, last.changed) AS p(channel_id, changed)),
+WITH last AS (DELETE FROM read_actions WHERE action_id = (SELECT max(action_id) FROM read_actions)
+    RETURNING is_read, channel_ids, changed),
+parts AS MATERIALIZED (SELECT is_read, p.channel_id, p.changed
+    FROM last, unnest(last.channel_ids, last.changed) AS p(channel_id, changed)),
 written AS (
     UPDATE read_ledger l SET read = CASE WHEN p.is_read THEN l.read - p.changed ELSE l.read + p.changed END
     FROM parts p WHERE p.channel_id = l.channel_id

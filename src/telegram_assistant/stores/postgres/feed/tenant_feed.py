@@ -20,10 +20,11 @@ class Cursor:
 LAST = 2**63 - 1
 BEFORE_ALL = Cursor(datetime.max.replace(tzinfo=UTC), ChannelId(LAST), MessageId(LAST))
 
-# The query is exact in two steps: the N newest posts lie in the N channels with the newest heads, and none of them is older
-# than the N-th head. So most channels cost one index entry (or none, if `channels` knows the head) and only N channels are
-# read. The query names the channels; row-level security only checks them. A head may be a post that the tenant does not see
-# (it was deleted before the tenant followed), so a first page that is not full is read again with the query of later pages.
+# The query is exact in two steps: the N newest posts lie in the N channels with the newest heads, and none of
+# them is older than the N-th head. So most channels cost one index entry (or none, if `channels` knows the
+# head) and only N channels are read. The query names the channels; row-level security only checks them. A
+# head may be a post that the tenant does not see (it was deleted before the tenant followed), so a first page
+# that is not full is read again with the query of later pages.
 _REST_OF_PAGE = f"""
 bound AS MATERIALIZED (
     SELECT CASE WHEN count(*) = $1 THEN min(posted_at) ELSE '-infinity' END AS oldest FROM heads
@@ -80,7 +81,9 @@ class Feed:
             rows = await connection.fetch(FIRST_PAGE, limit) if before is None else []
             if len(rows) < limit:
                 place = before or BEFORE_ALL
-                rows = await connection.fetch(LATER_PAGE, limit, place.posted_at, place.channel_id, place.message_id)
+                rows = await connection.fetch(
+                    LATER_PAGE, limit, place.posted_at, place.channel_id, place.message_id
+                )
         return tuple(stored_post(row) for row in rows)
 
     async def post(self, post_id: PostId) -> StoredPost | None:

@@ -1,7 +1,8 @@
-"""Files of posts: their metadata, the jobs that fetch them, and the event that all files of a post are settled.
+"""Files of posts: their metadata, the jobs that fetch them, and the event that all files of a post are
+settled.
 
-A job belongs to an account, and an account to one process at a time, so a job needs no lease of its own. Settling a job twice
-changes nothing, because stored bytes are named by their hash.
+A job belongs to an account, and an account to one process at a time, so a job needs no lease of its own.
+Settling a job twice changes nothing, because stored bytes are named by their hash.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,14 +43,18 @@ class MediaJob:
     access_hash: int
 
 
-# The account that fetches for a channel: its reader; for a private channel, an account of a tenant that keeps its media.
+# The account that fetches for a channel: its reader; for a private channel, an account of a tenant that keeps
+# its media.
 READER = """
 LEFT JOIN LATERAL (
     SELECT a.account_id FROM account_channels r
-    JOIN telegram_accounts a USING (account_id) JOIN channels c USING (channel_id) JOIN poll_schedule p USING (channel_id)
-    WHERE r.channel_id = {channel_id} AND r.lost_at IS NULL AND a.state = 'active' AND CASE WHEN c.is_private THEN EXISTS (
+    JOIN telegram_accounts a USING (account_id) JOIN channels c USING (channel_id)
+        JOIN poll_schedule p USING (channel_id)
+    WHERE r.channel_id = {channel_id} AND r.lost_at IS NULL AND a.state = 'active' AND CASE WHEN c.is_private
+        THEN EXISTS (
         SELECT 1 FROM subscriptions s
-        WHERE s.channel_id = c.channel_id AND s.tenant_id = a.tenant_id AND s.active AND s.wants_media AND s.keeps_protected)
+        WHERE s.channel_id = c.channel_id AND s.tenant_id = a.tenant_id AND s.active AND s.wants_media
+            AND s.keeps_protected)
       ELSE a.account_id = p.account_id END
     ORDER BY a.account_id = p.account_id DESC, r.joined DESC LIMIT 1) reader ON true
 """
@@ -62,54 +67,71 @@ LEFT JOIN quotas q ON q.tenant_id = s.tenant_id
 WHERE c.channel_id = ANY($1)
 """
 
-# Writes only if the post is still at the revision that was processed. Bytes that are stored already are not fetched again;
-# their row stays locked until the post refers to them, so that the cleanup does not take them for unused meanwhile.
+# Writes only if the post is still at the revision that was processed. Bytes that are stored already are not
+# fetched again; their row stays locked until the post refers to them, so that the cleanup does not take them
+# for unused meanwhile.
 KEEP = f"""
--- arrays, one element per file: $1 channel, $2 message, $3 revision, $4 ordinal, $5 Telegram's id, $6 kind, $7 MIME type, $8 bytes,
--- $9 file name, $10 width, $11 height, $12 duration in seconds, $13 data center, $14 reason to skip it (NULL: wanted)
+-- arrays, one element per file: $1 channel, $2 message, $3 revision, $4 ordinal, $5 Telegram's id, $6 kind,
+-- $7 MIME type, $8 bytes, $9 file name, $10 width, $11 height, $12 duration in seconds, $13 data center, $14
+-- reason to skip it (NULL: wanted)
 WITH given AS MATERIALIZED (
-    SELECT n.* FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::smallint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[],
+    SELECT n.* FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::smallint[], $5::bigint[], $6::text[],
+        $7::text[], $8::bigint[],
                            $9::text[], $10::int[], $11::int[], $12::float8[], $13::int[], $14::text[])
-        AS n(channel_id, message_id, revision, ordinal, media_id, kind, mime, size_bytes, file_name, width, height, duration_seconds, dc_id, reason)
+        AS n(channel_id, message_id, revision, ordinal, media_id, kind, mime, size_bytes, file_name, width,
+            height, duration_seconds, dc_id, reason)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
 ),
 known AS MATERIALIZED (
-    SELECT s.media_id, s.is_photo, o.sha256, o.size_bytes FROM media_sources s JOIN media_objects o USING (sha256)
-    WHERE (s.media_id, s.is_photo) IN (SELECT media_id, kind = 'photo' FROM given WHERE reason IS NULL) AND o.removing_at IS NULL
+    SELECT s.media_id, s.is_photo, o.sha256, o.size_bytes FROM media_sources s
+    JOIN media_objects o USING (sha256)
+    WHERE (s.media_id, s.is_photo) IN (SELECT media_id, kind = 'photo' FROM given WHERE reason IS NULL)
+        AND o.removing_at IS NULL
     FOR SHARE OF o
 ),
 saved AS (
-    INSERT INTO post_media AS m (channel_id, message_id, ordinal, media_id, kind, mime, size_bytes, file_name, width, height, duration_seconds,
+    INSERT INTO post_media AS m (channel_id, message_id, ordinal, media_id, kind, mime, size_bytes, file_name,
+        width, height, duration_seconds,
                                  dc_id, state, reason, sha256, settled_at)
-    SELECT g.channel_id, g.message_id, g.ordinal, g.media_id, g.kind, g.mime, coalesce(k.size_bytes, g.size_bytes), g.file_name, g.width,
+    SELECT g.channel_id, g.message_id, g.ordinal, g.media_id, g.kind, g.mime,
+        coalesce(k.size_bytes, g.size_bytes), g.file_name, g.width,
            g.height, g.duration_seconds, g.dc_id,
-           CASE WHEN g.reason IS NOT NULL THEN 'skipped' WHEN k.sha256 IS NULL THEN 'wanted' ELSE 'stored' END,
+           CASE WHEN g.reason IS NOT NULL THEN 'skipped' WHEN k.sha256 IS NULL THEN 'wanted'
+               ELSE 'stored' END,
            g.reason, k.sha256, CASE WHEN g.reason IS NOT NULL OR k.sha256 IS NOT NULL THEN now() END
     FROM given g LEFT JOIN known k ON k.media_id = g.media_id AND k.is_photo = (g.kind = 'photo')
     ON CONFLICT (channel_id, message_id, ordinal) DO UPDATE
-    SET media_id = excluded.media_id, kind = excluded.kind, mime = excluded.mime, size_bytes = excluded.size_bytes,
-        file_name = excluded.file_name, width = excluded.width, height = excluded.height, duration_seconds = excluded.duration_seconds,
-        dc_id = excluded.dc_id, state = excluded.state, reason = excluded.reason, sha256 = excluded.sha256, settled_at = excluded.settled_at
+    SET media_id = excluded.media_id, kind = excluded.kind, mime = excluded.mime,
+        size_bytes = excluded.size_bytes,
+        file_name = excluded.file_name, width = excluded.width, height = excluded.height,
+        duration_seconds = excluded.duration_seconds,
+        dc_id = excluded.dc_id, state = excluded.state, reason = excluded.reason, sha256 = excluded.sha256,
+        settled_at = excluded.settled_at
     WHERE m.media_id <> excluded.media_id OR (m.kind = 'photo') <> (excluded.kind = 'photo')
        OR (m.state = 'skipped' AND m.reason IS DISTINCT FROM excluded.reason)
     RETURNING m.*
 ),
 queued AS (
-    INSERT INTO media_jobs (channel_id, message_id, ordinal, media_id, is_photo, size_bytes, mime, lane, account_id)
+    INSERT INTO media_jobs (channel_id, message_id, ordinal, media_id, is_photo, size_bytes, mime, lane,
+        account_id)
     SELECT s.channel_id, s.message_id, s.ordinal, s.media_id, s.kind = 'photo', s.size_bytes, s.mime,
-           coalesce((SELECT o.lane FROM outbox o WHERE o.channel_id = s.channel_id AND o.message_id = s.message_id
+           coalesce((SELECT o.lane FROM outbox o WHERE o.channel_id = s.channel_id
+               AND o.message_id = s.message_id
                      ORDER BY o.revision DESC LIMIT 1), 'bulk'), reader.account_id
     FROM saved s {READER.format(channel_id="s.channel_id")} WHERE s.state = 'wanted'
     ON CONFLICT (channel_id, message_id, ordinal) DO UPDATE
-    SET media_id = excluded.media_id, is_photo = excluded.is_photo, size_bytes = excluded.size_bytes, mime = excluded.mime,
+    SET media_id = excluded.media_id, is_photo = excluded.is_photo, size_bytes = excluded.size_bytes,
+        mime = excluded.mime,
         attempts = 0, next_try_at = now(), error = NULL
 ),
 unqueued AS (
     DELETE FROM media_jobs j USING saved s
-    WHERE j.channel_id = s.channel_id AND j.message_id = s.message_id AND j.ordinal = s.ordinal AND s.state <> 'wanted'
+    WHERE j.channel_id = s.channel_id AND j.message_id = s.message_id AND j.ordinal = s.ordinal
+        AND s.state <> 'wanted'
 )
 INSERT INTO quotas AS q (tenant_id, media_bytes)
-SELECT b.tenant_id, sum(s.size_bytes) FROM saved s JOIN subscriptions b ON b.channel_id = s.channel_id AND b.active AND b.wants_media
+SELECT b.tenant_id, sum(s.size_bytes) FROM saved s
+JOIN subscriptions b ON b.channel_id = s.channel_id AND b.active AND b.wants_media
 WHERE s.state IN ('wanted', 'stored') GROUP BY b.tenant_id ORDER BY b.tenant_id
 ON CONFLICT (tenant_id) DO UPDATE SET media_bytes = q.media_bytes + excluded.media_bytes
 """
@@ -117,18 +139,22 @@ ON CONFLICT (tenant_id) DO UPDATE SET media_bytes = q.media_bytes + excluded.med
 # Files that an edit has removed.
 FORGET = """
 WITH gone AS (
-    DELETE FROM post_media m USING unnest($1::bigint[], $2::bigint[], $3::int[]) AS n(channel_id, message_id, files)
+    DELETE FROM post_media m USING unnest($1::bigint[], $2::bigint[], $3::int[]) AS n(channel_id, message_id,
+        files)
     WHERE m.channel_id = n.channel_id AND m.message_id = n.message_id AND m.ordinal >= n.files RETURNING m.*
 )
-DELETE FROM media_jobs j USING gone g WHERE j.channel_id = g.channel_id AND j.message_id = g.message_id AND j.ordinal = g.ordinal
+DELETE FROM media_jobs j USING gone g WHERE j.channel_id = g.channel_id AND j.message_id = g.message_id
+    AND j.ordinal = g.ordinal
 """
 
 # If several posts have the same file, the first one fetches it; the others wait unless that fails.
 DUE = """
-SELECT j.channel_id, j.message_id, j.ordinal, j.media_id, j.is_photo, j.size_bytes, j.mime, j.attempts, a.access_hash
+SELECT j.channel_id, j.message_id, j.ordinal, j.media_id, j.is_photo, j.size_bytes, j.mime, j.attempts,
+    a.access_hash
 FROM media_jobs j JOIN account_channels a ON a.account_id = j.account_id AND a.channel_id = j.channel_id
 WHERE j.account_id = $1 AND j.next_try_at <= now() AND NOT EXISTS (
-    SELECT 1 FROM media_jobs o WHERE o.media_id = j.media_id AND o.is_photo = j.is_photo AND o.attempts = 0 AND o.account_id IS NOT NULL
+    SELECT 1 FROM media_jobs o WHERE o.media_id = j.media_id AND o.is_photo = j.is_photo AND o.attempts = 0
+        AND o.account_id IS NOT NULL
     AND (o.channel_id, o.message_id, o.ordinal) < (j.channel_id, j.message_id, j.ordinal))
 ORDER BY j.lane = 'bulk', NOT j.is_photo, j.next_try_at, j.channel_id, j.message_id LIMIT $2
 """
@@ -151,10 +177,12 @@ RETURNING m.channel_id, m.message_id, d.lane
 """
 
 GIVE_UP = """
-WITH done AS (DELETE FROM media_jobs WHERE channel_id = $1 AND message_id = $2 AND ordinal = $3 AND media_id = $4 RETURNING *),
+WITH done AS (DELETE FROM media_jobs WHERE channel_id = $1 AND message_id = $2 AND ordinal = $3
+    AND media_id = $4 RETURNING *),
 unpromised AS (
     UPDATE quotas q SET media_bytes = greatest(0, q.media_bytes - d.size_bytes)
-    FROM done d JOIN subscriptions s ON s.channel_id = d.channel_id AND s.active AND s.wants_media WHERE q.tenant_id = s.tenant_id
+    FROM done d JOIN subscriptions s ON s.channel_id = d.channel_id AND s.active AND s.wants_media
+    WHERE q.tenant_id = s.tenant_id
 )
 UPDATE post_media m SET state = 'given_up', reason = $5, settled_at = now()
 FROM done d WHERE m.channel_id = d.channel_id AND m.message_id = d.message_id AND m.ordinal = d.ordinal
@@ -176,15 +204,27 @@ class MediaQueue:
         wanting: dict[ChannelId, list[MediaSubscriber]] = {channel_id: [] for channel_id in closed}
         for row in rows:
             if row["tenant_id"] is not None:
-                wanting[row["channel_id"]].append(MediaSubscriber(TenantId(row["tenant_id"]), row["keeps_protected"], row["room_bytes"]))
-        return {channel_id: Terms(is_closed, tuple(wanting[channel_id])) for channel_id, is_closed in closed.items()}
+                wanting[row["channel_id"]].append(
+                    MediaSubscriber(TenantId(row["tenant_id"]), row["keeps_protected"], row["room_bytes"])
+                )
+        return {
+            channel_id: Terms(is_closed, tuple(wanting[channel_id]))
+            for channel_id, is_closed in closed.items()
+        }
 
     async def keep(self, posts: Sequence[tuple[PostId, int]], found: Sequence[FoundFile]) -> None:
-        """Stores the files of these posts, with the number of files of each: queues wanted files, links known ones, deletes others."""
+        """Stores the files of these posts, with the number of files of each: queues wanted files,
+        links known ones, deletes others.
+        """
         async with self._transactions.begin() as connection:
-            await connection.execute(FORGET, *to_columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3))
+            await connection.execute(
+                FORGET,
+                *to_columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3),
+            )
             await connection.execute(KEEP, *to_columns([_row(one) for one in found], 14))
-            await write_settled_notices(connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}])
+            await write_settled_notices(
+                connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}]
+            )
 
     async def due(self, account_id: AccountId, *, most: int) -> tuple[MediaJob, ...]:
         """Jobs that are due: live posts before history, photos before other kinds."""
@@ -194,13 +234,21 @@ class MediaQueue:
 
     async def waiting(self, account_id: AccountId) -> int:
         async with self._transactions.begin() as connection:
-            return int(await connection.fetchval("SELECT count(*) FROM media_jobs WHERE account_id = $1", account_id))
+            return int(
+                await connection.fetchval("SELECT count(*) FROM media_jobs WHERE account_id = $1", account_id)
+            )
 
     async def reserve(self, sha256: bytes, size_bytes: int, mime: str | None) -> None:
-        """Reserves the object before its bytes are written, so that the cleanup keeps them. Raises Busy while they are being removed."""
+        """Reserves the object before its bytes are written, so that the cleanup keeps them.
+
+        Raises Busy while they are being removed.
+        """
         async with self._transactions.begin() as connection:
             if await connection.fetchval(RESERVE, sha256, size_bytes, mime) is None:
-                raise Busy(Reason("file_being_removed", "the same bytes are just being removed"), retry_after_seconds=30)
+                raise Busy(
+                    Reason("file_being_removed", "the same bytes are just being removed"),
+                    retry_after_seconds=30,
+                )
 
     async def stored(self, job: MediaJob, sha256: bytes, size_bytes: int) -> None:
         """Marks the file as stored, for this post and for every other post that waits for it."""
@@ -213,18 +261,27 @@ class MediaQueue:
         """Uses up an attempt. Returns True if it was the last one and the file is given up."""
         if job.attempts + 1 < MAX_ATTEMPTS:
             pause = timedelta(minutes=1) * 5**job.attempts
-            await self._update([job], "attempts = attempts + 1, error = $4, next_try_at = now() + $5", dump_reason(why), pause)
+            await self._update(
+                [job],
+                "attempts = attempts + 1, error = $4, next_try_at = now() + $5",
+                dump_reason(why),
+                pause,
+            )
             MEDIA_FILES.labels("failed").inc()
             return False
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, dump_reason(why))
+            rows = await connection.fetch(
+                GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, dump_reason(why)
+            )
             await write_settled_notices(connection, rows)
         MEDIA_FILES.labels("given_up").inc(len(rows))
         return True
 
     async def postpone(self, jobs: Sequence[MediaJob], why: Reason, *, seconds: float) -> None:
         """Delays jobs without using up an attempt."""
-        await self._update(jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", dump_reason(why), seconds)
+        await self._update(
+            jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", dump_reason(why), seconds
+        )
 
     async def _update(self, jobs: Iterable[MediaJob], change: str, *values: object) -> None:
         keys = to_columns([(job.channel_id, job.message_id, job.ordinal) for job in jobs], 3)
@@ -243,6 +300,22 @@ class MediaQueue:
 def _row(found: FoundFile) -> tuple[object, ...]:
     file, at = found.file, found.post_id
     return (
-        *(at.channel_id, at.message_id, found.revision, file.ordinal, file.media_id, file.kind.value, file.mime, file.size_bytes, file.file_name),
-        *(file.width, file.height, file.duration_seconds, file.dc_id, found.skipped.value if found.skipped else None),
+        *(
+            at.channel_id,
+            at.message_id,
+            found.revision,
+            file.ordinal,
+            file.media_id,
+            file.kind.value,
+            file.mime,
+            file.size_bytes,
+            file.file_name,
+        ),
+        *(
+            file.width,
+            file.height,
+            file.duration_seconds,
+            file.dc_id,
+            found.skipped.value if found.skipped else None,
+        ),
     )

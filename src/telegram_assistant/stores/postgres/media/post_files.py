@@ -1,4 +1,6 @@
-"""The files of posts as a tenant sees them, and the event that all files of a post are settled: stored, skipped or given up."""
+"""The files of posts as a tenant sees them, and the event that all files of a post are settled: stored,
+skipped or given up.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,11 +40,13 @@ class ShowableFile:
     """Whether its channel is private."""
 
 
-# Those of the given posts whose files are all settled. A post given without a lane has the lane of its outbox row.
+# Those of the given posts whose files are all settled. A post given without a lane has the lane of its outbox
+# row.
 SETTLED_POSTS = """
 SELECT p.channel_id, p.message_id, p.revision, max(m.settled_at) AS settled_at,
        array_agg(encode(m.sha256, 'hex') ORDER BY m.ordinal) FILTER (WHERE m.state = 'stored') AS media,
-       coalesce(min(n.lane), (SELECT min(o.lane) FROM outbox o WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id), 'bulk') AS lane
+       coalesce(min(n.lane), (SELECT min(o.lane) FROM outbox o
+           WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id), 'bulk') AS lane
 FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS n(channel_id, message_id, lane)
 JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id
 JOIN post_media m ON m.channel_id = p.channel_id AND m.message_id = p.message_id
@@ -50,8 +54,12 @@ GROUP BY p.channel_id, p.message_id, p.revision HAVING bool_and(m.state <> 'want
 """
 
 
-async def write_settled_notices(connection: Connection, posts: Iterable[asyncpg.Record | tuple[object, ...]]) -> None:
-    """Writes the notice `posts.vision.uploaded` for each of these posts (channel, message, lane) whose files are all settled."""
+async def write_settled_notices(
+    connection: Connection, posts: Iterable[asyncpg.Record | tuple[object, ...]]
+) -> None:
+    """Writes the notice `posts.vision.uploaded` for each of these posts (channel, message,
+    lane) whose files are all settled.
+    """
     rows = await connection.fetch(SETTLED_POSTS, *to_columns([tuple(one) for one in posts], 3))
     notices = []
     for row in rows:
@@ -92,7 +100,13 @@ class PostMedia:
                 *to_columns([(one.channel_id, one.message_id) for one in post_ids], 2),
             )
         return tuple(
-            PostFile(PostId(row["channel_id"], row["message_id"]), MediaKind(row["kind"]), MediaState(row["state"]), row["sha256"]) for row in rows
+            PostFile(
+                PostId(row["channel_id"], row["message_id"]),
+                MediaKind(row["kind"]),
+                MediaState(row["state"]),
+                row["sha256"],
+            )
+            for row in rows
         )
 
     async def showable(self, post_id: PostId, ordinal: int) -> ShowableFile | None:

@@ -1,4 +1,6 @@
-"""Upkeep of stored files: unused and missing objects, each tenant's usage, and skipped files that may be fetched after all."""
+"""Upkeep of stored files: unused and missing objects, each tenant's usage,
+and skipped files that may be fetched after all.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,10 +84,13 @@ LOST = f"""
 WITH gone AS (DELETE FROM media_objects WHERE sha256 = ANY($1) AND removing_at IS NULL RETURNING sha256),
 unknown AS (DELETE FROM media_sources s USING gone g WHERE s.sha256 = g.sha256),
 wanted AS (
-    UPDATE post_media m SET state = 'wanted', sha256 = NULL, settled_at = NULL FROM gone g WHERE m.sha256 = g.sha256 RETURNING m.*
+    UPDATE post_media m SET state = 'wanted', sha256 = NULL, settled_at = NULL FROM gone g
+    WHERE m.sha256 = g.sha256 RETURNING m.*
 )
-INSERT INTO media_jobs (channel_id, message_id, ordinal, media_id, is_photo, size_bytes, mime, lane, account_id)
-SELECT w.channel_id, w.message_id, w.ordinal, w.media_id, w.kind = 'photo', w.size_bytes, w.mime, 'bulk', reader.account_id
+INSERT INTO media_jobs (channel_id, message_id, ordinal, media_id, is_photo, size_bytes, mime, lane,
+    account_id)
+SELECT w.channel_id, w.message_id, w.ordinal, w.media_id, w.kind = 'photo', w.size_bytes, w.mime, 'bulk',
+    reader.account_id
 FROM wanted w {READER.format(channel_id="w.channel_id")}
 ON CONFLICT DO NOTHING
 """
@@ -107,15 +112,19 @@ FROM post_media m JOIN posts p USING (channel_id, message_id) JOIN channels c US
 WHERE m.state = 'skipped' AND CASE m.reason
     WHEN 'size' THEN m.size_bytes <= $2 WHEN 'no_place' THEN $1
     ELSE $1 AND m.size_bytes <= $2 AND EXISTS (
-        SELECT 1 FROM subscriptions s LEFT JOIN quotas q USING (tenant_id) WHERE s.channel_id = m.channel_id AND s.active AND s.wants_media
-        AND (s.keeps_protected OR NOT (c.is_private OR c.protected OR coalesce((p.facts->>'noforwards')::boolean, false)))
-        AND coalesce(coalesce(q.media_bytes_limit, nullif($3::bigint, 0)) - coalesce(q.media_bytes, 0) >= m.size_bytes, true)) END
+        SELECT 1 FROM subscriptions s LEFT JOIN quotas q USING (tenant_id)
+        WHERE s.channel_id = m.channel_id AND s.active AND s.wants_media
+        AND (s.keeps_protected OR NOT (c.is_private OR c.protected
+            OR coalesce((p.facts->>'noforwards')::boolean, false)))
+        AND coalesce(coalesce(q.media_bytes_limit, nullif($3::bigint, 0)) - coalesce(q.media_bytes,
+            0) >= m.size_bytes, true)) END
   AND m.reason IN ('size', 'no_place', 'not_wanted', 'protected', 'quota')
 ORDER BY p.posted_at DESC LIMIT $4
 """
 
 SURVEY = """
-SELECT state, CASE WHEN state = 'skipped' THEN coalesce(reason, '') ELSE '' END AS why, count(*) AS files, sum(size_bytes)::bigint AS bytes
+SELECT state, CASE WHEN state = 'skipped' THEN coalesce(reason, '') ELSE '' END AS why, count(*) AS files,
+    sum(size_bytes)::bigint AS bytes
 FROM post_media GROUP BY 1, 2 ORDER BY 1, 2
 """
 
@@ -125,9 +134,11 @@ FROM tenants t LEFT JOIN quotas q USING (tenant_id) ORDER BY media_bytes DESC, t
 """
 
 TROUBLES = """
-(SELECT channel_id, message_id, 'wanted' AS state, attempts, error AS why FROM media_jobs WHERE error IS NOT NULL ORDER BY next_try_at DESC LIMIT $1)
+(SELECT channel_id, message_id, 'wanted' AS state, attempts, error AS why FROM media_jobs
+    WHERE error IS NOT NULL ORDER BY next_try_at DESC LIMIT $1)
 UNION ALL
-(SELECT channel_id, message_id, state, 0, coalesce(reason, '') FROM post_media WHERE state = 'given_up' ORDER BY settled_at DESC LIMIT $1)
+(SELECT channel_id, message_id, state, 0, coalesce(reason, '') FROM post_media WHERE state = 'given_up'
+    ORDER BY settled_at DESC LIMIT $1)
 """
 
 
@@ -138,11 +149,16 @@ class MediaUpkeep:
         self._transactions = transactions
 
     async def begin_removing(self) -> list[bytes]:
-        """Marks objects that no post refers to; returns all objects marked for removal. No post may refer to them any more."""
+        """Marks objects that no post refers to; returns all objects marked for removal.
+
+        No post may refer to them any more.
+        """
         async with self._transactions.begin() as connection:
             unused = [row["sha256"] for row in await connection.fetch(UNUSED, MAX_AT_ONCE)]
             await connection.execute(REMOVE, unused)
-            rows = await connection.fetch("SELECT sha256 FROM media_objects WHERE removing_at IS NOT NULL LIMIT $1", 2 * MAX_AT_ONCE)
+            rows = await connection.fetch(
+                "SELECT sha256 FROM media_objects WHERE removing_at IS NOT NULL LIMIT $1", 2 * MAX_AT_ONCE
+            )
         return [row["sha256"] for row in rows]
 
     async def removed(self, objects: Sequence[bytes]) -> None:
@@ -155,7 +171,8 @@ class MediaUpkeep:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
-                SELECT sha256, removing_at IS NULL AND reserved_at < now() - interval '{SETTLED_HOURS} hour' AS settled
+                SELECT sha256, removing_at IS NULL
+                    AND reserved_at < now() - interval '{SETTLED_HOURS} hour' AS settled
                 FROM media_objects WHERE sha256 >= $1 AND sha256 <= $2
                 """,
                 bytes([first_byte]),
@@ -177,13 +194,18 @@ class MediaUpkeep:
     async def reconsidered(self, rules: MediaRules, *, most: int = MAX_AT_ONCE) -> tuple[SkippedFile, ...]:
         """Files skipped for a reason that may no longer hold, the newest first."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(RECONSIDERED, rules.has_place, rules.max_bytes, rules.quota_bytes, most)
+            rows = await connection.fetch(
+                RECONSIDERED, rules.has_place, rules.max_bytes, rules.quota_bytes, most
+            )
         return tuple(_skipped(dict(row)) for row in rows)
 
     async def survey(self, *, most: int) -> MediaSurvey:
         async with self._transactions.begin() as connection:
             files = await connection.fetch(SURVEY)
-            objects = await connection.fetchrow("SELECT count(*), coalesce(sum(size_bytes), 0)::bigint FROM media_objects WHERE removing_at IS NULL")
+            objects = await connection.fetchrow(
+                "SELECT count(*), coalesce(sum(size_bytes), 0)::bigint FROM media_objects "
+                "WHERE removing_at IS NULL"
+            )
             usage = await connection.fetch(USAGE, most)
             troubles = await connection.fetch(TROUBLES, most)
         assert objects is not None  # an aggregate always returns a row
@@ -197,12 +219,30 @@ class MediaUpkeep:
 
 
 def _trouble(row: asyncpg.Record) -> Trouble:
-    return Trouble(PostId(row["channel_id"], row["message_id"]), MediaState(row["state"]), row["attempts"], load_reason(row["why"]))
+    return Trouble(
+        PostId(row["channel_id"], row["message_id"]),
+        MediaState(row["state"]),
+        row["attempts"],
+        load_reason(row["why"]),
+    )
 
 
 def _skipped(row: dict[str, Any]) -> SkippedFile:
     file = MediaFile(
-        **{name: row[name] for name in ("ordinal", "media_id", "size_bytes", "mime", "file_name", "width", "height", "duration_seconds", "dc_id")},
+        **{
+            name: row[name]
+            for name in (
+                "ordinal",
+                "media_id",
+                "size_bytes",
+                "mime",
+                "file_name",
+                "width",
+                "height",
+                "duration_seconds",
+                "dc_id",
+            )
+        },
         kind=MediaKind(row["kind"]),
     )
     post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))

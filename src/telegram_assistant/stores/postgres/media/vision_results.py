@@ -1,4 +1,6 @@
-"""Vision results, one per file and tier whichever posts show the file; results of similar pictures are found by perceptual hash."""
+"""Vision results, one per file and tier whichever posts show the file;
+results of similar pictures are found by perceptual hash.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,10 @@ FINE_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The vision result of a file. `same_as` is another file with the same picture from which it was copied."""
+    """The vision result of a file.
+
+    `same_as` is another file with the same picture from which it was copied.
+    """
 
     seen: Seen
     model: VisionModel
@@ -50,24 +55,38 @@ class MediaResults:
     async def known(self, files: Sequence[bytes]) -> Mapping[bytes, Mapping[Tier, FileResult]]:
         """The stored results of these files."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(f"SELECT sha256, tier, {RESULT} FROM media_results r WHERE sha256 = ANY($1::bytea[])", list(files))
+            rows = await connection.fetch(
+                f"SELECT sha256, tier, {RESULT} FROM media_results r WHERE sha256 = ANY($1::bytea[])",
+                list(files),
+            )
         found: dict[bytes, dict[Tier, FileResult]] = {}
         for row in rows:
             found.setdefault(row["sha256"], {})[Tier(row["tier"])] = _result(row)
         return found
 
     async def keep(self, sha256: bytes, tier: Tier, result: FileResult) -> None:
-        """Replaces the result of a tier, which may come from another model. Does nothing for a deleted file."""
+        """Replaces the result of a tier, which may come from another model.
+
+        Does nothing for a deleted file.
+        """
         model = result.model
         async with self._transactions.begin() as connection:
             await connection.execute(
-                KEEP, sha256, tier.value, model.provider, model.model, model.prompt_version, result.same_as, to_json(result.seen.as_json()).decode()
+                KEEP,
+                sha256,
+                tier.value,
+                model.provider,
+                model.model,
+                model.prompt_version,
+                result.same_as,
+                to_json(result.seen.as_json()).decode(),
             )
 
     async def remember_look(self, sha256: bytes, look: Look) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE media_objects SET phash = $2, phash_fine = $3 WHERE sha256 = $1 AND phash IS DISTINCT FROM $2",
+                "UPDATE media_objects SET phash = $2, phash_fine = $3 WHERE sha256 = $1 "
+                "AND phash IS DISTINCT FROM $2",
                 sha256,
                 _signed(look.coarse),
                 look.fine.to_bytes(FINE_BYTES),
@@ -76,7 +95,10 @@ class MediaResults:
     async def same_picture(
         self, sha256: bytes, look: Look, *, words: str, channel_id: ChannelId, models: frozenset[VisionModel]
     ) -> FileResult | None:
-        """A provider's result for another file with the same picture. Results from private or protected channels stay there."""
+        """A provider's result for another file with the same picture.
+
+        Results from private or protected channels stay there.
+        """
         if look.is_plain:
             return None
         pieces = [list(piece) for piece in probes(look.coarse)]
@@ -100,7 +122,11 @@ def _file(row: asyncpg.Record) -> VisionFile:
 
 
 def _result(row: asyncpg.Record) -> FileResult:
-    return FileResult(Seen.of(json.loads(row["data"])), VisionModel(row["provider"], row["model"], row["prompt_version"]), row["same_as"])
+    return FileResult(
+        Seen.of(json.loads(row["data"])),
+        VisionModel(row["provider"], row["model"], row["prompt_version"]),
+        row["same_as"],
+    )
 
 
 def _signed(coarse: int) -> int:
@@ -111,7 +137,8 @@ def _signed(coarse: int) -> int:
 RESULT = "r.provider, r.model, r.prompt_version, r.same_as, r.data"
 
 SHOWN = """
-SELECT m.ordinal, m.kind, m.mime, m.size_bytes, m.width, m.height, CASE WHEN m.state = 'stored' THEN m.sha256 END AS sha256,
+SELECT m.ordinal, m.kind, m.mime, m.size_bytes, m.width, m.height, CASE WHEN m.state = 'stored'
+    THEN m.sha256 END AS sha256,
        c.protected OR coalesce((p.facts->>'noforwards')::boolean, false) AS is_protected
 FROM post_media m JOIN channels c USING (channel_id) JOIN posts p USING (channel_id, message_id)
 WHERE m.channel_id = $1 AND m.message_id = $2 ORDER BY m.ordinal
@@ -122,19 +149,23 @@ KEEP = """
 INSERT INTO media_results AS r (sha256, tier, provider, model, prompt_version, same_as, data)
 SELECT o.sha256, $2, $3, $4, $5, $6, $7::jsonb FROM media_objects o WHERE o.sha256 = $1 FOR KEY SHARE
 ON CONFLICT (sha256, tier) DO UPDATE
-SET provider = excluded.provider, model = excluded.model, prompt_version = excluded.prompt_version, same_as = excluded.same_as,
+SET provider = excluded.provider, model = excluded.model, prompt_version = excluded.prompt_version,
+    same_as = excluded.same_as,
     data = excluded.data, made_at = now()
-WHERE (r.provider, r.model, r.prompt_version, r.data) IS DISTINCT FROM (excluded.provider, excluded.model, excluded.prompt_version, excluded.data)
+WHERE (r.provider, r.model, r.prompt_version, r.data) IS DISTINCT
+    FROM (excluded.provider, excluded.model, excluded.prompt_version, excluded.data)
 """
 
-# Considers only pictures with a result of their own: a copy of a copy of a copy may show something else in the end.
+# Considers only pictures with a result of their own: a copy of a copy of a copy may show something else in
+# the end.
 SAME = f"""
 -- $1 SHA-256, $2 coarse hash, $3-$6 16-bit pieces of coarse hashes near it, lowest piece first, $7 channel
 SELECT o.sha256, o.phash, o.phash_fine, coalesce(l.data->>'text', '') AS words, {RESULT}
 FROM media_objects o
 JOIN media_results r ON r.sha256 = o.sha256 AND r.tier = 'provider' AND r.same_as IS NULL
 JOIN media_results l ON l.sha256 = o.sha256 AND l.tier = 'local'
-WHERE o.phash IS NOT NULL AND o.sha256 <> $1 AND bit_count((o.phash # $2::bigint)::bit({COARSE_BITS})) <= {NEAR}
+WHERE o.phash IS NOT NULL AND o.sha256 <> $1
+    AND bit_count((o.phash # $2::bigint)::bit({COARSE_BITS})) <= {NEAR}
   AND ((o.phash >> 0 & 65535) = ANY($3::bigint[]) OR (o.phash >> 16 & 65535) = ANY($4::bigint[])
        OR (o.phash >> 32 & 65535) = ANY($5::bigint[]) OR (o.phash >> 48 & 65535) = ANY($6::bigint[]))
   AND EXISTS (SELECT 1 FROM post_media m JOIN channels c USING (channel_id)

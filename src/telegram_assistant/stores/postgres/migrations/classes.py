@@ -5,8 +5,8 @@
     subscribed   has channel_id; a tenant sees the rows of channels it actively subscribes to
     system       a tenant sees nothing
 
-In a subscribed table about posts a tenant sees only the rows in its own window (`within_window`, `beside_posts`): older rows
-are stored because other tenants requested them.
+In a subscribed table about posts a tenant sees only the rows in its own window (`within_window`,
+`beside_posts`): older rows are stored because other tenants requested them.
 
 The catalogue test reads the comment, and fails for a table without a class or without a window.
 """
@@ -15,20 +15,24 @@ from alembic import op
 
 _OWN_ROWS = "tenant_id = (SELECT current_tenant())"
 _ROWS_OF_PERSON = f"{_OWN_ROWS} AND user_id = (SELECT current_person())"
-# OFFSET 0 keeps this one index probe per row. Without it the planner may hash all of the tenant's subscriptions, once per
-# partition: the first feed page of a tenant with 20,000 channels took 150 ms instead of 50, one with 500 took 8 instead of 4.
+# OFFSET 0 keeps this one index probe per row. Without it the planner may hash all of the tenant's
+# subscriptions, once per partition: the first feed page of a tenant with 20,000 channels took 150 ms instead
+# of 50, one with 500 took 8 instead of 4.
 _SUBSCRIBED_ROWS = """
 EXISTS (SELECT 1 FROM subscriptions s
-        WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id AND s.active OFFSET 0)
+        WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id
+            AND s.active OFFSET 0)
 """
 
 _WITHIN_WINDOW = """
 EXISTS (SELECT 1 FROM subscriptions s
-        WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id AND s.active AND {condition} OFFSET 0)
+        WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id AND s.active
+            AND {condition} OFFSET 0)
 """
 # The probe of posts is itself under row-level security.
 _BESIDE_POST = """
-EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = {table}.channel_id AND p.message_id = {table}.message_id OFFSET 0)
+EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = {table}.channel_id
+    AND p.message_id = {table}.message_id OFFSET 0)
 """
 
 
@@ -45,18 +49,26 @@ def person_table(table: str, about: str, *grants: str) -> None:
 
 
 def subscribed_table(table: str, about: str, *, rows: str | None = None) -> None:
-    """Read-only for tenants: ingest and the workers write the rows. `rows` limits a tenant to less than all rows of its channels."""
+    """Read-only for tenants: ingest and the workers write the rows.
+
+    `rows` limits a tenant to less than all rows of its channels.
+    """
     _isolate(table, "subscribed", about)
     _let_tenants(table, rows or _SUBSCRIBED_ROWS.format(table=table), ("SELECT",))
 
 
 def within_window(table: str, condition: str) -> str:
-    """The rows of a tenant's channels for which `condition` holds; the condition may use its subscription `s`."""
+    """The rows of a tenant's channels for which `condition` holds;
+    the condition may use its subscription `s`.
+    """
     return _WITHIN_WINDOW.format(table=table, condition=condition)
 
 
 def beside_posts(table: str, *, noticed: str | None = None) -> str:
-    """The rows whose post a tenant sees. If `noticed` names a time column, only rows since it follows the channel."""
+    """The rows whose post a tenant sees.
+
+    If `noticed` names a time column, only rows since it follows the channel.
+    """
     beside = _BESIDE_POST.format(table=table)
     return f"{within_window(table, f'{table}.{noticed} >= s.created_at')} AND {beside}" if noticed else beside
 
@@ -65,7 +77,9 @@ def system_table(table: str, about: str, *, system_may: str = "SELECT, INSERT, U
     _isolate(table, "system", about, system_may=system_may)
 
 
-def _isolate(table: str, table_class: str, about: str, *, system_may: str = "SELECT, INSERT, UPDATE, DELETE") -> None:
+def _isolate(
+    table: str, table_class: str, about: str, *, system_may: str = "SELECT, INSERT, UPDATE, DELETE"
+) -> None:
     op.execute(f"COMMENT ON TABLE {table} IS 'class: {table_class}. {about}'")
     op.execute(f"REVOKE ALL ON {table} FROM PUBLIC")
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
@@ -81,9 +95,14 @@ def _let_tenants(table: str, rows: str, grants: tuple[str, ...]) -> None:
 
 
 def by_channel(table: str, partitions: int = 16) -> None:
-    """Creates the hash partitions of a table about posts; all such tables have the same ones, so that they can move together."""
+    """Creates the hash partitions of a table about posts; all such tables have the same ones,
+    so that they can move together.
+    """
     for number in range(partitions):
-        op.execute(f"CREATE TABLE {table}_p{number:02} PARTITION OF {table} FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number})")
+        op.execute(
+            f"CREATE TABLE {table}_p{number:02} PARTITION OF {table} FOR VALUES WITH (MODULUS {partitions}, "
+            f"REMAINDER {number})"
+        )
 
 
 def autovacuum_inserts(table: str, partitions: int = 16) -> None:

@@ -13,7 +13,8 @@ OWNER_SESSION = ("SET ROLE tga_owner", "SET lock_timeout = '5s'", "SET timezone 
 
 async def migrate(url: str) -> None:
     engine = create_async_engine(
-        url.replace("postgres://", "postgresql://", 1).replace("postgresql://", "postgresql+asyncpg://", 1), poolclass=NullPool
+        url.replace("postgres://", "postgresql://", 1).replace("postgresql://", "postgresql+asyncpg://", 1),
+        poolclass=NullPool,
     )
     async with engine.connect() as connection:
         for statement in OWNER_SESSION:

@@ -6,8 +6,9 @@ from alembic import op
 def add_index(table: str, name: str, definition: str) -> None:
     """Index every partition CONCURRENTLY, then attach them to one index of the parent.
 
-    `definition` is what follows the table's name, like "(channel_id) WHERE deleted_at IS NULL". PostgreSQL cannot
-    build an index of a partitioned table concurrently by itself. May be run again after it was interrupted.
+    `definition` is what follows the table's name, like "(channel_id) WHERE deleted_at IS NULL". PostgreSQL
+    cannot build an index of a partitioned table concurrently by itself. May be run again after it was
+    interrupted.
     """
     partitions = [row[0] for row in op.get_bind().exec_driver_sql(_PARTITIONS, (table,))]
     with op.get_context().autocommit_block():
@@ -27,6 +28,8 @@ WHERE i.inhparent = to_regclass($1::text) ORDER BY c.relname
 
 
 def _is_invalid(index: str) -> bool:
-    """Whether an interrupted concurrent build left the index invalid: queries ignore it, writes still maintain it."""
+    """Whether an interrupted concurrent build left the index invalid: queries ignore it,
+    writes still maintain it.
+    """
     query = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1::text)"
     return bool(op.get_bind().exec_driver_sql(query, (index,)).scalar())

@@ -10,7 +10,14 @@ from telegram_assistant.domain.operations.fullness import size_in_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 from telegram_assistant.stores.postgres.database import DISK_FULL
-from telegram_assistant.stores.postgres.database_logins import ROLES_OF, SYSTEM, TENANT, granted_roles, may_take, roles_by_user
+from telegram_assistant.stores.postgres.database_logins import (
+    ROLES_OF,
+    SYSTEM,
+    TENANT,
+    granted_roles,
+    may_take,
+    roles_by_user,
+)
 from telegram_assistant.stores.postgres.schema import Connection, schema_of
 
 OLDEST_VERSION = 15
@@ -18,11 +25,15 @@ SUBJECT = "postgres"
 NOTIFY_TIMEOUT_SECONDS = 3.0
 UNIQUE_POSTS = """
 SELECT EXISTS (
-    SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass('posts') AND i.indisunique AND i.indisvalid AND ARRAY['channel_id', 'message_id'] = ARRAY(
-        SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) ORDER BY a.attname))
+    SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass('posts') AND i.indisunique AND i.indisvalid
+        AND ARRAY['channel_id', 'message_id'] = ARRAY(
+        SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
+        ORDER BY a.attname))
 """
 MAY = {
-    DatabaseLogin.API: Reason("login_serves_requests", "serves requests: one tenant at a time, and narrow functions"),
+    DatabaseLogin.API: Reason(
+        "login_serves_requests", "serves requests: one tenant at a time, and narrow functions"
+    ),
     DatabaseLogin.SYSTEM: Reason("login_sees_tenants", "sees every tenant and no session"),
     DatabaseLogin.INGEST: Reason("login_reads_sessions", "sees every tenant, and alone reads sessions"),
 }
@@ -30,11 +41,19 @@ MIGRATE = Reason("migrate_now", "run `tga migrate`")
 
 
 async def examine(settings: DatabaseSettings) -> list[Finding]:
-    """One finding if PostgreSQL cannot be used; otherwise one for the server, one per login and one per problem."""
+    """One finding if PostgreSQL cannot be used; otherwise one for the server,
+    one per login and one per problem.
+    """
     try:
         return await _examine(settings)
     except asyncpg.DiskFullError:
-        return [bad(SUBJECT, DISK_FULL, remedy=Reason("free_postgres_disk", "free space on the disk of PostgreSQL, or enlarge it"))]
+        return [
+            bad(
+                SUBJECT,
+                DISK_FULL,
+                remedy=Reason("free_postgres_disk", "free space on the disk of PostgreSQL, or enlarge it"),
+            )
+        ]
 
 
 async def _examine(settings: DatabaseSettings) -> list[Finding]:
@@ -43,7 +62,9 @@ async def _examine(settings: DatabaseSettings) -> list[Finding]:
         return findings
     if len(roles_by_user(settings)) == 1:
         return findings + await _examine_only_login(settings)
-    return findings + [finding for login in DatabaseLogin for finding in await _examine_login(settings, login)]
+    return findings + [
+        finding for login in DatabaseLogin for finding in await _examine_login(settings, login)
+    ]
 
 
 async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
@@ -55,12 +76,31 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
         server_time: datetime = await connection.fetchval("SELECT clock_timestamp()")
         version = str(await connection.fetchval("SHOW server_version")).split()[0]
         where = location_of(settings.url)
-        findings = [ok(SUBJECT, Reason("server_found", "{program} {version} at {where}", program="PostgreSQL", version=version, where=where))]
+        findings = [
+            ok(
+                SUBJECT,
+                Reason(
+                    "server_found",
+                    "{program} {version} at {where}",
+                    program="PostgreSQL",
+                    version=version,
+                    where=where,
+                ),
+            )
+        ]
         if connection.get_server_version().major < OLDEST_VERSION:
-            what = Reason("program_too_old", "{program} {version} is too old", program="PostgreSQL", version=version)
-            findings.append(bad(f"{SUBJECT} version", what, remedy=Reason("update_postgres", "use PostgreSQL 15 or newer")))
+            what = Reason(
+                "program_too_old", "{program} {version} is too old", program="PostgreSQL", version=version
+            )
+            findings.append(
+                bad(
+                    f"{SUBJECT} version", what, remedy=Reason("update_postgres", "use PostgreSQL 15 or newer")
+                )
+            )
         size = size_in_words(await connection.fetchval("SELECT pg_database_size(current_database())"))
-        findings.append(ok(f"{SUBJECT} size", Reason("database_size", "the database takes {size}", size=size)))
+        findings.append(
+            ok(f"{SUBJECT} size", Reason("database_size", "the database takes {size}", size=size))
+        )
         findings += await _notifications(connection)
         findings += clock_skew(SUBJECT, (server_time - asked_at).total_seconds())
         return findings
@@ -69,25 +109,39 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
 
 
 async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
-    """Checks a single login: it serves all purposes, or requests only in a process whose settings name no other."""
+    """Checks a single login: it serves all purposes,
+    or requests only in a process whose settings name no other.
+    """
     connection = await _connect(settings, DatabaseLogin.API)
     if isinstance(connection, Finding):
         return [connection]
     subject, name = f"{SUBJECT} login", settings.name_of(DatabaseLogin.API)
     try:
-        wrong = await _too_strong(connection, subject, DatabaseLogin.API) or await _schema(connection, ROLES_OF[DatabaseLogin.API])
+        wrong = await _too_strong(connection, subject, DatabaseLogin.API) or await _schema(
+            connection, ROLES_OF[DatabaseLogin.API]
+        )
         if wrong:
             return wrong
         newer = await _newer_schema(connection, ROLES_OF[DatabaseLogin.API])
         if not await may_take(connection, SYSTEM):
             what = Reason(
-                "login_only_requests", "{login} serves requests only; worker and ingest need DATABASE_SYSTEM_URL and DATABASE_INGEST_URL", login=name
+                "login_only_requests",
+                "{login} serves requests only; worker and ingest need DATABASE_SYSTEM_URL and "
+                "DATABASE_INGEST_URL",
+                login=name,
             )
             return [*newer, ok(subject, what)]
     finally:
         await connection.close(timeout=5)
-    what = Reason("login_does_everything", "{login} does everything, so a hole in the API reads every tenant and the sealed sessions", login=name)
-    remedy = Reason("separate_logins", "set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; one person may do without")
+    what = Reason(
+        "login_does_everything",
+        "{login} does everything, so a hole in the API reads every tenant and the sealed sessions",
+        login=name,
+    )
+    remedy = Reason(
+        "separate_logins",
+        "set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; one person may do without",
+    )
     return [*newer, warning(subject, what, remedy=remedy)]
 
 
@@ -107,16 +161,37 @@ async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> li
     finally:
         await connection.close(timeout=5)
     if more:
-        what = Reason("login_too_strong", "the login {login} may become {roles}, which it must not", login=name, roles=", ".join(more))
-        return [*newer, bad(subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it takes that away"))]
-    shared = [other.value for other in DatabaseLogin if other is not login and settings.name_of(other) == name]
+        what = Reason(
+            "login_too_strong",
+            "the login {login} may become {roles}, which it must not",
+            login=name,
+            roles=", ".join(more),
+        )
+        return [
+            *newer,
+            bad(subject, what, remedy=Reason("migrate_takes_away", "run `tga migrate`: it takes that away")),
+        ]
+    shared = [
+        other.value for other in DatabaseLogin if other is not login and settings.name_of(other) == name
+    ]
     if shared:
-        what = Reason("login_is_shared", "{login} is the login of {others} too", login=name, others=", ".join(shared))
-        return [*newer, warning(subject, what, remedy=Reason("own_login", "set {variable} to a login of its own", variable=login.variable))]
+        what = Reason(
+            "login_is_shared", "{login} is the login of {others} too", login=name, others=", ".join(shared)
+        )
+        return [
+            *newer,
+            warning(
+                subject,
+                what,
+                remedy=Reason("own_login", "set {variable} to a login of its own", variable=login.variable),
+            ),
+        ]
     return [*newer, ok(subject, Reason("login_may", "{login} {may}", login=name, may=MAY[login]))]
 
 
-async def _connect(settings: DatabaseSettings, login: DatabaseLogin) -> "asyncpg.Connection[asyncpg.Record] | Finding":
+async def _connect(
+    settings: DatabaseSettings, login: DatabaseLogin
+) -> "asyncpg.Connection[asyncpg.Record] | Finding":
     url = settings.url_of(login)
     where, subject = location_of(url), SUBJECT if login is DatabaseLogin.API else f"{SUBJECT} {login.value}"
     try:
@@ -124,16 +199,38 @@ async def _connect(settings: DatabaseSettings, login: DatabaseLogin) -> "asyncpg
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError):
         remedy = Reason(
             "correct_login",
-            "correct user and password in {variable}; `tga migrate` creates the login when DATABASE_ADMIN_URL is set",
+            "correct user and password in {variable}; `tga migrate` creates the login when "
+            "DATABASE_ADMIN_URL is set",
             variable=login.variable,
         )
-        return bad(subject, Reason("postgres_refuses_login", "PostgreSQL at {where} refuses the login", where=where), remedy=remedy)
+        return bad(
+            subject,
+            Reason("postgres_refuses_login", "PostgreSQL at {where} refuses the login", where=where),
+            remedy=remedy,
+        )
     except asyncpg.InvalidCatalogNameError:
         what = Reason("no_such_database", "there is no such database at {where}", where=where)
-        return bad(subject, what, remedy=Reason("create_database", "create it (createdb), or correct {variable}", variable=login.variable))
+        return bad(
+            subject,
+            what,
+            remedy=Reason(
+                "create_database", "create it (createdb), or correct {variable}", variable=login.variable
+            ),
+        )
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        what = Reason("postgres_at_silent", "PostgreSQL at {where} does not answer ({error})", where=where, error=type(error).__name__)
-        return bad(subject, what, remedy=Reason("start_postgres", "start PostgreSQL, or correct {variable}", variable=login.variable))
+        what = Reason(
+            "postgres_at_silent",
+            "PostgreSQL at {where} does not answer ({error})",
+            where=where,
+            error=type(error).__name__,
+        )
+        return bad(
+            subject,
+            what,
+            remedy=Reason(
+                "start_postgres", "start PostgreSQL, or correct {variable}", variable=login.variable
+            ),
+        )
 
 
 async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin) -> list[Finding]:
@@ -141,20 +238,35 @@ async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin
     row = await connection.fetchrow(
         """
         SELECT rolname, rolsuper, rolbypassrls,
-               EXISTS (SELECT 1 FROM pg_roles o WHERE o.rolname = 'tga_owner' AND pg_has_role(r.oid, o.oid, 'MEMBER')) AS is_owner
+               EXISTS (SELECT 1 FROM pg_roles o WHERE o.rolname = 'tga_owner'
+                   AND pg_has_role(r.oid, o.oid, 'MEMBER')) AS is_owner
         FROM pg_roles r WHERE rolname = current_user
         """
     )
     assert row is not None  # we are logged in as it
-    rights = [right for right, has in (("SUPERUSER", row["rolsuper"]), ("BYPASSRLS", row["rolbypassrls"]), ("tga_owner", row["is_owner"])) if has]
+    rights = [
+        right
+        for right, has in (
+            ("SUPERUSER", row["rolsuper"]),
+            ("BYPASSRLS", row["rolbypassrls"]),
+            ("tga_owner", row["is_owner"]),
+        )
+        if has
+    ]
     if not rights:
         return []
     remedy = Reason(
         "plain_login",
-        "put a plain login into {variable} and this one into DATABASE_ADMIN_URL, then run `tga migrate`: it creates the plain one",
+        "put a plain login into {variable} and this one into DATABASE_ADMIN_URL, then run `tga migrate`: "
+        "it creates the plain one",
         variable=login.variable,
     )
-    what = Reason("login_passes_separation", "the login {login} has {right}, so tenants are not separated", login=row["rolname"], right=rights[0])
+    what = Reason(
+        "login_passes_separation",
+        "the login {login} has {right}, so tenants are not separated",
+        login=row["rolname"],
+        right=rights[0],
+    )
     return [bad(subject, what, remedy=remedy)]
 
 
@@ -165,7 +277,12 @@ async def _schema(connection: Connection, wanted: frozenset[str]) -> list[Findin
         return [bad(f"{SUBJECT} roles", what, remedy=MIGRATE)]
     schema = await schema_of(connection, role=min(wanted - {TENANT}))
     if schema.is_behind:
-        what = Reason("schema_behind", "the schema is at {revision}, this version needs {head}", revision=schema.revision or "–", head=schema.head)
+        what = Reason(
+            "schema_behind",
+            "the schema is at {revision}, this version needs {head}",
+            revision=schema.revision or "–",
+            head=schema.head,
+        )
         return [bad(f"{SUBJECT} schema", what, remedy=MIGRATE)]
     return []
 
@@ -175,7 +292,10 @@ async def _newer_schema(connection: Connection, wanted: frozenset[str]) -> list[
     schema = await schema_of(connection, role=min(wanted - {TENANT}))
     if not schema.is_newer:
         return []
-    remedy = Reason("run_newer_program", "run the release that has migrated it; this one works meanwhile, and migrates nothing")
+    remedy = Reason(
+        "run_newer_program",
+        "run the release that has migrated it; this one works meanwhile, and migrates nothing",
+    )
     return [warning(f"{SUBJECT} schema", schema.place, remedy=remedy)]
 
 
@@ -192,8 +312,16 @@ async def _notifications(connection: Connection) -> list[Finding]:
         async with asyncio.timeout(NOTIFY_TIMEOUT_SECONDS):
             await received.wait()
     except TimeoutError:
-        remedy = Reason("use_direct_port", "use the direct port or a session-pooled one (Supabase: port 5432, not 6543)")
-        return [bad(f"{SUBJECT} notifications", Reason("no_notifications", "LISTEN does not work over this connection"), remedy=remedy)]
+        remedy = Reason(
+            "use_direct_port", "use the direct port or a session-pooled one (Supabase: port 5432, not 6543)"
+        )
+        return [
+            bad(
+                f"{SUBJECT} notifications",
+                Reason("no_notifications", "LISTEN does not work over this connection"),
+                remedy=remedy,
+            )
+        ]
     finally:
         await connection.remove_listener("tga_doctor", receive)
     return []

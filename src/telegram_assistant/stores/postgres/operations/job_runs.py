@@ -23,20 +23,29 @@ class JobRuns:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def claim(self, job: str, period_start: datetime, *, instance: str, lease: timedelta) -> datetime | None:
-        """Returns the period to work for, to exactly one instance: one that a lost process left unfinished, else this one; None if nothing is to do.
+    async def claim(
+        self, job: str, period_start: datetime, *, instance: str, lease: timedelta
+    ) -> datetime | None:
+        """Returns the period to work for, to exactly one instance: one that a lost process left unfinished,
+        else this one; None if nothing is to do.
 
         An instance gets again what it left unfinished itself, so it must not claim a job that it runs.
         """
         async with self._transactions.begin() as connection:
-            abandoned: datetime | None = await connection.fetchval(TAKE_OVER, job, period_start, instance, lease)
+            abandoned: datetime | None = await connection.fetchval(
+                TAKE_OVER, job, period_start, instance, lease
+            )
             return abandoned or await connection.fetchval(CLAIM, job, period_start, instance, lease)
 
     async def finish(self, job: str, period_start: datetime, *, instance: str, error: str | None) -> bool:
-        """Records the result, and deletes all but the last thousand runs. Returns False if another instance has taken over meanwhile."""
+        """Records the result, and deletes all but the last thousand runs.
+
+        Returns False if another instance has taken over meanwhile.
+        """
         async with self._transactions.begin() as connection:
             finished = await connection.execute(
-                "UPDATE job_runs SET finished_at = now(), error = $4 WHERE job = $1 AND period_start = $2 AND instance = $3 AND finished_at IS NULL",
+                "UPDATE job_runs SET finished_at = now(), error = $4 WHERE job = $1 AND period_start = $2 "
+                "AND instance = $3 AND finished_at IS NULL",
                 job,
                 period_start,
                 instance,
@@ -45,7 +54,8 @@ class JobRuns:
             await connection.execute(
                 """
                 DELETE FROM job_runs WHERE job = $1 AND period_start < (
-                    SELECT period_start FROM job_runs WHERE job = $1 ORDER BY period_start DESC OFFSET 999 LIMIT 1)
+                    SELECT period_start FROM job_runs WHERE job = $1
+                    ORDER BY period_start DESC OFFSET 999 LIMIT 1)
                 """,
                 job,
             )

@@ -35,23 +35,32 @@ class PartitionWork:
 
 
 class Partitions:
-    """A system store. It calls two database functions, which run with the owner's rights and do nothing else."""
+    """A system store.
+
+    It calls two database functions, which run with the owner's rights and do nothing else.
+    """
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
     async def keep_up(self, now: datetime) -> PartitionWork:
-        """Creates the partitions of the coming months, and drops those whose last row is older than the table's retention."""
+        """Creates the partitions of the coming months,
+        and drops those whose last row is older than the table's retention.
+        """
         made: list[str] = []
         dropped: list[str] = []
         for table in BY_MONTH:
             for begin, end in months_from(now, MONTHS_AHEAD):
                 async with self._transactions.begin() as connection:
-                    name = await connection.fetchval("SELECT make_partition($1::text, $2, $3)", table.table, begin, end)
+                    name = await connection.fetchval(
+                        "SELECT make_partition($1::text, $2, $3)", table.table, begin, end
+                    )
                 made.extend([name] if name else [])
             if table.keep is not None:
                 async with self._transactions.begin() as connection:
-                    names = await connection.fetchval("SELECT drop_partitions($1::text, $2)", table.table, now - table.keep)
+                    names = await connection.fetchval(
+                        "SELECT drop_partitions($1::text, $2)", table.table, now - table.keep
+                    )
                 dropped.extend(names)
         return PartitionWork(tuple(made), tuple(dropped))
 
@@ -66,7 +75,9 @@ def months_from(now: datetime, ahead: int) -> Iterator[tuple[datetime, datetime]
 
 
 def slices_of(oldest: datetime, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Partitions of the search index: months for this year, the last one and the months ahead; years for older posts."""
+    """Partitions of the search index: months for this year, the last one and the months ahead;
+    years for older posts.
+    """
     recent = datetime(now.year - 1, 1, 1, tzinfo=UTC)
     for year in range(oldest.year, recent.year):
         yield datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)

@@ -1,4 +1,7 @@
-"""The last report of every process about itself. Each method calls one database function that may do just that."""
+"""The last report of every process about itself.
+
+Each method calls one database function that may do just that.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,7 +33,10 @@ class ProcessReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownProcess(ProcessReport):
-    """A process by its last report. PostgreSQL's clock measures the age, so clocks of other machines do not matter."""
+    """A process by its last report.
+
+    PostgreSQL's clock measures the age, so clocks of other machines do not matter.
+    """
 
     started_at: datetime
     at: datetime

@@ -46,7 +46,10 @@ class ThingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemberThing:
-    """Something that a member has made. `detail` is the role of an invitation, the scopes of a key, or the kind of a feed or receiver."""
+    """Something that a member has made.
+
+    `detail` is the role of an invitation, the scopes of a key, or the kind of a feed or receiver.
+    """
 
     kind: ThingKind
     name: str
@@ -63,34 +66,59 @@ class Members:
     async def all(self) -> tuple[ListedMember, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM members_of_tenant()")
-        return tuple(ListedMember(row["public_id"], row["name"], MemberRole(row["role"]), row["created_at"], row["seen_at"]) for row in rows)
+        return tuple(
+            ListedMember(
+                row["public_id"], row["name"], MemberRole(row["role"]), row["created_at"], row["seen_at"]
+            )
+            for row in rows
+        )
 
     async def set_role(self, member: UUID, role: MemberRole, *, session: str) -> bool | None:
-        """Returns False if there is no such member, or the tenant would have no owner left; None if `session` is not an owner's.
+        """Returns False if there is no such member, or the tenant would have no owner left; None if `session`
+        is not an owner's.
 
         A lower role ends their invitations, and their keys lose the scopes that it does not have.
         """
         async with self._transactions.begin() as connection:
-            done: bool | None = await connection.fetchval("SELECT set_member_role($1, $2, $3)", session, member, role.value)
+            done: bool | None = await connection.fetchval(
+                "SELECT set_member_role($1, $2, $3)", session, member, role.value
+            )
         return done
 
-    async def remove(self, member: UUID, *, session: str, keep_feeds: bool = False, keep_receivers: bool = False) -> bool | None:
-        """As above. Ends what they made: invitations, keys and feeds; pauses their receivers. The owner takes over what is kept."""
+    async def remove(
+        self, member: UUID, *, session: str, keep_feeds: bool = False, keep_receivers: bool = False
+    ) -> bool | None:
+        """As above.
+
+        Ends what they made: invitations, keys and feeds; pauses their receivers. The owner takes over what is
+        kept.
+        """
         async with self._transactions.begin() as connection:
-            done: bool | None = await connection.fetchval("SELECT remove_member($1, $2, $3, $4)", session, member, keep_feeds, keep_receivers)
+            done: bool | None = await connection.fetchval(
+                "SELECT remove_member($1, $2, $3, $4)", session, member, keep_feeds, keep_receivers
+            )
         return done
 
     async def things(self, member: UUID) -> tuple[MemberThing, ...]:
         """What the member has made here that lets somebody in, or sends something out."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM things_of_member($1)", member)
-        return tuple(MemberThing(ThingKind(row["kind"]), row["name"], row["detail"], row["created_at"]) for row in rows)
+        return tuple(
+            MemberThing(ThingKind(row["kind"]), row["name"], row["detail"], row["created_at"]) for row in rows
+        )
 
     async def invite(self, token: str, role: MemberRole, *, session: str, lasts: timedelta) -> UUID | None:
-        """Returns None if `session` is not the token of an owner's session, or as many invitations are open as may be."""
+        """Returns None if `session` is not the token of an owner's session,
+        or as many invitations are open as may be.
+        """
         async with self._transactions.begin() as connection:
             invitation: UUID | None = await connection.fetchval(
-                "SELECT make_invitation($1, $2, $3, $4, $5)", session, hash_of(token), role.value, lasts, MAX_OPEN_INVITATIONS
+                "SELECT make_invitation($1, $2, $3, $4, $5)",
+                session,
+                hash_of(token),
+                role.value,
+                lasts,
+                MAX_OPEN_INVITATIONS,
             )
         return invitation
 

@@ -1,7 +1,8 @@
-"""People outside any tenant: passwords, sessions, one-time links. Each method calls one database function that may do just that.
+"""People outside any tenant: passwords, sessions, one-time links. Each method calls one database function
+that may do just that.
 
-The functions ask for a proof: the hash that only the password gives, or the token of a link or of a session. Who can only run SQL with the
-login of requests has none of them.
+The functions ask for a proof: the hash that only the password gives, or the token of a link or of a session.
+Who can only run SQL with the login of requests has none of them.
 """
 
 import json
@@ -12,7 +13,15 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.people.person import FeedOrder, Language, Membership, PasswordVerifier, Person, Preferences, Theme
+from telegram_assistant.domain.people.person import (
+    FeedOrder,
+    Language,
+    Membership,
+    PasswordVerifier,
+    Person,
+    Preferences,
+    Theme,
+)
 from telegram_assistant.domain.tenants.access import MemberRole, hash_of
 from telegram_assistant.stores.postgres.database import ApiTransactions
 
@@ -38,7 +47,9 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionStart:
-    """A session to begin: the value of its cookie, the browser, and how long it lasts after the last visit."""
+    """A session to begin: the value of its cookie, the browser,
+    and how long it lasts after the last visit.
+    """
 
     token: str = field(repr=False)
     agent: str
@@ -47,7 +58,9 @@ class SessionStart:
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """Somebody who says that they are the person of this name, and the hash of the password that they gave."""
+    """Somebody who says that they are the person of this name,
+    and the hash of the password that they gave.
+    """
 
     name: str
     proof: bytes = field(repr=False)
@@ -75,13 +88,18 @@ class People:
         self._transactions = transactions
 
     async def session(self, token: str) -> FoundSession | None:
-        """Returns None if the session is unknown, ended or expired. Records that it was seen, once a minute."""
+        """Returns None if the session is unknown, ended or expired.
+
+        Records that it was seen, once a minute.
+        """
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_session($1)", hash_of(token))
         return FoundSession(_person(row), row["session_id"], _memberships(row["tenants"])) if row else None
 
     async def password_parameters(self, name: str) -> str | None:
-        """How the password of the person with this name is hashed; None if nobody has the name, or they have no password."""
+        """How the password of the person with this name is hashed; None if nobody has the name,
+        or they have no password.
+        """
         async with self._transactions.begin() as connection:
             parameters: str | None = await connection.fetchval("SELECT password_parameters($1)", name)
         return parameters
@@ -104,7 +122,13 @@ class People:
     async def begin_session_by_link(self, link: str, start: SessionStart) -> UserId | None:
         """Uses up the link. Returns None if it is not valid any more."""
         async with self._transactions.begin() as connection:
-            user_id = await connection.fetchval("SELECT begin_session_by_link($1, $2, $3, $4)", link, hash_of(start.token), start.agent, start.lasts)
+            user_id = await connection.fetchval(
+                "SELECT begin_session_by_link($1, $2, $3, $4)",
+                link,
+                hash_of(start.token),
+                start.agent,
+                start.lasts,
+            )
         return _user_id(user_id)
 
     async def note_login_alarm(self, name: str, *, network: str, unknown_as: str) -> None:
@@ -129,8 +153,13 @@ class People:
             rows = await connection.fetch("SELECT * FROM sessions_of_person($1)", token)
         return tuple(OpenSession(**dict(row)) for row in rows)
 
-    async def set_password(self, token: str, *, old_proof: bytes | None, verifier: PasswordVerifier) -> int | None:
-        """Ends all other sessions, and returns how many. None if the old password is not proven; who has none yet proves nothing."""
+    async def set_password(
+        self, token: str, *, old_proof: bytes | None, verifier: PasswordVerifier
+    ) -> int | None:
+        """Ends all other sessions, and returns how many.
+
+        None if the old password is not proven; who has none yet proves nothing.
+        """
         async with self._transactions.begin() as connection:
             ended: int | None = await connection.fetchval(
                 "SELECT set_password($1, $2, $3, $4)", token, old_proof, verifier.parameters, verifier.digest
@@ -140,7 +169,12 @@ class People:
     async def set_preferences(self, token: str, chosen: Preferences) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "SELECT set_preferences($1, $2, $3, $4, $5)", token, chosen.language, chosen.zone, chosen.theme.value, chosen.feed_order.value
+                "SELECT set_preferences($1, $2, $3, $4, $5)",
+                token,
+                chosen.language,
+                chosen.zone,
+                chosen.theme.value,
+                chosen.feed_order.value,
             )
 
     async def exist(self) -> bool:
@@ -153,7 +187,9 @@ class People:
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval("SELECT has_owner()"))
 
-    async def create_first_owner(self, name: str, verifier: PasswordVerifier, start: SessionStart) -> UserId | None:
+    async def create_first_owner(
+        self, name: str, verifier: PasswordVerifier, start: SessionStart
+    ) -> UserId | None:
         """Returns None if somebody else was first, or has the name."""
         async with self._transactions.begin() as connection:
             user_id = await connection.fetchval(
@@ -168,16 +204,25 @@ class People:
         return _user_id(user_id)
 
     async def link(self, token: str) -> OneTimeLink | None:
-        """Returns None if the link is unknown, used or expired, or the author of an invitation cannot invite any more."""
+        """Returns None if the link is unknown, used or expired,
+        or the author of an invitation cannot invite any more.
+        """
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_link($1)", hash_of(token))
         if row is None:
             return None
         role = MemberRole(row["role"]) if row["role"] else None
-        return OneTimeLink(row["user_name"], row["tenant"], row["tenant_name"], role, row["created_by"], row["expires_at"])
+        return OneTimeLink(
+            row["user_name"], row["tenant"], row["tenant_name"], role, row["created_by"], row["expires_at"]
+        )
 
-    async def join_by_link(self, link: str, name: str, verifier: PasswordVerifier, start: SessionStart) -> UserId | None:
-        """Creates a person and uses up the invitation. Returns None, and uses up nothing, if it is not valid or the name is taken."""
+    async def join_by_link(
+        self, link: str, name: str, verifier: PasswordVerifier, start: SessionStart
+    ) -> UserId | None:
+        """Creates a person and uses up the invitation.
+
+        Returns None, and uses up nothing, if it is not valid or the name is taken.
+        """
         async with self._transactions.begin() as connection:
             user_id = await connection.fetchval(
                 "SELECT join_by_link($1, $2, $3, $4, $5, $6, $7)",
@@ -192,7 +237,10 @@ class People:
         return _user_id(user_id)
 
     async def accept_invitation(self, link: str, *, token: str) -> UUID | None:
-        """Uses up the invitation for the person whose session this is, and returns its tenant. A member keeps their role."""
+        """Uses up the invitation for the person whose session this is, and returns its tenant.
+
+        A member keeps their role.
+        """
         async with self._transactions.begin() as connection:
             tenant: UUID | None = await connection.fetchval("SELECT accept_invitation($1, $2)", link, token)
         return tenant

@@ -1,4 +1,7 @@
-"""What waits in PostgreSQL, the last runs of jobs, and parked channels, over all tenants. For the operator."""
+"""What waits in PostgreSQL, the last runs of jobs, and parked channels, over all tenants.
+
+For the operator.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,7 +45,9 @@ class Backlog:
         """Everything that waits. A queue without entries is left out."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM operator_backlog()")
-        return tuple(BacklogEntry(Queue(row["queue"]), row["kind"], row["entries"], row["oldest_at"]) for row in rows)
+        return tuple(
+            BacklogEntry(Queue(row["queue"]), row["kind"], row["entries"], row["oldest_at"]) for row in rows
+        )
 
 
 class OperatorBacklog(Backlog):
@@ -55,7 +60,10 @@ class OperatorBacklog(Backlog):
         """The last run of every job."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM operator_job_runs()")
-        return {row["job"]: JobRun(**{name: value for name, value in row.items() if name != "job"}) for row in rows}
+        return {
+            row["job"]: JobRun(**{name: value for name, value in row.items() if name != "job"})
+            for row in rows
+        }
 
     async def parked_channels(self, *, limit: int) -> tuple[Parked, ...]:
         """Parked channels, the next to be retried first."""

@@ -1,7 +1,8 @@
 """Notices: events that are written in the transaction of the change they report, and announced afterwards.
 
-The outbox is for post revisions, which it keeps until they have passed the pipeline. Notices are for every other event that
-originates in PostgreSQL: they are kept for a day, and announced again if Redis has lost them.
+The outbox is for post revisions, which it keeps until they have passed the pipeline. Notices are for every
+other event that originates in PostgreSQL: they are kept for a day, and announced again if Redis has lost
+them.
 """
 
 from collections.abc import Sequence
@@ -25,12 +26,16 @@ WHERE n.payload <> excluded.payload
 ANNOUNCE = """
 UPDATE notices SET announced_at = clock_timestamp()
 WHERE event_id = ANY (ARRAY(
-    SELECT event_id FROM notices WHERE announced_at IS NULL AND lane = $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+    SELECT event_id FROM notices WHERE announced_at IS NULL AND lane = $1
+    ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED))
 RETURNING event, lane, channel_id, payload
 """
 
 AGAIN_ALL = "UPDATE notices SET announced_at = NULL WHERE announced_at IS NOT NULL"
-AGAIN_RECENT = "UPDATE notices SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) FROM notices) - interval '10 minutes'"
+AGAIN_RECENT = (
+    "UPDATE notices SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) "
+    "FROM notices) - interval '10 minutes'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +66,21 @@ class Notices:
         self._transactions = transactions
 
     async def announce(self, lane: Lane, publish: PublishNotices, *, limit: int) -> int:
-        """Like the outbox: marks some rows, publishes them, then commits; a crash in between announces them again."""
+        """Like the outbox: marks some rows, publishes them, then commits;
+        a crash in between announces them again.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(ANNOUNCE, lane.value, limit)
             if rows:
-                await publish([Notice(_EVENTS[row["event"]], lane, row["channel_id"], row["payload"]) for row in rows])
+                await publish(
+                    [Notice(_EVENTS[row["event"]], lane, row["channel_id"], row["payload"]) for row in rows]
+                )
         return len(rows)
 
     async def forget_old(self) -> int:
         """Deletes notices announced more than a day ago; returns how many."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute("DELETE FROM notices WHERE announced_at < now() - interval '1 day'")
+            done = await connection.execute(
+                "DELETE FROM notices WHERE announced_at < now() - interval '1 day'"
+            )
         return int(done.rpartition(" ")[2])

@@ -1,4 +1,6 @@
-"""Rebuilds of projections from PostgreSQL: requested by a person, run by one process under a lease, taken over if it dies."""
+"""Rebuilds of projections from PostgreSQL: requested by a person, run by one process under a lease,
+taken over if it dies.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,8 +48,11 @@ class Rebuilds:
             await connection.execute(
                 """
                 INSERT INTO rebuilds AS r (projection) VALUES ($1)
-                ON CONFLICT (projection) DO UPDATE SET wanted_at = now(), owner = NULL, leased_until = '-infinity', target = '', channel_id = 0,
-                    message_id = 0, done = 0, total = 0, finished_at = NULL, error = '' WHERE r.finished_at IS NOT NULL
+                ON CONFLICT (projection) DO UPDATE
+                    SET wanted_at = now(), owner = NULL, leased_until = '-infinity', target = '',
+                        channel_id = 0,
+                    message_id = 0, done = 0, total = 0, finished_at = NULL, error = ''
+                        WHERE r.finished_at IS NOT NULL
                 """,
                 projection.value,
             )
@@ -58,7 +63,8 @@ class Rebuilds:
             row = await connection.fetchrow(
                 f"""
                 UPDATE rebuilds SET owner = $2, leased_until = now() + $3::interval
-                WHERE projection = $1 AND finished_at IS NULL AND (leased_until < now() OR owner = $2) RETURNING {COLUMNS}
+                WHERE projection = $1 AND finished_at IS NULL AND (leased_until < now() OR owner = $2)
+                    RETURNING {COLUMNS}
                 """,
                 projection.value,
                 owner,
@@ -70,20 +76,28 @@ class Rebuilds:
         """Starts from the first post."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE rebuilds SET target = $3, total = $4, done = 0, channel_id = 0, message_id = 0 WHERE projection = $1 AND owner = $2",
+                "UPDATE rebuilds SET target = $3, total = $4, done = 0, channel_id = 0, message_id = 0 "
+                "WHERE projection = $1 AND owner = $2",
                 projection.value,
                 owner,
                 target,
                 total,
             )
 
-    async def note(self, projection: Projection, *, owner: str, last: PostId, done: int, lease: timedelta) -> bool:
-        """Records progress: the last post, and `done` more posts. Returns False if another process has taken over."""
+    async def note(
+        self, projection: Projection, *, owner: str, last: PostId, done: int, lease: timedelta
+    ) -> bool:
+        """Records progress: the last post, and `done` more posts.
+
+        Returns False if another process has taken over.
+        """
         async with self._transactions.begin() as connection:
             noted = await connection.execute(
                 """
-                -- $1 projection, $2 owner, $3 channel and $4 message of the last post, $5 posts done, $6 lease
-                UPDATE rebuilds SET channel_id = $3, message_id = $4, done = done + $5, leased_until = now() + $6::interval, error = ''
+                -- $1 projection, $2 owner, $3 channel and $4 message of the last post, $5 posts done, $6
+                -- lease
+                UPDATE rebuilds SET channel_id = $3, message_id = $4, done = done + $5, leased_until = now()
+                    + $6::interval, error = ''
                 WHERE projection = $1 AND owner = $2 AND finished_at IS NULL
                 """,
                 projection.value,
@@ -98,14 +112,21 @@ class Rebuilds:
     async def finish(self, projection: Projection, *, owner: str) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE rebuilds SET finished_at = now(), completed_at = now() WHERE projection = $1 AND owner = $2", projection.value, owner
+                "UPDATE rebuilds SET finished_at = now(), completed_at = now() WHERE projection = $1 "
+                "AND owner = $2",
+                projection.value,
+                owner,
             )
 
     async def release(self, projection: Projection, *, owner: str, error: str = "") -> None:
         """Ends the lease, so that another process may continue from here."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE rebuilds SET leased_until = '-infinity', error = $3 WHERE projection = $1 AND owner = $2", projection.value, owner, error
+                "UPDATE rebuilds SET leased_until = '-infinity', error = $3 WHERE projection = $1 "
+                "AND owner = $2",
+                projection.value,
+                owner,
+                error,
             )
 
     async def forget(self, projection: Projection) -> None:
@@ -115,7 +136,9 @@ class Rebuilds:
 
     async def look(self, projection: Projection) -> Rebuild | None:
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(f"SELECT {COLUMNS} FROM rebuilds WHERE projection = $1", projection.value)
+            row = await connection.fetchrow(
+                f"SELECT {COLUMNS} FROM rebuilds WHERE projection = $1", projection.value
+            )
         return _rebuild(row) if row else None
 
 
@@ -127,4 +150,13 @@ COLUMNS = (
 
 def _rebuild(row: asyncpg.Record) -> Rebuild:
     last = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) if row["channel_id"] else None
-    return Rebuild(row["target"], last, row["done"], row["total"], row["finished_at"], row["completed_at"], row["owner"], row["error"])
+    return Rebuild(
+        row["target"],
+        last,
+        row["done"],
+        row["total"],
+        row["finished_at"],
+        row["completed_at"],
+        row["owner"],
+        row["error"],
+    )

@@ -9,7 +9,9 @@ from telegram_assistant.stores.postgres.database import ApiTransactions, SystemT
 
 @dataclass(frozen=True, slots=True)
 class StageMinute:
-    """A stage in one minute: entries that it finished, failed attempts, and the most entries that waited for it."""
+    """A stage in one minute: entries that it finished, failed attempts,
+    and the most entries that waited for it.
+    """
 
     minute: datetime
     stage: str
@@ -25,13 +27,17 @@ class StageMinutes:
         self._transactions = transactions
 
     async def save(self, minutes: Sequence[StageMinute], *, instance: str) -> None:
-        """Writes what this instance did so far in these minutes. May be repeated: later values replace earlier ones."""
+        """Writes what this instance did so far in these minutes.
+
+        May be repeated: later values replace earlier ones.
+        """
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
                 INSERT INTO stage_minutes (minute, stage, instance, processed, failed, lag)
                 SELECT m.minute, m.stage, $1, m.processed, m.failed, m.lag
-                FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS m(minute, stage, processed, failed, lag)
+                FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[],
+                    $6::bigint[]) AS m(minute, stage, processed, failed, lag)
                 ON CONFLICT (minute, stage, instance) DO UPDATE
                 SET processed = excluded.processed, failed = excluded.failed, lag = excluded.lag
                 """,

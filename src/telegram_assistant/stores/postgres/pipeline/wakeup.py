@@ -1,7 +1,7 @@
 """Wakes relays after a landing, with NOTIFY. It is only a hint: relays also check the outbox every second.
 
-The NOTIFY is sent after the commit, over a connection of its own, and one serves many landings: a NOTIFY inside a writing
-transaction would make all commits of the server wait for each other.
+The NOTIFY is sent after the commit, over a connection of its own, and one serves many landings: a NOTIFY
+inside a writing transaction would make all commits of the server wait for each other.
 """
 
 import asyncio

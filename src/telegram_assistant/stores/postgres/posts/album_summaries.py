@@ -1,4 +1,6 @@
-"""Summaries of albums: the known state of an album and its items, and the summary that is stored with its first item."""
+"""Summaries of albums: the known state of an album and its items,
+and the summary that is stored with its first item.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -40,8 +42,11 @@ class AlbumSummaries:
         async with self._transactions.begin() as connection:
             return await _load(connection, ALBUM, channel_id, grouped_id)
 
-    async def assemble(self, channel_id: ChannelId, grouped_id: int, sum_up: Callable[[KnownAlbum], Summaries]) -> KnownAlbum | None:
-        """Summarises the album's current state and stores the summary with its first item. Returns None if the album is open or unknown.
+    async def assemble(
+        self, channel_id: ChannelId, grouped_id: int, sum_up: Callable[[KnownAlbum], Summaries]
+    ) -> KnownAlbum | None:
+        """Summarises the album's current state and stores the summary with its first item. Returns None if
+        the album is open or unknown.
 
         A concurrent call waits for the lock and then sees all results stored until then.
         """
@@ -52,11 +57,15 @@ class AlbumSummaries:
             await connection.execute(ASSEMBLED, channel_id, grouped_id, album.revision)
             await connection.execute(FORGET, channel_id, grouped_id, album.items[0])
             for tier, data in sorted(sum_up(album).items()):
-                await connection.execute(SAVE, channel_id, album.items[0], tier.value, album.revision, to_json(data).decode())
+                await connection.execute(
+                    SAVE, channel_id, album.items[0], tier.value, album.revision, to_json(data).decode()
+                )
         return album
 
 
-async def _load(connection: Connection, query: str, channel_id: ChannelId, grouped_id: int) -> KnownAlbum | None:
+async def _load(
+    connection: Connection, query: str, channel_id: ChannelId, grouped_id: int
+) -> KnownAlbum | None:
     album = await connection.fetchrow(query, channel_id, grouped_id)
     if album is None:
         return None
@@ -65,12 +74,20 @@ async def _load(connection: Connection, query: str, channel_id: ChannelId, group
     seen: dict[int, dict[Tier, Mapping[str, Json]]] = {}
     for row in await connection.fetch(SEEN, channel_id, items):
         seen.setdefault(row["message_id"], {})[Tier(row["tier"])] = json.loads(row["data"])
-    return KnownAlbum(album["revision"], album["assembled_revision"], album["closed_at"] is not None, tuple(items), seen)
+    return KnownAlbum(
+        album["revision"], album["assembled_revision"], album["closed_at"] is not None, tuple(items), seen
+    )
 
 
-ALBUM = "SELECT revision, assembled_revision, closed_at, message_ids FROM media_groups WHERE channel_id = $1 AND grouped_id = $2"
+ALBUM = (
+    "SELECT revision, assembled_revision, closed_at, message_ids FROM media_groups WHERE channel_id = $1 "
+    "AND grouped_id = $2"
+)
 
-ALIVE = "SELECT message_id FROM posts WHERE channel_id = $1 AND message_id = ANY($2) AND deleted_at IS NULL ORDER BY message_id"
+ALIVE = (
+    "SELECT message_id FROM posts WHERE channel_id = $1 AND message_id = ANY($2) AND deleted_at IS NULL "
+    "ORDER BY message_id"
+)
 
 # A provider's row of an older revision says nothing about the current picture.
 SEEN = """
@@ -81,19 +98,23 @@ WHERE e.channel_id = $1 AND e.message_id = ANY($2) AND e.kind = 'vision'
 """
 
 ASSEMBLED = """
-UPDATE media_groups SET assembled_revision = $3 WHERE channel_id = $1 AND grouped_id = $2 AND assembled_revision <> $3
+UPDATE media_groups SET assembled_revision = $3 WHERE channel_id = $1 AND grouped_id = $2
+    AND assembled_revision <> $3
 """
 
 # An item that used to be the first may still have a summary.
 FORGET = """
 DELETE FROM post_enrichment e USING media_groups g
-WHERE g.channel_id = $1 AND g.grouped_id = $2 AND e.channel_id = $1 AND e.message_id = ANY(g.message_ids) AND e.message_id <> $3 AND e.kind = 'album'
+WHERE g.channel_id = $1 AND g.grouped_id = $2 AND e.channel_id = $1 AND e.message_id = ANY(g.message_ids)
+    AND e.message_id <> $3 AND e.kind = 'album'
 """
 
 SAVE = """
-INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, content_hash, revision, data)
+INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+    content_hash, revision, data)
 SELECT p.channel_id, p.message_id, 'album', $3, 'local', '', '', p.content_hash, $4, $5::jsonb
 FROM posts p WHERE p.channel_id = $1 AND p.message_id = $2
-ON CONFLICT (channel_id, message_id, kind, tier) DO UPDATE SET revision = excluded.revision, data = excluded.data, made_at = now()
+ON CONFLICT (channel_id, message_id, kind, tier) DO UPDATE
+    SET revision = excluded.revision, data = excluded.data, made_at = now()
 WHERE post_enrichment.data <> excluded.data OR post_enrichment.revision <> excluded.revision
 """

@@ -1,7 +1,7 @@
 """Albums: collects their items as they are stored, and announces each album when no more items are expected.
 
-A later message on a verified page closes an album, and so does a minute without a new item. A late item opens it again, as a
-new revision.
+A later message on a verified page closes an album, and so does a minute without a new item. A late item opens
+it again, as a new revision.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,8 @@ FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::tim
 GROUP BY channel_id, grouped_id ORDER BY channel_id, grouped_id
 ON CONFLICT (channel_id, grouped_id) DO UPDATE
 SET message_ids = ARRAY(SELECT DISTINCT unnest(g.message_ids || excluded.message_ids) ORDER BY 1),
-    posted_at = least(g.posted_at, excluded.posted_at), newest_item_at = greatest(g.newest_item_at, excluded.newest_item_at),
+    posted_at = least(g.posted_at, excluded.posted_at),
+    newest_item_at = greatest(g.newest_item_at, excluded.newest_item_at),
     revision = g.revision + (g.closed_at IS NOT NULL)::int, closed_at = NULL
 WHERE NOT g.message_ids @> excluded.message_ids
 """
@@ -51,7 +52,8 @@ RETURNING g.channel_id, g.grouped_id, g.message_ids, g.posted_at, g.revision
 
 WAITING = """
 SELECT channel_id, grouped_id, message_ids, posted_at, revision, closed_at FROM media_groups
-WHERE closed_at IS NOT NULL AND assembled_revision < revision AND closed_at BETWEEN $1 AND $2 ORDER BY closed_at LIMIT $3
+WHERE closed_at IS NOT NULL AND assembled_revision < revision AND closed_at BETWEEN $1 AND $2
+    ORDER BY closed_at LIMIT $3
 """
 
 
@@ -84,17 +86,33 @@ class Albums:
         return len(rows)
 
     async def announce_overdue(self, now: datetime) -> int:
-        """Announces again the albums without a summary after OVERDUE: they are summarised from the items analysed so far. Returns how many."""
+        """Announces again the albums without a summary after OVERDUE:
+        they are summarised from the items analysed so far. Returns how many.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(WAITING, now - GIVEN_UP, now - OVERDUE, MAX_AT_ONCE)
-            notices = [_album_notice(row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True) for row in rows]
+            notices = [
+                _album_notice(
+                    row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True
+                )
+                for row in rows
+            ]
             await write_notices(connection, notices)
         return len(rows)
 
 
-def _album_notice(row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False) -> QueuedNotice:
+def _album_notice(
+    row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False
+) -> QueuedNotice:
     first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
-    facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"]), "is_overdue": is_overdue}
+    facts = {
+        "grouped_id": row["grouped_id"],
+        "message_ids": tuple(row["message_ids"]),
+        "is_overdue": is_overdue,
+    }
     return QueuedNotice(
-        AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts), lane_of(row["posted_at"], now)
+        AlbumParsed.about(
+            first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts
+        ),
+        lane_of(row["posted_at"], now),
     )

@@ -18,8 +18,10 @@ FROM unnest($1::bigint[], $2::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]
 LEFT JOIN LATERAL (
     SELECT views, forwards, replies, reactions FROM post_counts
     WHERE channel_id = n.channel_id AND message_id = n.message_id ORDER BY seen_at DESC LIMIT 1) last ON true
-WHERE (n.views, n.forwards, n.replies, n.reactions) IS DISTINCT FROM (last.views, last.forwards, last.replies, last.reactions)
-  AND EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = n.channel_id AND p.message_id = n.message_id OFFSET 0)
+WHERE (n.views, n.forwards, n.replies, n.reactions) IS DISTINCT
+    FROM (last.views, last.forwards, last.replies, last.reactions)
+  AND EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = n.channel_id
+      AND p.message_id = n.message_id OFFSET 0)
 ON CONFLICT DO NOTHING
 """
 
@@ -32,12 +34,19 @@ class Counts:
 
     async def keep(self, posts: Sequence[Post], *, seen_at: datetime) -> None:
         """Stores the counts of these posts as they were read at `seen_at`."""
-        seen = {post.id: (post, counts) for post in posts if isinstance(counts := post.facts.get("counts"), dict)}
+        seen = {
+            post.id: (post, counts) for post in posts if isinstance(counts := post.facts.get("counts"), dict)
+        }
         if not seen:
             return
         rows = list(seen.values())
         columns = [[counts.get(name) for _, counts in rows] for name in ("views", "forwards", "replies")]
-        reactions = [to_json(counts["reactions"]).decode() if counts.get("reactions") else None for _, counts in rows]
-        channel_ids, message_ids = [post.channel_id for post, _ in rows], [post.message_id for post, _ in rows]
+        reactions = [
+            to_json(counts["reactions"]).decode() if counts.get("reactions") else None for _, counts in rows
+        ]
+        channel_ids, message_ids = (
+            [post.channel_id for post, _ in rows],
+            [post.message_id for post, _ in rows],
+        )
         async with self._transactions.begin() as connection:
             await connection.execute(KEEP, channel_ids, message_ids, seen_at, *columns, reactions)

@@ -1,4 +1,6 @@
-"""Who forwards whom, for one tenant, answered by PostgreSQL; and the part of the graph that a tenant may see."""
+"""Who forwards whom, for one tenant, answered by PostgreSQL;
+and the part of the graph that a tenant may see.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
@@ -17,31 +19,55 @@ class Forwards:
         self._transactions = transactions
 
     async def visible(self) -> Visible:
-        """A tenant that pays for a provider sees the provider's results, others the local ones; with the policy `off`, none."""
+        """A tenant that pays for a provider sees the provider's results, others the local ones;
+        with the policy `off`, none.
+        """
         async with self._transactions.begin() as connection:
             followed = await in_force(connection)
         policies = followed.policies
-        local, provider = (frozenset(one for one, its in policies.items() if its is tier) for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER))
-        return Visible(frozenset(policies), local, provider, since={one: moment.astimezone(UTC).date() for one, moment in followed.since.items()})
+        local, provider = (
+            frozenset(one for one, its in policies.items() if its is tier)
+            for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
+        )
+        return Visible(
+            frozenset(policies),
+            local,
+            provider,
+            since={one: moment.astimezone(UTC).date() for one, moment in followed.since.items()},
+        )
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
         """Pairs of channels, the most forwards first; `of` matches either side."""
         async with self._transactions.begin() as connection:
-            found = connection.fetch(FORWARDINGS, _begin(since), limit) if of is None else connection.fetch(FORWARDINGS_OF, _begin(since), limit, of)
+            found = (
+                connection.fetch(FORWARDINGS, _begin(since), limit)
+                if of is None
+                else connection.fetch(FORWARDINGS_OF, _begin(since), limit, of)
+            )
             rows = await found
         return tuple(Forwarding(**dict(row)) for row in rows)
 
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
         """Forwards of one post, the oldest first."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(FORWARDS_OF, origin.channel_id, origin.message_id, _begin(since), limit)
-        return tuple(Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"]) for row in rows)
+            rows = await connection.fetch(
+                FORWARDS_OF, origin.channel_id, origin.message_id, _begin(since), limit
+            )
+        return tuple(
+            Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"])
+            for row in rows
+        )
 
     async def appearances(self, post_ids: Sequence[PostId]) -> tuple[Appearance, ...]:
         """Those of these posts that exist for the tenant, the oldest first."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(APPEARANCES, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
-        return tuple(Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"]) for row in rows)
+            rows = await connection.fetch(
+                APPEARANCES, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+            )
+        return tuple(
+            Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"])
+            for row in rows
+        )
 
 
 def _begin(day: date) -> datetime:
@@ -52,20 +78,25 @@ def _begin(day: date) -> datetime:
 _SHOWN = """
 CROSS JOIN LATERAL (
     SELECT 1 FROM posts p
-    WHERE p.channel_id = f.channel_id AND p.message_id = f.message_id AND p.deleted_at IS NULL AND p.fwd_channel_id = f.from_channel_id LIMIT 1
+    WHERE p.channel_id = f.channel_id AND p.message_id = f.message_id AND p.deleted_at IS NULL
+        AND p.fwd_channel_id = f.from_channel_id LIMIT 1
 ) shown
 """
 
 _PAIRS = """
 SELECT f.channel_id, f.from_channel_id AS source_id, count(*) AS posts,
-       min((f.posted_at AT TIME ZONE 'UTC')::date) AS first_day, max((f.posted_at AT TIME ZONE 'UTC')::date) AS last_day
+       min((f.posted_at AT TIME ZONE 'UTC')::date) AS first_day,
+       max((f.posted_at AT TIME ZONE 'UTC')::date) AS last_day
 """
-_MOST_FIRST = "GROUP BY f.channel_id, f.from_channel_id ORDER BY posts DESC, f.channel_id, f.from_channel_id LIMIT $2"
+_MOST_FIRST = (
+    "GROUP BY f.channel_id, f.from_channel_id ORDER BY posts DESC, f.channel_id, f.from_channel_id LIMIT $2"
+)
 
 FORWARDINGS = f"""
 WITH followed AS MATERIALIZED (SELECT channel_id FROM subscriptions WHERE active)
 {_PAIRS}
-FROM followed w CROSS JOIN LATERAL (SELECT * FROM forwards WHERE channel_id = w.channel_id AND posted_at >= $1 OFFSET 0) f {_SHOWN}
+FROM followed w CROSS JOIN LATERAL (SELECT * FROM forwards
+    WHERE channel_id = w.channel_id AND posted_at >= $1 OFFSET 0) f {_SHOWN}
 {_MOST_FIRST}
 """
 FORWARDINGS_OF = f"""
@@ -79,7 +110,8 @@ FROM (SELECT * FROM forwards WHERE channel_id = $3 AND posted_at >= $1
 
 FORWARDS_OF = f"""
 SELECT f.channel_id, f.message_id, f.posted_at
-FROM (SELECT * FROM forwards WHERE from_channel_id = $1 AND from_message_id = $2 AND posted_at >= $3 OFFSET 0) f {_SHOWN}
+FROM (SELECT * FROM forwards WHERE from_channel_id = $1 AND from_message_id = $2
+    AND posted_at >= $3 OFFSET 0) f {_SHOWN}
 ORDER BY f.posted_at, f.channel_id, f.message_id LIMIT $4
 """
 

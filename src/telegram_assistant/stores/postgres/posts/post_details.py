@@ -1,4 +1,6 @@
-"""One post with all its details: earlier texts, counts over time, files, understanding, links, album, forwards."""
+"""One post with all its details: earlier texts, counts over time, files, understanding, links, album,
+forwards.
+"""
 
 import json
 from collections.abc import Mapping
@@ -94,40 +96,51 @@ class PostDetail:
     earlier_versions: int
 
 
-MEDIA_ROW = "ROW(ordinal, kind, mime, size_bytes, file_name, width, height, duration_seconds, state, reason, encode(sha256, 'hex'))"
+MEDIA_ROW = (
+    "ROW(ordinal, kind, mime, size_bytes, file_name, width, height, duration_seconds, state, reason, "
+    "encode(sha256, 'hex'))"
+)
 """The columns of `post_media` that `media_details` reads."""
 
-# Every subquery names the post by its whole key, so each costs one index probe. Row-level security decides which rows exist.
+# Every subquery names the post by its whole key, so each costs one index probe. Row-level security decides
+# which rows exist.
 DETAIL = f"""
 SELECT p.*, c.title, c.username,
        ARRAY(SELECT ROW(seen_at, views, forwards, replies, reactions) FROM (
-           SELECT * FROM post_counts WHERE channel_id = $1 AND message_id = $2 ORDER BY seen_at DESC LIMIT {MAX_COUNTS}) n
+           SELECT * FROM post_counts WHERE channel_id = $1 AND message_id = $2
+           ORDER BY seen_at DESC LIMIT {MAX_COUNTS}) n
            ORDER BY seen_at) AS counts,
        ARRAY(SELECT {MEDIA_ROW}
              FROM post_media WHERE channel_id = $1 AND message_id = $2 ORDER BY ordinal) AS media,
        ARRAY(SELECT url FROM post_links WHERE channel_id = $1 AND message_id = $2 ORDER BY url) AS links,
-       (SELECT data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = 'crawl' AND tier = 'local') AS crawled,
-       ARRAY(SELECT i.message_id FROM media_groups g CROSS JOIN LATERAL unnest(g.message_ids) WITH ORDINALITY AS i(message_id, place)
+       (SELECT data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = 'crawl'
+           AND tier = 'local') AS crawled,
+       ARRAY(SELECT i.message_id FROM media_groups g CROSS
+           JOIN LATERAL unnest(g.message_ids) WITH ORDINALITY AS i(message_id, place)
              WHERE g.channel_id = $1 AND g.grouped_id = p.grouped_id
-               AND EXISTS (SELECT 1 FROM posts o WHERE o.channel_id = $1 AND o.message_id = i.message_id) ORDER BY i.place) AS album,
+               AND EXISTS (SELECT 1 FROM posts o WHERE o.channel_id = $1 AND o.message_id = i.message_id)
+                   ORDER BY i.place) AS album,
        (SELECT title FROM channels WHERE channel_id = p.fwd_channel_id) AS forwarded_title,
        ARRAY(SELECT ROW(f.channel_id, f.message_id, f.title, f.posted_at) FROM (
            SELECT f.*, o.title FROM forwards f JOIN channels o ON o.channel_id = f.channel_id
            WHERE f.from_channel_id = $1 AND f.from_message_id = $2
            ORDER BY f.posted_at, f.channel_id, f.message_id LIMIT {MAX_FORWARDS}) f) AS forwarded_by,
        (SELECT count(*) FROM post_versions WHERE channel_id = $1 AND message_id = $2)::int AS earlier_versions
-FROM (SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = $1 AND message_id = $2) p JOIN channels c ON c.channel_id = p.channel_id
+FROM (SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = $1 AND message_id = $2) p
+JOIN channels c ON c.channel_id = p.channel_id
 """
 
 VERSIONS = f"""
-SELECT revision - b.revisions AS revision, text, edited_at, greatest(coalesce(seen_at, stored_at), s.created_at) AS seen_at, replaced_at,
+SELECT revision - b.revisions AS revision, text, edited_at,
+    greatest(coalesce(seen_at, stored_at), s.created_at) AS seen_at, replaced_at,
        difference
 FROM (
     SELECT v.revision, v.text, v.edited_at, v.seen_at, v.replaced_at, v.difference, p.stored_at
     FROM posts p JOIN post_versions v ON v.channel_id = p.channel_id AND v.message_id = p.message_id
     WHERE p.channel_id = $1 AND p.message_id = $2
     UNION ALL
-    SELECT revision, text, edited_at, seen_at, NULL, NULL, stored_at FROM posts WHERE channel_id = $1 AND message_id = $2
+    SELECT revision, text, edited_at, seen_at, NULL, NULL, stored_at FROM posts
+    WHERE channel_id = $1 AND message_id = $2
 ) known CROSS JOIN revisions_before($1, $2) AS b(revisions) JOIN subscriptions s ON s.channel_id = $1
 ORDER BY revision DESC LIMIT {MAX_VERSIONS}
 """
@@ -146,7 +159,9 @@ class PostDetails:
         return _detail(row) if row else None
 
     async def versions(self, post_id: PostId) -> tuple[PostVersion, ...]:
-        """The newest texts in the order in which they were written, the current one last; empty if the post does not exist for this tenant."""
+        """The newest texts in the order in which they were written, the current one last;
+        empty if the post does not exist for this tenant.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(VERSIONS, post_id.channel_id, post_id.message_id)
         return tuple(PostVersion(**dict(row)) for row in reversed(rows))
@@ -164,7 +179,8 @@ def _detail(row: asyncpg.Record) -> PostDetail:
         album=tuple(row["album"]),
         forwarded_title=row["forwarded_title"],
         forwarded_by=tuple(
-            NamedPost(PostId(ChannelId(channel_id), MessageId(message_id)), title, at) for channel_id, message_id, title, at in row["forwarded_by"]
+            NamedPost(PostId(ChannelId(channel_id), MessageId(message_id)), title, at)
+            for channel_id, message_id, title, at in row["forwarded_by"]
         ),
         earlier_versions=row["earlier_versions"],
     )
@@ -181,5 +197,16 @@ def media_details(row: tuple[Any, ...]) -> PostMediaDetails:
     skipped = SkipReason(reason) if state == MediaState.SKIPPED and reason else None
     why = skipped.words if skipped else load_reason(reason)
     return PostMediaDetails(
-        ordinal, MediaKind(kind), mime, size_bytes, file_name, width, height, duration_seconds, MediaState(state), skipped, why, sha256
+        ordinal,
+        MediaKind(kind),
+        mime,
+        size_bytes,
+        file_name,
+        width,
+        height,
+        duration_seconds,
+        MediaState(state),
+        skipped,
+        why,
+        sha256,
     )

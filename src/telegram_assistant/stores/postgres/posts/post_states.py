@@ -18,7 +18,10 @@ NOTHING: Data = {}
 
 @dataclass(frozen=True, slots=True)
 class StateVersion:
-    """The version of a post and of its enrichments together. Enrichments do not change a post's own version."""
+    """The version of a post and of its enrichments together.
+
+    Enrichments do not change a post's own version.
+    """
 
     state: int
     made_at: tuple[datetime, ...]
@@ -46,12 +49,16 @@ class PostStates:
     async def load(self, post_ids: Sequence[PostId]) -> Mapping[PostId, PostState]:
         """The posts that exist, deleted ones included."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
+            rows = await connection.fetch(
+                LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+            )
         return {_id(row): PostState(stored_post(row), _version(row), _facts(row["results"])) for row in rows}
 
     async def versions(self, post_ids: Sequence[PostId]) -> Mapping[PostId, StateVersion]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(VERSIONS, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
+            rows = await connection.fetch(
+                VERSIONS, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+            )
         return {_id(row): _version(row) for row in rows}
 
     async def after(self, last: PostId | None, *, limit: int) -> tuple[PostId, ...]:
@@ -62,7 +69,10 @@ class PostStates:
         return tuple(_id(row) for row in rows)
 
     async def after_since(self, last: PostId | None, *, since: datetime, limit: int) -> tuple[PostId, ...]:
-        """Like `after`, for posts since that time. Finds each channel's posts by time, so older ones are never read."""
+        """Like `after`, for posts since that time.
+
+        Finds each channel's posts by time, so older ones are never read.
+        """
         channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(AFTER_SINCE, channel_id, message_id, limit, since)
@@ -72,9 +82,12 @@ class PostStates:
         """Estimates from the tables' statistics, because counting millions of posts takes minutes."""
         async with self._transactions.begin() as connection:
             guessed = await connection.fetchval(
-                "SELECT sum(greatest(reltuples, 0))::bigint FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'posts'::regclass"
+                "SELECT sum(greatest(reltuples, 0))::bigint FROM pg_inherits "
+                "JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'posts'::regclass"
             )
-            return int(guessed or 0) or int(await connection.fetchval("SELECT count(*) FROM posts WHERE deleted_at IS NULL"))
+            return int(guessed or 0) or int(
+                await connection.fetchval("SELECT count(*) FROM posts WHERE deleted_at IS NULL")
+            )
 
 
 def _id(row: asyncpg.Record) -> PostId:
@@ -105,7 +118,8 @@ CROSS JOIN LATERAL ({_POST.format(columns=f"{POST_COLUMNS}, state_version")}) p
 LEFT JOIN LATERAL (
     SELECT array_agg(made_at ORDER BY kind, tier) AS made_at,
            jsonb_object_agg(kind || ' ' || tier, CASE kind
-               WHEN 'crawl' THEN jsonb_build_object('titles', jsonb_path_query_array(data, '$.pages[*].title'))
+               WHEN 'crawl' THEN jsonb_build_object('titles',
+                   jsonb_path_query_array(data, '$.pages[*].title'))
                WHEN 'vision' THEN data - 'files' ELSE data END)
                FILTER (WHERE revision = p.revision OR kind = 'album') AS results
     FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id
@@ -116,18 +130,22 @@ VERSIONS = f"""
 SELECT p.*, e.made_at FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL ({_POST.format(columns="channel_id, message_id, state_version")}) p
 LEFT JOIN LATERAL (
-    SELECT array_agg(made_at ORDER BY kind, tier) AS made_at FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id
+    SELECT array_agg(made_at ORDER BY kind, tier) AS made_at FROM post_enrichment
+    WHERE channel_id = w.channel_id AND message_id = w.message_id
 ) e ON true
 """
 
 AFTER = """
-SELECT channel_id, message_id FROM posts WHERE (channel_id, message_id) > ($1, $2) AND deleted_at IS NULL ORDER BY channel_id, message_id LIMIT $3
+SELECT channel_id, message_id FROM posts WHERE (channel_id, message_id) > ($1, $2) AND deleted_at IS NULL
+ORDER BY channel_id, message_id LIMIT $3
 """
 
 AFTER_SINCE = """
-SELECT p.channel_id, p.message_id FROM (SELECT channel_id FROM channels WHERE channel_id >= $1 ORDER BY channel_id) c
+SELECT p.channel_id, p.message_id FROM (SELECT channel_id FROM channels WHERE channel_id >= $1
+    ORDER BY channel_id) c
 CROSS JOIN LATERAL (
     SELECT channel_id, message_id FROM posts
-    WHERE channel_id = c.channel_id AND posted_at >= $4 AND (c.channel_id > $1 OR message_id > $2) AND deleted_at IS NULL ORDER BY message_id LIMIT $3
+    WHERE channel_id = c.channel_id AND posted_at >= $4 AND (c.channel_id > $1 OR message_id > $2)
+        AND deleted_at IS NULL ORDER BY message_id LIMIT $3
 ) p ORDER BY c.channel_id, p.message_id LIMIT $3
 """

@@ -52,7 +52,8 @@ class Posts:
             rows = await connection.fetch(
                 f"""
                 SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
-                CROSS JOIN LATERAL (SELECT {POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
+                CROSS JOIN LATERAL (SELECT {POST_COLUMNS} FROM posts
+                    WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
                 """,
                 [post_id.channel_id for post_id in post_ids],
                 [post_id.message_id for post_id in post_ids],
@@ -62,12 +63,29 @@ class Posts:
     async def save_derived(self, derived: Sequence[Derived]) -> None:
         """Stores language, links, forwards and search words. Idempotent."""
         posts = [
-            (one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text, bits_of(one.has), marked_names(one.names))
+            (
+                one.post.channel_id,
+                one.post.message_id,
+                one.revision,
+                one.lang,
+                one.post.text,
+                bits_of(one.has),
+                marked_names(one.names),
+            )
             for one in derived
         ]
-        links = [(one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url) for one in derived for url in one.urls]
+        links = [
+            (one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url)
+            for one in derived
+            for url in one.urls
+        ]
         forwards = [
-            (one.post.channel_id, one.post.message_id, one.post.forwarded_from.channel_id, one.post.forwarded_from.message_id)
+            (
+                one.post.channel_id,
+                one.post.message_id,
+                one.post.forwarded_from.channel_id,
+                one.post.forwarded_from.message_id,
+            )
             for one in derived
             if one.post.forwarded_from is not None
         ]
@@ -86,12 +104,13 @@ def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object
     return [[row[place] for row in rows] for place in range(count)]
 
 
-# One statement, so one round trip. It writes only if the post is still at the revision that was processed, so an older result
-# never overwrites a newer one. Links that the post no longer has are deleted; the others stay untouched.
+# One statement, so one round trip. It writes only if the post is still at the revision that was processed, so
+# an older result never overwrites a newer one. Links that the post no longer has are deleted; the others stay
+# untouched.
 SAVE = """
--- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 text, $6 bits of `Has`, $7 names
--- one element per link: $8 channel, $9 message, $10 SHA-256 of the URL, $11 URL
--- one element per forward: $12 channel, $13 message, $14 source channel, $15 source message
+-- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 text, $6 bits of `Has`,
+-- $7 names one element per link: $8 channel, $9 message, $10 SHA-256 of the URL, $11 URL one element per
+-- forward: $12 channel, $13 message, $14 source channel, $15 source message
 WITH derived AS MATERIALIZED (
     SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text, n.has, n.names
     FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::smallint[], $7::text[])
@@ -101,7 +120,8 @@ WITH derived AS MATERIALIZED (
 ),
 given_links AS (
     SELECT DISTINCT ON (n.channel_id, n.message_id, n.url_hash) n.*
-    FROM unnest($8::bigint[], $9::bigint[], $10::bytea[], $11::text[]) AS n(channel_id, message_id, url_hash, url)
+    FROM unnest($8::bigint[], $9::bigint[], $10::bytea[], $11::text[]) AS n(channel_id, message_id, url_hash,
+        url)
     JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ),
 languages AS (
@@ -110,39 +130,49 @@ languages AS (
 ),
 words AS (
     INSERT INTO post_search (channel_id, message_id, posted_at, words, lang, has)
-    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) || array_to_tsvector(string_to_array(names, ' ')), lang, has
+    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text)
+        || array_to_tsvector(string_to_array(names, ' ')), lang, has
     FROM derived WHERE deleted_at IS NULL
-    ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words, lang = excluded.lang, has = excluded.has
-    WHERE (post_search.words, post_search.lang, post_search.has) IS DISTINCT FROM (excluded.words, excluded.lang, excluded.has)
+    ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE
+        SET words = excluded.words, lang = excluded.lang, has = excluded.has
+    WHERE (post_search.words, post_search.lang, post_search.has) IS DISTINCT
+        FROM (excluded.words, excluded.lang, excluded.has)
 ),
 silenced AS (
     DELETE FROM post_search s USING derived d
-    WHERE s.channel_id = d.channel_id AND s.message_id = d.message_id AND s.posted_at = d.posted_at AND d.deleted_at IS NOT NULL
+    WHERE s.channel_id = d.channel_id AND s.message_id = d.message_id AND s.posted_at = d.posted_at
+        AND d.deleted_at IS NOT NULL
 ),
 forgotten AS (
     DELETE FROM post_links l USING derived d
     WHERE l.channel_id = d.channel_id AND l.message_id = d.message_id AND NOT EXISTS (
-        SELECT 1 FROM given_links g WHERE g.channel_id = l.channel_id AND g.message_id = l.message_id AND g.url_hash = l.url_hash)
+        SELECT 1 FROM given_links g WHERE g.channel_id = l.channel_id AND g.message_id = l.message_id
+            AND g.url_hash = l.url_hash)
 ),
 known AS (
-    INSERT INTO links (url_hash, url) SELECT DISTINCT ON (url_hash) url_hash, url FROM given_links ORDER BY url_hash ON CONFLICT DO NOTHING
+    INSERT INTO links (url_hash, url) SELECT DISTINCT ON (url_hash) url_hash, url FROM given_links
+    ORDER BY url_hash ON CONFLICT DO NOTHING
 ),
 linked AS (
-    INSERT INTO post_links (channel_id, message_id, url_hash, url) SELECT * FROM given_links ON CONFLICT DO NOTHING
+    INSERT INTO post_links (channel_id, message_id, url_hash, url) SELECT *
+    FROM given_links ON CONFLICT DO NOTHING
 )
 INSERT INTO forwards (channel_id, message_id, from_channel_id, from_message_id, posted_at)
 SELECT n.channel_id, n.message_id, n.from_channel_id, n.from_message_id, d.posted_at
-FROM unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]) AS n(channel_id, message_id, from_channel_id, from_message_id)
+FROM unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]) AS n(channel_id, message_id,
+    from_channel_id, from_message_id)
 JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ON CONFLICT (channel_id, message_id) DO NOTHING
 """
 
-# The words that are new, in order, so that two transactions never wait for each other. Numbers, addresses and names' keys are no words.
+# The words that are new, in order, so that two transactions never wait for each other. Numbers, addresses and
+# names' keys are no words.
 LEARN_WORDS = """
 INSERT INTO search_vocabulary (word)
 SELECT DISTINCT w.word FROM unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
 JOIN {index} s ON s.channel_id = n.channel_id AND s.message_id = n.message_id
 CROSS JOIN LATERAL unnest(tsvector_to_array(s.words)) AS w(word)
-WHERE w.word ~ '^[[:alpha:]]{{4,30}}$' AND NOT EXISTS (SELECT 1 FROM search_vocabulary v WHERE v.word = w.word)
+WHERE w.word ~ '^[[:alpha:]]{{4,30}}$' AND NOT EXISTS (SELECT 1 FROM search_vocabulary v
+    WHERE v.word = w.word)
 ORDER BY w.word ON CONFLICT DO NOTHING
 """

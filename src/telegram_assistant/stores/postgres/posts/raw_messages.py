@@ -1,4 +1,6 @@
-"""Messages as Telegram sent them, kept for 30 days: a parsing mistake can be repaired without new requests."""
+"""Messages as Telegram sent them, kept for 30 days:
+a parsing mistake can be repaired without new requests.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,9 +32,11 @@ class RawArchive:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                -- arrays, one element per batch: $1 channel, $2 first and $3 last message, $4 read at, $5 layer, $6 body
+                -- arrays, one element per batch: $1 channel, $2 first and $3 last message, $4 read at, $5
+                -- layer, $6 body
                 INSERT INTO post_raw (channel_id, first_id, last_id, read_at, layer, body)
-                SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::int[], $6::bytea[])
+                SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::int[],
+                    $6::bytea[])
                 ON CONFLICT DO NOTHING
                 """,
                 [one.channel_id for one in messages],

@@ -15,16 +15,26 @@ _AS_PUBLISHED = (
     "channel_id, message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, "
     "fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts"
 )
-OWN_STORED_AT = "greatest(stored_at, (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = posts.channel_id)) AS stored_at"
-# Only a post that was stored before the tenant followed can have been edited before that; the function costs more than all the rest of a post.
-UNSEEN_REVISIONS = """CASE WHEN {post}.stored_at < (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = {post}.channel_id)
+OWN_STORED_AT = (
+    "greatest(stored_at, (SELECT s.created_at FROM subscriptions s "
+    "WHERE s.channel_id = posts.channel_id)) AS stored_at"
+)
+# Only a post that was stored before the tenant followed can have been edited before that; the function costs
+# more than all the rest of a post.
+UNSEEN_REVISIONS = """CASE WHEN {post}.stored_at < (SELECT s.created_at FROM subscriptions s
+    WHERE s.channel_id = {post}.channel_id)
      THEN revisions_before({post}.channel_id, {post}.message_id) ELSE 0 END"""
 """The number of revisions that a tenant has not seen of a post of the table or alias `post`."""
-OWN_REVISION = f"CASE WHEN revision > 1 THEN revision - {UNSEEN_REVISIONS.format(post='posts')} ELSE revision END AS revision"
+OWN_REVISION = (
+    f"CASE WHEN revision > 1 THEN revision - {UNSEEN_REVISIONS.format(post='posts')} ELSE revision END AS "
+    "revision"
+)
 
 POST_COLUMNS = f"{_AS_PUBLISHED}, stored_at, deleted_at, revision"
 OWN_POST_COLUMNS = f"{_AS_PUBLISHED}, {OWN_STORED_AT}, deleted_at, {OWN_REVISION}"
-"""The columns of `posts` as a tenant sees them: stored no earlier than it began to follow, with revisions counted from then."""
+"""The columns of `posts` as a tenant sees them: stored no earlier than it began to follow,
+with revisions counted from then.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,11 @@ class StoredPost:
 
 def stored_post(row: asyncpg.Record) -> StoredPost:
     """Reads a row selected with POST_COLUMNS."""
-    origin = None if row["fwd_channel_id"] is None else Origin(ChannelId(row["fwd_channel_id"]), row["fwd_message_id"])
+    origin = (
+        None
+        if row["fwd_channel_id"] is None
+        else Origin(ChannelId(row["fwd_channel_id"]), row["fwd_message_id"])
+    )
     post = Post(
         channel_id=ChannelId(row["channel_id"]),
         message_id=MessageId(row["message_id"]),
@@ -47,7 +61,9 @@ def stored_post(row: asyncpg.Record) -> StoredPost:
         content_hash=row["content_hash"],
         kind=PostKind(row["kind"]),
         text=row["text"],
-        entities=tuple(TextEntity(**entity) for entity in json.loads(row["entities"])) if row["entities"] else (),
+        entities=tuple(TextEntity(**entity) for entity in json.loads(row["entities"]))
+        if row["entities"]
+        else (),
         edited_at=row["edited_at"],
         reply_to=row["reply_to"],
         forwarded_from=origin,
@@ -67,7 +83,10 @@ def as_columns(posts: Sequence[Post]) -> tuple[list[object], ...]:
         [post.content_hash for post in posts],
         [post.kind.value for post in posts],
         [post.text for post in posts],
-        [to_json([entity.as_json() for entity in post.entities]).decode() if post.entities else None for post in posts],
+        [
+            to_json([entity.as_json() for entity in post.entities]).decode() if post.entities else None
+            for post in posts
+        ],
         [post.edited_at for post in posts],
         [post.reply_to for post in posts],
         [post.forwarded_from.channel_id if post.forwarded_from else None for post in posts],
@@ -80,7 +99,8 @@ def as_columns(posts: Sequence[Post]) -> tuple[list[object], ...]:
 
 
 LANDED = (
-    "message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts"
+    "message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, fwd_channel_id, "
+    "fwd_message_id, grouped_id, lang, author, facts"
 )
 LANDED_TYPES = (
     "bigint",
@@ -101,5 +121,7 @@ LANDED_TYPES = (
 
 
 def unnested(first: int) -> str:
-    """`unnest($first::bigint[], …)`: the columns of LANDED as a table; parameter number `first` is the first of them."""
+    """`unnest($first::bigint[], …)`: the columns of LANDED as a table;
+    parameter number `first` is the first of them.
+    """
     return "unnest(" + ", ".join(f"${first + n}::{kind}[]" for n, kind in enumerate(LANDED_TYPES)) + ")"

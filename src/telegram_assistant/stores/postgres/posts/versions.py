@@ -1,4 +1,6 @@
-"""Differences between the versions of a post: computed once by the pipeline, stored beside the earlier version."""
+"""Differences between the versions of a post: computed once by the pipeline,
+stored beside the earlier version.
+"""
 
 import json
 from collections.abc import Sequence
@@ -28,18 +30,25 @@ def dump_meaning(changes: tuple[MeaningChange, ...]) -> str:
 
 
 def load_meaning(stored: str | None) -> tuple[MeaningChange, ...] | None:
-    return None if stored is None else tuple(MeaningChange(MeaningKind(kind), before, after) for kind, before, after in json.loads(stored))
+    return (
+        None
+        if stored is None
+        else tuple(
+            MeaningChange(MeaningKind(kind), before, after) for kind, before, after in json.loads(stored)
+        )
+    )
 
 
-# A revision that changed no text (an account read a post that a preview had shown) leaves no version, so the next existing
-# version holds the text that followed.
+# A revision that changed no text (an account read a post that a preview had shown) leaves no version, so the
+# next existing version holds the text that followed.
 UNCOMPARED = f"""
 SELECT v.channel_id, v.message_id, v.revision, v.text AS before, coalesce(later.text, p.text) AS after
 FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 JOIN post_versions v ON v.channel_id = w.channel_id AND v.message_id = w.message_id AND v.difference IS NULL
 JOIN posts p ON p.channel_id = w.channel_id AND p.message_id = w.message_id
 LEFT JOIN LATERAL (
-    SELECT text FROM post_versions WHERE channel_id = w.channel_id AND message_id = w.message_id AND revision > v.revision
+    SELECT text FROM post_versions WHERE channel_id = w.channel_id AND message_id = w.message_id
+        AND revision > v.revision
     ORDER BY revision LIMIT 1) later ON true
 ORDER BY v.revision DESC LIMIT {MAX_VERSIONS}
 """
@@ -57,18 +66,36 @@ class Versions:
         self._transactions = transactions
 
     async def uncompared(self, post_ids: Sequence[PostId]) -> tuple[ReplacedText, ...]:
-        """Earlier versions of these posts without a stored difference, the newest first, at most MAX_VERSIONS."""
+        """Earlier versions of these posts without a stored difference, the newest first,
+        at most MAX_VERSIONS.
+        """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(UNCOMPARED, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
+            rows = await connection.fetch(
+                UNCOMPARED, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+            )
         return tuple(
-            ReplacedText(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["revision"], row["before"], row["after"])
+            ReplacedText(
+                PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])),
+                row["revision"],
+                row["before"],
+                row["after"],
+            )
             for row in rows
         )
 
-    async def keep(self, compared: Sequence[tuple[ReplacedText, Difference, tuple[MeaningChange, ...]]]) -> None:
+    async def keep(
+        self, compared: Sequence[tuple[ReplacedText, Difference, tuple[MeaningChange, ...]]]
+    ) -> None:
         """Stores what changed. Both texts of each are final, so repeating the call changes nothing."""
         rows = sorted(
-            (one.post_id.channel_id, one.post_id.message_id, one.revision, list(found), dump_meaning(meaning), weight_of(meaning))
+            (
+                one.post_id.channel_id,
+                one.post_id.message_id,
+                one.revision,
+                list(found),
+                dump_meaning(meaning),
+                weight_of(meaning),
+            )
             for one, found, meaning in compared
         )
         async with self._transactions.begin() as connection:

@@ -66,19 +66,29 @@ class FeedAddresses:
     async def all(self) -> tuple[FeedAddress, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                "SELECT address_id, kind, subject, name, created_by, created_at, user_id FROM feed_addresses ORDER BY created_at DESC, address_id"
+                "SELECT address_id, kind, subject, name, created_by, created_at, user_id "
+                "FROM feed_addresses ORDER BY created_at DESC, address_id"
             )
         return tuple(FeedAddress(**{**dict(row), "kind": FeedKind(row["kind"])}) for row in rows)
 
     async def create(
-        self, token: str, kind: FeedKind, subject: str, name: str, *, created_by: str, user_id: UserId | None = None, language: str = "en"
+        self,
+        token: str,
+        kind: FeedKind,
+        subject: str,
+        name: str,
+        *,
+        created_by: str,
+        user_id: UserId | None = None,
+        language: str = "en",
     ) -> UUID | None:
         """Stores the hash of the token. Returns None if the tenant already has as many as it may have."""
         async with self._transactions.begin() as connection:
             created: UUID | None = await connection.fetchval(
                 f"""
                 INSERT INTO feed_addresses (hash, kind, subject, name, created_by, user_id, language)
-                SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM feed_addresses) < {MAX_ADDRESSES} RETURNING address_id
+                SELECT $1, $2, $3, $4, $5, $6, $7
+                WHERE (SELECT count(*) FROM feed_addresses) < {MAX_ADDRESSES} RETURNING address_id
                 """,
                 hash_of(token),
                 kind.value,
@@ -92,7 +102,10 @@ class FeedAddresses:
 
     async def revoke(self, address_id: UUID) -> bool:
         async with self._transactions.begin() as connection:
-            return await connection.execute("DELETE FROM feed_addresses WHERE address_id = $1", address_id) == "DELETE 1"
+            return (
+                await connection.execute("DELETE FROM feed_addresses WHERE address_id = $1", address_id)
+                == "DELETE 1"
+            )
 
 
 class FeedDirectory:

@@ -54,15 +54,23 @@ class FeedPosts:
     async def load(self, post_ids: Sequence[PostId]) -> Mapping[PostId, FeedPost]:
         """Those of these posts that the tenant sees and that are not deleted."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD, [post.channel_id for post in post_ids], [post.message_id for post in post_ids])
-        grouped = groupby(rows, key=lambda row: PostId(ChannelId(row["channel_id"]), MessageId(row["wanted"])))
+            rows = await connection.fetch(
+                LOAD, [post.channel_id for post in post_ids], [post.message_id for post in post_ids]
+            )
+        grouped = groupby(
+            rows, key=lambda row: PostId(ChannelId(row["channel_id"]), MessageId(row["wanted"]))
+        )
         return {post_id: _post(list(parts)) for post_id, parts in grouped}
 
     async def is_covered(self, post: FeedPost, *, kind: FeedKind, subject: str) -> bool:
-        """Whether a post that a feed of a watch, folder or saved search has listed still belongs there, be it behind newer ones."""
+        """Whether a post that a feed of a watch, folder or saved search has listed still belongs there,
+        be it behind newer ones.
+        """
         messages = [part.message_id for part in post.parts]
         async with self._transactions.begin() as connection:
-            is_covered: bool = await connection.fetchval(IS_COVERED, kind.value, subject, post.post_id.channel_id, messages)
+            is_covered: bool = await connection.fetchval(
+                IS_COVERED, kind.value, subject, post.post_id.channel_id, messages
+            )
         return is_covered
 
 
@@ -73,29 +81,39 @@ def _post(rows: Sequence[asyncpg.Record]) -> FeedPost:
         channel=captioned["title"],
         username=captioned["username"],
         text=captioned["text"],
-        entities=tuple(TextEntity(**entity) for entity in json.loads(captioned["entities"])) if captioned["entities"] else (),
+        entities=tuple(TextEntity(**entity) for entity in json.loads(captioned["entities"]))
+        if captioned["entities"]
+        else (),
         posted_at=rows[0]["posted_at"],
-        changed_at=max(moment for row in rows for moment in (row["posted_at"], row["edited_at"]) if moment is not None),
+        changed_at=max(
+            moment for row in rows for moment in (row["posted_at"], row["edited_at"]) if moment is not None
+        ),
         pictures=tuple(
-            FeedPicture(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), ordinal) for row in rows for ordinal in row["pictures"]
+            FeedPicture(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), ordinal)
+            for row in rows
+            for ordinal in row["pictures"]
         ),
     )
 
 
-# The items of an album have neighbouring ids. Each post costs a probe of the index by its whole key, an album a short range of it:
-# without its LIMIT the subquery would be joined before it knows its range, and read whole channels.
+# The items of an album have neighbouring ids. Each post costs a probe of the index by its whole key, an album
+# a short range of it: without its LIMIT the subquery would be joined before it knows its range, and read
+# whole channels.
 LOAD = f"""
 SELECT w.channel_id, w.message_id AS wanted, p.*, c.title, c.username,
        ARRAY(SELECT m.ordinal FROM post_media m
-             WHERE m.channel_id = w.channel_id AND m.message_id = p.message_id AND m.kind = 'photo' AND m.state = 'stored' AND NOT p.is_covered
+             WHERE m.channel_id = w.channel_id AND m.message_id = p.message_id AND m.kind = 'photo'
+                 AND m.state = 'stored' AND NOT p.is_covered
              ORDER BY m.ordinal) AS pictures
 FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS w(channel_id, message_id, place)
 CROSS JOIN LATERAL (
     SELECT grouped_id, CASE WHEN grouped_id IS NULL THEN 0 ELSE {MAX_ALBUM - 1} END AS reach FROM posts
     WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) o
 CROSS JOIN LATERAL (
-    SELECT message_id, text, entities, posted_at, edited_at, coalesce(facts #>> '{{media,spoiler}}' = 'true', false) AS is_covered FROM posts
-    WHERE channel_id = w.channel_id AND message_id BETWEEN w.message_id - o.reach AND w.message_id + o.reach AND deleted_at IS NULL
+    SELECT message_id, text, entities, posted_at, edited_at,
+        coalesce(facts #>> '{{media,spoiler}}' = 'true', false) AS is_covered FROM posts
+    WHERE channel_id = w.channel_id AND message_id BETWEEN w.message_id - o.reach AND w.message_id
+        + o.reach AND deleted_at IS NULL
       AND (message_id = w.message_id OR grouped_id = o.grouped_id) ORDER BY message_id LIMIT {MAX_ALBUM}) p
 CROSS JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = w.channel_id LIMIT 1) c
 ORDER BY w.place, p.message_id
@@ -104,8 +122,10 @@ ORDER BY w.place, p.message_id
 # $1 the kind of the feed, $2 its subject, $3 the channel, $4 the items of the album
 IS_COVERED = f"""
 SELECT CASE $1
-    WHEN '{FeedKind.WATCH}' THEN EXISTS (SELECT 1 FROM alerts WHERE watch_id::text = $2 AND channel_id = $3 AND message = ANY ($4::bigint[]))
-    WHEN '{FeedKind.FOLDER}' THEN EXISTS (SELECT 1 FROM subscriptions WHERE folder = $2 AND channel_id = $3 AND active)
+    WHEN '{FeedKind.WATCH}' THEN EXISTS (SELECT 1 FROM alerts
+        WHERE watch_id::text = $2 AND channel_id = $3 AND message = ANY ($4::bigint[]))
+    WHEN '{FeedKind.FOLDER}' THEN EXISTS (SELECT 1 FROM subscriptions
+        WHERE folder = $2 AND channel_id = $3 AND active)
     WHEN '{FeedKind.SEARCH}' THEN EXISTS (SELECT 1 FROM saved_searches WHERE search_id::text = $2)
     ELSE false END
 """

@@ -29,7 +29,8 @@ class SavedSearches:
     async def all(self) -> tuple[SavedSearch, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                f"SELECT search_id, name, query, created_by, created_at FROM saved_searches ORDER BY name, search_id LIMIT {MAX_SAVED}"
+                "SELECT search_id, name, query, created_by, created_at FROM saved_searches "
+                f"ORDER BY name, search_id LIMIT {MAX_SAVED}"
             )
         return tuple(SavedSearch(**dict(row)) for row in rows)
 
@@ -50,4 +51,7 @@ class SavedSearches:
 
     async def delete(self, search_id: UUID) -> bool:
         async with self._transactions.begin() as connection:
-            return await connection.execute("DELETE FROM saved_searches WHERE search_id = $1", search_id) == "DELETE 1"
+            return (
+                await connection.execute("DELETE FROM saved_searches WHERE search_id = $1", search_id)
+                == "DELETE 1"
+            )

@@ -36,7 +36,10 @@ class SearchPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilters:
-    """Filters of a search. None or empty: no filter. Any one of several values matches, but `has` requires all."""
+    """Filters of a search.
+
+    None or empty: no filter. Any one of several values matches, but `has` requires all.
+    """
 
     channels: tuple[ChannelId, ...] | None = None
     since: datetime | None = None
@@ -49,7 +52,10 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """A word, a "phrase" or an -exclusion, with the key of the name that it may be. Terms of one alternative must all match."""
+    """A word, a "phrase" or an -exclusion, with the key of the name that it may be.
+
+    Terms of one alternative must all match.
+    """
 
     text: str
     name: str = ""
@@ -88,7 +94,9 @@ class Matches:
     partial: tuple[Match, ...] = ()
     """Matches with some of the words, if too few posts have all of them: these are among them again."""
     words: int = 0
-    """Which terms are words that were searched, a bit each: neither phrases and exclusions nor words that say nothing."""
+    """Which terms are words that were searched, a bit each:
+    neither phrases and exclusions nor words that say nothing.
+    """
     texts: Mapping[PostId, str] = field(default_factory=dict)
     """How the best partial matches begin."""
 
@@ -108,7 +116,14 @@ class SearchScope:
 
     def meant(self, names: Iterable[str]) -> tuple[str, ...]:
         """The tags that have these names for the tenant."""
-        return tuple(dict.fromkeys(tag for name in names for tag in (*self.tag_names, name) if self.tag_names.get(tag, tag) == name))
+        return tuple(
+            dict.fromkeys(
+                tag
+                for name in names
+                for tag in (*self.tag_names, name)
+                if self.tag_names.get(tag, tag) == name
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +163,17 @@ class WordSearch:
     ) -> Matches:
         """Matches older than `before`, newest first. No terms: all posts that pass `limits`.
 
-        If fewer than `enough` match, posts with some of the words follow (`partial`). With `related`, only these are searched, and posts
-        that have something related. The budget is checked between two steps, so a search may take a little longer.
+        If fewer than `enough` match, posts with some of the words follow (`partial`). With `related`, only
+        these are searched, and posts that have something related. The budget is checked between two steps, so
+        a search may take a little longer.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                # terms with their names and alternatives, related terms with their weights, $6 enough, channels, since, $9-$11 position,
-                # languages, bits of `Has`, tags, kinds, with ads, most matches, time budget
-                "SELECT * FROM search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+                # terms with their names and alternatives, related terms with their weights, $6 enough,
+                # channels, since, $9-$11 position, languages, bits of `Has`, tags, kinds, with ads, most
+                # matches, time budget
+                "SELECT * FROM search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
+                "$15, $16, $17, $18)",
                 [one.text for one in terms],
                 [one.name for one in terms],
                 [one.alternative for one in terms],
@@ -175,9 +193,24 @@ class WordSearch:
                 most,
                 budget,
             )
-            some = {one.post_id: one for row in rows if row["matched"] is not None and row["rank"] is not None for one in [_match(row)]}
-            best = sorted(some.values(), key=lambda one: (-one.rank, -one.posted_at.timestamp()))[:BEST] if some and not related else []
-            texts = await connection.fetch(TEXTS, [one.post_id.channel_id for one in best], [one.post_id.message_id for one in best]) if best else ()
+            some = {
+                one.post_id: one
+                for row in rows
+                if row["matched"] is not None and row["rank"] is not None
+                for one in [_match(row)]
+            }
+            best = (
+                sorted(some.values(), key=lambda one: (-one.rank, -one.posted_at.timestamp()))[:BEST]
+                if some and not related
+                else []
+            )
+            texts = (
+                await connection.fetch(
+                    TEXTS, [one.post_id.channel_id for one in best], [one.post_id.message_id for one in best]
+                )
+                if best
+                else ()
+            )
         partial = tuple(some.values())
         if related:
             return Matches((), None, partial)
@@ -187,17 +220,24 @@ class WordSearch:
         found = tuple(_match(row) for row in full) or tuple(one for one in partial if one.matched == words)
         if end is None:
             return Matches(found, _place(full[-1]))
-        saying = {PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])): row["text"] for row in texts}
+        saying = {
+            PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])): row["text"] for row in texts
+        }
         return Matches(found, None if end["posted_at"] is None else _place(end), partial, words, saying)
 
     async def similar(self, typed: str) -> str | None:
-        """A word that differs from the typed one by a letter or two, and that the tenant sees in a post; None if it sees the typed one."""
+        """A word that differs from the typed one by a letter or two, and that the tenant sees in a post;
+        None if it sees the typed one.
+        """
         async with self._transactions.begin() as connection:
             meant: str | None = await connection.fetchval(SIMILAR, typed, BUDGET)
         return meant
 
     async def scope(self, *, with_policies: bool = True) -> SearchScope:
-        """Loads the parts of the tenant's subscriptions that a search needs. Only a search by meaning needs the policies."""
+        """Loads the parts of the tenant's subscriptions that a search needs.
+
+        Only a search by meaning needs the policies.
+        """
         async with self._transactions.begin() as connection:
             followed = await in_force(connection) if with_policies else PoliciesInForce({}, {})
             rows = await connection.fetch(TAG_NAMES)
@@ -205,7 +245,12 @@ class WordSearch:
         return SearchScope(followed, names, vectors_are_complete=rows[0]["vectors_are_complete"])
 
     async def load(
-        self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "", stories_until: datetime | None = None
+        self,
+        post_ids: Sequence[PostId],
+        *,
+        channel_ids: Iterable[ChannelId] = (),
+        strict_words: str = "",
+        stories_until: datetime | None = None,
     ) -> Loaded:
         """The posts that are not deleted and contain `strict_words`, with their channels and `channel_ids`.
 
@@ -216,10 +261,16 @@ class WordSearch:
             rows = await connection.fetch(LOAD, channels, messages, strict_words, stories_until is not None)
             named = {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in rows}
             if missing := [one for one in channel_ids if one not in named]:
-                names = await connection.fetch("SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", missing)
+                names = await connection.fetch(
+                    "SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", missing
+                )
                 named |= {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names}
             story_ids = {row["story_id"] for row in rows if row["story_id"] is not None}
-            stories = await load_stories(connection, story_ids, until=stories_until) if stories_until and story_ids else None
+            stories = (
+                await load_stories(connection, story_ids, until=stories_until)
+                if stories_until and story_ids
+                else None
+            )
         posts = [stored_post(row) for row in rows]
         return Loaded({one.post.id: one for one in posts}, named, stories)
 
@@ -227,7 +278,9 @@ class WordSearch:
         """The texts with BEGINS and ENDS around the matched words, in any of their forms."""
         plain = [text.replace(BEGINS, "").replace(ENDS, "")[:MAX_MARKED_LENGTH] for text in texts]
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(MARKED, plain, words, f"HighlightAll=true, StartSel={BEGINS}, StopSel={ENDS}")
+            rows = await connection.fetch(
+                MARKED, plain, words, f"HighlightAll=true, StartSel={BEGINS}, StopSel={ENDS}"
+            )
         return tuple(row["marked"] for row in rows)
 
 
@@ -237,21 +290,33 @@ def _place(row: asyncpg.Record) -> SearchPosition:
 
 def _match(row: asyncpg.Record) -> Match:
     post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
-    return Match(post_id, row["posted_at"], row["rank"], row["lang"], row["kind"], tuple(row["tags"] or ()), row["matched"])
+    return Match(
+        post_id,
+        row["posted_at"],
+        row["rank"],
+        row["lang"],
+        row["kind"],
+        tuple(row["tags"] or ()),
+        row["matched"],
+    )
 
 
 TAG_NAMES = """
-SELECT vectors_are_complete(), tag, CASE WHEN hidden THEN NULL ELSE coalesce(nullif(shown_as, ''), tag) END AS name
+SELECT vectors_are_complete(), tag, CASE WHEN hidden THEN NULL
+    ELSE coalesce(nullif(shown_as, ''), tag) END AS name
 FROM (VALUES (1)) AS one LEFT JOIN tenant_tags ON TRUE
 """
 
 LOAD = f"""
-SELECT p.*, c.title, c.username, s.story_id FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+SELECT p.*, c.title, c.username, s.story_id
+FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
-    SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) p
+    SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id
+        AND deleted_at IS NULL LIMIT 1) p
 CROSS JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = w.channel_id LIMIT 1) c
 LEFT JOIN LATERAL (
-    SELECT story_id FROM story_posts WHERE $4 AND channel_id = w.channel_id AND message_id = w.message_id AND link IS NOT NULL LIMIT 1) s ON true
+    SELECT story_id FROM story_posts WHERE $4 AND channel_id = w.channel_id AND message_id = w.message_id
+        AND link IS NOT NULL LIMIT 1) s ON true
 WHERE $3 = '' OR to_tsvector('russian', p.text) @@ websearch_to_tsquery('russian', $3)
 """
 
@@ -265,9 +330,11 @@ CROSS JOIN LATERAL (
 # The index knows stems; the post says how the word is written.
 SIMILAR = """
 SELECT t.token FROM similar_word($1, $2) w
-JOIN LATERAL (SELECT text FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p ON true
+JOIN LATERAL (SELECT text FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
+    ON true
 CROSS JOIN LATERAL ts_parse('default', left(p.text, 20000)) t
-WHERE length(t.token) BETWEEN 3 AND 40 AND tsvector_to_array(to_tsvector('russian', t.token)) = ARRAY[w.word] LIMIT 1
+WHERE length(t.token) BETWEEN 3 AND 40 AND tsvector_to_array(to_tsvector('russian', t.token)) = ARRAY[w.word]
+    LIMIT 1
 """
 
 MARKED = """

@@ -15,7 +15,9 @@ from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
 TELEGRAM_BEGAN = datetime(2013, 8, 1, tzinfo=UTC)
 SWITCH_PAUSES = (0.2, 1.0, 5.0)
-"""Seconds between attempts: whoever searches or writes may hold one table of the index and wait for another."""
+"""Seconds between attempts: whoever searches or writes may hold one table of the index and wait for another.
+
+"""
 
 
 class WordIndex:
@@ -25,7 +27,10 @@ class WordIndex:
         self._transactions = transactions
 
     async def begin(self, now: datetime) -> None:
-        """Creates an empty, partitioned index and drops an unfinished one. New posts reach it only after all partitions exist."""
+        """Creates an empty, partitioned index and drops an unfinished one.
+
+        New posts reach it only after all partitions exist.
+        """
         async with self._transactions.begin() as connection:
             oldest = await connection.fetchval("SELECT min(posted_at) FROM post_search")
         async with self._transactions.begin() as connection:
@@ -39,11 +44,17 @@ class WordIndex:
     async def is_begun(self) -> bool:
         async with self._transactions.begin() as connection:
             return bool(
-                await connection.fetchval("SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'post_search'::regclass AND tgname = 'follow')")
+                await connection.fetchval(
+                    "SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'post_search'::regclass "
+                    "AND tgname = 'follow')"
+                )
             )
 
     async def fill(self, posts: Sequence[StoredPost]) -> None:
-        """Adds posts. Existing rows are newer and stay. Posts deleted between reading and writing are removed again."""
+        """Adds posts.
+
+        Existing rows are newer and stay. Posts deleted between reading and writing are removed again.
+        """
         ids = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
         derived = []
         for one in posts:
@@ -79,15 +90,18 @@ class WordIndex:
 # A post that was edited meanwhile is skipped: the pipeline stores its words into both indexes.
 FILL = """
 INSERT INTO post_search_next (channel_id, message_id, posted_at, words, lang, has)
-SELECT p.channel_id, p.message_id, p.posted_at, to_tsvector('russian', p.text) || array_to_tsvector(string_to_array(n.names, ' ')), n.lang, n.has
+SELECT p.channel_id, p.message_id, p.posted_at, to_tsvector('russian', p.text)
+    || array_to_tsvector(string_to_array(n.names, ' ')), n.lang, n.has
 FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::smallint[], $6::text[])
     AS n(channel_id, message_id, revision, lang, has, names)
-JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision AND p.deleted_at IS NULL
+JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
+    AND p.deleted_at IS NULL
 ORDER BY 1, 2 ON CONFLICT DO NOTHING
 """
 
 CLEAN = """
 DELETE FROM post_search_next s USING unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
 WHERE s.channel_id = n.channel_id AND s.message_id = n.message_id AND NOT EXISTS (
-    SELECT 1 FROM posts p WHERE p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.deleted_at IS NULL)
+    SELECT 1 FROM posts p WHERE p.channel_id = n.channel_id AND p.message_id = n.message_id
+        AND p.deleted_at IS NULL)
 """

@@ -13,7 +13,10 @@ from telegram_assistant.stores.postgres.stories.grouping_sql import JOIN, TELL
 
 
 async def attach(connection: Connection, told: Collection[WeighedPost]) -> list[Grouped]:
-    """Lets each new post join the story with which it is linked best. Stories that are there stay as they are, and no private post leads to one."""
+    """Lets each new post join the story with which it is linked best.
+
+    Stories that are there stay as they are, and no private post leads to one.
+    """
     own = {one.post: one for one in told}
     links: dict[PostId, list[Link]] = {post: [] for post in own}
     for link in {(link.post, link.other): link for link in await linked_with(connection, list(own))}.values():
@@ -46,5 +49,13 @@ async def attach(connection: Connection, told: Collection[WeighedPost]) -> list[
         [own[post].terms_hash for post in posts],
         [post in before and before[post].is_bursting for post in posts],
     )
-    await connection.execute(TELL, sorted({stories[post] for post in posts} | {before[post].story_id for post in posts if post in before}))
-    return [Grouped(post, stories[post], StoryChange.JOINED if post in kinds else StoryChange.CREATED) for post in posts]
+    await connection.execute(
+        TELL,
+        sorted(
+            {stories[post] for post in posts} | {before[post].story_id for post in posts if post in before}
+        ),
+    )
+    return [
+        Grouped(post, stories[post], StoryChange.JOINED if post in kinds else StoryChange.CREATED)
+        for post in posts
+    ]

@@ -37,7 +37,10 @@ async def linked_with(connection: Connection, posts: Sequence[PostId]) -> list[L
 
 async def known_posts(connection: Connection, posts: Iterable[PostId]) -> dict[PostId, KnownPost]:
     rows = await connection.fetch(KNOWN, *ids_of(set(posts)))
-    return {id_of(row): KnownPost(StoryId(row["story_id"]), row["link"], row["terms_hash"], row["is_bursting"]) for row in rows}
+    return {
+        id_of(row): KnownPost(StoryId(row["story_id"]), row["link"], row["terms_hash"], row["is_bursting"])
+        for row in rows
+    }
 
 
 def ids_of(posts: Iterable[PostId]) -> tuple[list[int], list[int]]:

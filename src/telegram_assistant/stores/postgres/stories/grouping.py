@@ -15,7 +15,14 @@ from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind, Stor
 from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 from telegram_assistant.stores.postgres.stories.attaching import attach
-from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped, KnownPost, id_of, ids_of, known_posts, linked_with
+from telegram_assistant.stores.postgres.stories.grouped_posts import (
+    Grouped,
+    KnownPost,
+    id_of,
+    ids_of,
+    known_posts,
+    linked_with,
+)
 from telegram_assistant.stores.postgres.stories.grouping_sql import (
     ARRIVED,
     FOUND,
@@ -31,19 +38,30 @@ from telegram_assistant.stores.postgres.stories.grouping_sql import (
     TELL,
     UNLINK,
 )
-from telegram_assistant.stores.postgres.stories.neighbours import MAX_FOUND, Neighbours, earlier_posts, later_posts
+from telegram_assistant.stores.postgres.stories.neighbours import (
+    MAX_FOUND,
+    Neighbours,
+    earlier_posts,
+    later_posts,
+)
 from telegram_assistant.stores.postgres.stories.post_terms import put_terms, remove_terms, weighed_posts
 
 MAX_AGAIN, AGAIN_EACH = 60, 10
-"""So many later posts, and so many more for each new one, are compared again: an edit among thousands of the same posts must not repeat all
-their work."""
+"""So many later posts, and so many more for each new one, are compared again: an edit among thousands of the
+same posts must not repeat all their work."""
 MAX_CONNECTED, CONNECTED_EACH = 200, 10
-"""So many posts, and so many more for each new one, are grouped again. A channel that posts the same all day connects thousands."""
+"""So many posts, and so many more for each new one, are grouped again.
+
+A channel that posts the same all day connects thousands.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A post with the links that it was found to have. If it is told, new or edited, its headers and its links to later posts are among them."""
+    """A post with the links that it was found to have.
+
+    If it is told, new or edited, its headers and its links to later posts are among them.
+    """
 
     told: WeighedPost
     links: tuple[Link, ...]
@@ -58,7 +76,9 @@ class Surroundings:
 
     neighbours: Mapping[PostId, Neighbours]
     again: tuple[WeighedPost, ...]
-    """Later posts that are compared again with the posts before them: there were too many for all to be compared, and now there is another."""
+    """Later posts that are compared again with the posts before them:
+    there were too many for all to be compared, and now there is another.
+    """
 
 
 class StoryGroups:
@@ -68,17 +88,24 @@ class StoryGroups:
         self._transactions = transactions
 
     async def grouped(self, posts: Sequence[PostId]) -> Mapping[PostId, tuple[int, Grouped]]:
-        """Of posts that are grouped already: the hash of the terms with which they were compared, and what became of them."""
+        """Of posts that are grouped already: the hash of the terms with which they were compared,
+        and what became of them.
+        """
         async with self._transactions.begin() as connection:
             known = await known_posts(connection, posts)
         return {
-            post: (one.terms_hash, Grouped(post, one.story_id, StoryChange.JOINED if one.link else StoryChange.CREATED))
+            post: (
+                one.terms_hash,
+                Grouped(post, one.story_id, StoryChange.JOINED if one.link else StoryChange.CREATED),
+            )
             for post, one in known.items()
         }
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator["Grouping"]:
-        """One batch at a time is grouped, whichever process does it; a process that is killed leaves nothing behind."""
+        """One batch at a time is grouped, whichever process does it;
+        a process that is killed leaves nothing behind.
+        """
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT pg_advisory_xact_lock($1)", GROUPING)
             yield Grouping(connection)
@@ -91,7 +118,10 @@ class Grouping:
         self._connection = connection
 
     async def unchanged(self, revisions: Mapping[PostId, int]) -> set[PostId]:
-        """Those of the posts that are still as they were read. An edited one is left to whoever groups it again."""
+        """Those of the posts that are still as they were read.
+
+        An edited one is left to whoever groups it again.
+        """
         rows = await self._connection.fetch(REVISIONS, *ids_of(revisions))
         return {id_of(row) for row in rows if revisions[id_of(row)] == row["revision"]}
 
@@ -113,32 +143,62 @@ class Grouping:
         await connection.execute(FOUND_MORE, *ids_of(more), list(more.values()))
         repeated = tuple(await weighed_posts(connection, again, weights))
         earlier = await earlier_posts(connection, (*told, *repeated), weights)
-        return Surroundings({post: replace(one, later=tuple(later.get(post, ()))) for post, one in earlier.items()}, repeated)
+        return Surroundings(
+            {post: replace(one, later=tuple(later.get(post, ()))) for post, one in earlier.items()}, repeated
+        )
 
     async def regroup(self, compared: Sequence[Compared]) -> list[Grouped]:
-        """Stores the links of these posts and groups everything that they are connected with again; if that is too much, only these posts."""
+        """Stores the links of these posts and groups everything that they are connected with again;
+        if that is too much, only these posts.
+        """
         connection = self._connection
         told = [one for one in compared if one.is_told]
         before = await linked_with(connection, [one.told.post for one in compared])
         await _unlink(connection, compared, before)
         await _link(connection, await _complete(connection, [link for one in compared for link in one.links]))
         posts = [one.told.post for one in told]
-        await connection.execute(ARRIVED, *ids_of(posts), [one.told.posted_at for one in told], [one.told.is_private for one in told])
-        await connection.execute(FOUND, *ids_of(one.told.post for one in compared), [one.found for one in compared])
-        seeds = {*(one.told.post for one in compared), *(end for link in before for end in (link.post, link.other))}
+        await connection.execute(
+            ARRIVED,
+            *ids_of(posts),
+            [one.told.posted_at for one in told],
+            [one.told.is_private for one in told],
+        )
+        await connection.execute(
+            FOUND, *ids_of(one.told.post for one in compared), [one.found for one in compared]
+        )
+        seeds = {
+            *(one.told.post for one in compared),
+            *(end for link in before for end in (link.post, link.other)),
+        }
         links = await _component(connection, seeds)
-        return await attach(connection, [one.told for one in told]) if links is None else await _write(connection, told, seeds, links)
+        return (
+            await attach(connection, [one.told for one in told])
+            if links is None
+            else await _write(connection, told, seeds, links)
+        )
 
 
 async def _unlink(connection: Connection, compared: Sequence[Compared], links: Sequence[Link]) -> None:
-    """Removes what these posts said of their headers, and the links that were estimated again. Posts whose terms were forgotten keep theirs."""
-    known = {id_of(row) for row in await connection.fetch(ROOM, *ids_of({end for link in links for end in (link.post, link.other)}))}
+    """Removes what these posts said of their headers, and the links that were estimated again.
+
+    Posts whose terms were forgotten keep theirs.
+    """
+    known = {
+        id_of(row)
+        for row in await connection.fetch(
+            ROOM, *ids_of({end for link in links for end in (link.post, link.other)})
+        )
+    }
     told = {one.told.post for one in compared if one.is_told}
     again = {one.told.post for one in compared}
     gone = [
         one
         for one in links
-        if (one.post in told if one.kind.is_certain else {one.post, one.other} <= known and (one.post in again or one.other in told))
+        if (
+            one.post in told
+            if one.kind.is_certain
+            else {one.post, one.other} <= known and (one.post in again or one.other in told)
+        )
     ]
     await connection.execute(UNLINK, *ids_of(one.post for one in gone), *ids_of(one.other for one in gone))
 
@@ -175,7 +235,9 @@ async def _link(connection: Connection, links: Iterable[Link]) -> None:
 
 
 async def _component(connection: Connection, seeds: Collection[PostId]) -> list[Link] | None:
-    """Every link in the parts of the graph that these posts belong to, through private posts, too; None if there are too many posts."""
+    """Every link in the parts of the graph that these posts belong to, through private posts, too;
+    None if there are too many posts.
+    """
     most = MAX_CONNECTED + CONNECTED_EACH * len(seeds)
     reached = [id_of(row) for row in await connection.fetch(REACHED, *ids_of(seeds), most + 1)]
     if len(reached) > most:
@@ -183,23 +245,38 @@ async def _component(connection: Connection, seeds: Collection[PostId]) -> list[
     return list({(link.post, link.other): link for link in await linked_with(connection, reached)}.values())
 
 
-async def _write(connection: Connection, compared: Sequence[Compared], seeds: set[PostId], links: Sequence[Link]) -> list[Grouped]:
+async def _write(
+    connection: Connection, compared: Sequence[Compared], seeds: set[PostId], links: Sequence[Link]
+) -> list[Grouped]:
     own = {one.told.post: one.told for one in compared}
     moments = _moments(links) | {post: told.posted_at for post, told in own.items()}
     known = await known_posts(connection, [*moments, *seeds])
     stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of({*moments, *known}))}
-    private = {post for post, row in stored.items() if row["is_private"]} | {post for post, told in own.items() if told.is_private}
+    private = {post for post, row in stored.items() if row["is_private"]} | {
+        post for post, told in own.items() if told.is_private
+    }
     times = moments | {post: row["posted_at"] for post, row in stored.items()}
     groups = await asyncio.to_thread(partition, times, links, private)
-    present = [group for one in groups if (group := frozenset(post for post in one if post in stored or post in own))]
-    assigned = assign(present, {post: one.story_id for post, one in known.items() if post in times}, lambda: StoryId(uuid4()))
+    present = [
+        group for one in groups if (group := frozenset(post for post in one if post in stored or post in own))
+    ]
+    assigned = assign(
+        present,
+        {post: one.story_id for post, one in known.items() if post in times},
+        lambda: StoryId(uuid4()),
+    )
     kinds, bursting = _kinds(assigned, links), _bursting(assigned, times)
     changed = [
         post
         for post, story_id in sorted(assigned.stories.items())
-        if post in own or post not in known or _row(known[post]) != (story_id, kinds.get(post), post in bursting)
+        if post in own
+        or post not in known
+        or _row(known[post]) != (story_id, kinds.get(post), post in bursting)
     ]
-    hashes = {post: own[post].terms_hash if post in own else known[post].terms_hash if post in known else 0 for post in changed}
+    hashes = {
+        post: own[post].terms_hash if post in own else known[post].terms_hash if post in known else 0
+        for post in changed
+    }
     await connection.execute(
         JOIN,
         *ids_of(changed),
@@ -209,7 +286,10 @@ async def _write(connection: Connection, compared: Sequence[Compared], seeds: se
         [hashes[post] for post in changed],
         [post in bursting for post in changed],
     )
-    touched = sorted({assigned.stories[post] for post in changed} | {known[post].story_id for post in changed if post in known})
+    touched = sorted(
+        {assigned.stories[post] for post in changed}
+        | {known[post].story_id for post in changed if post in known}
+    )
     await _tell_stories(connection, touched, assigned)
     return _changes(compared, known, assigned, kinds)
 
@@ -250,8 +330,15 @@ async def _tell_stories(connection: Connection, touched: Sequence[StoryId], assi
     await connection.execute(MERGE, [story for story, _ in merged], [target for _, target in merged])
 
 
-def _changes(compared: Sequence[Compared], known: Mapping[PostId, KnownPost], assigned: Assignment, kinds: Mapping[PostId, str]) -> list[Grouped]:
-    """One change for each post, one for each story that its batch merged or split; those are told about the post's story."""
+def _changes(
+    compared: Sequence[Compared],
+    known: Mapping[PostId, KnownPost],
+    assigned: Assignment,
+    kinds: Mapping[PostId, str],
+) -> list[Grouped]:
+    """One change for each post, one for each story that its batch merged or split;
+    those are told about the post's story.
+    """
     found = []
     stories: dict[StoryId, PostId] = {}
     for one in compared:
@@ -259,8 +346,16 @@ def _changes(compared: Sequence[Compared], known: Mapping[PostId, KnownPost], as
         story_id = assigned.stories[post]
         stories.setdefault(story_id, post)
         found.append(Grouped(post, story_id, StoryChange.JOINED if post in kinds else StoryChange.CREATED))
-    found += [Grouped(stories[target], target, StoryChange.MERGED) for target in sorted(set(assigned.merged.values())) if target in stories]
-    remained = {one.story_id for post, one in known.items() if post in assigned.stories and assigned.stories[post] != one.story_id}
+    found += [
+        Grouped(stories[target], target, StoryChange.MERGED)
+        for target in sorted(set(assigned.merged.values()))
+        if target in stories
+    ]
+    remained = {
+        one.story_id
+        for post, one in known.items()
+        if post in assigned.stories and assigned.stories[post] != one.story_id
+    }
     for story_id in sorted(remained - set(assigned.merged)):
         cause = stories.get(story_id, compared[0].told.post)
         found.append(Grouped(cause, story_id, StoryChange.SPLIT))

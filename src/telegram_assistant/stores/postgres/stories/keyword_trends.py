@@ -1,4 +1,6 @@
-"""Names and tags that a tenant's channels mention, counted beside the weeks before; and the trends of its days."""
+"""Names and tags that a tenant's channels mention, counted beside the weeks before;
+and the trends of its days.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,20 +73,37 @@ class KeywordTrends:
         self._transactions = transactions
 
     async def counts(self, since: datetime, until: datetime) -> tuple[KeywordCounts, TagNames]:
-        """The keywords that enough channels mention from `since` to before `until`, without tags that the tenant hides."""
+        """The keywords that enough channels mention from `since` to before `until`,
+        without tags that the tenant hides.
+        """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT kind, keyword, channels, mentions FROM keyword_counts($1, $2, $3)", since, until, MIN_CHANNELS)
+            rows = await connection.fetch(
+                "SELECT kind, keyword, channels, mentions FROM keyword_counts($1, $2, $3)",
+                since,
+                until,
+                MIN_CHANNELS,
+            )
             tags = await _tag_names(connection)
-        counts = [_count(row) for row in rows if row["kind"] and not (row["kind"] == KeywordKind.TAG and tags.shown(row["keyword"]) is None)]
-        weeks = next((weeks_known(row["mentions"][0], row["mentions"][1:]) for row in rows if not row["kind"]), 0.0)
+        counts = [
+            _count(row)
+            for row in rows
+            if row["kind"] and not (row["kind"] == KeywordKind.TAG and tags.shown(row["keyword"]) is None)
+        ]
+        weeks = next(
+            (weeks_known(row["mentions"][0], row["mentions"][1:]) for row in rows if not row["kind"]), 0.0
+        )
         return KeywordCounts(weeks, tuple(counts)), tags
 
-    async def mentions(self, keywords: Sequence[Keyword], since: datetime, until: datetime) -> Mapping[Keyword, KeywordMentions]:
+    async def mentions(
+        self, keywords: Sequence[Keyword], since: datetime, until: datetime
+    ) -> Mapping[Keyword, KeywordMentions]:
         """By hours since `since`."""
         names = [one.key for one in keywords if one.kind is KeywordKind.NAME]
         tags = [one.key for one in keywords if one.kind is KeywordKind.TAG]
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT * FROM keyword_posts($1, $2, $3, $4)", names, tags, since, until)
+            rows = await connection.fetch(
+                "SELECT * FROM keyword_posts($1, $2, $3, $4)", names, tags, since, until
+            )
         found = {keyword: KeywordMentions() for keyword in keywords}
         for row in rows:
             one, hour = found[Keyword(KeywordKind(row["kind"]), row["keyword"])], row["hour"]
@@ -112,9 +131,13 @@ class KeywordTrends:
     async def days(self, since: date) -> FoundDays:
         """The days since then, the newest first."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT day, trends::text FROM trend_days WHERE day >= $1 ORDER BY day DESC", since)
+            rows = await connection.fetch(
+                "SELECT day, trends::text FROM trend_days WHERE day >= $1 ORDER BY day DESC", since
+            )
             days = tuple(TrendDay(row["day"], TRENDS.validate_json(row["trends"])) for row in rows)
-            posts = await _posts(connection, {post for day in days for trend in day.trends for post in trend.posts})
+            posts = await _posts(
+                connection, {post for day in days for trend in day.trends for post in trend.posts}
+            )
             return FoundDays(days, posts, await _tag_names(connection))
 
 
@@ -125,7 +148,9 @@ class TrendDays:
         self._transactions = transactions
 
     async def missing(self, days: Sequence[date]) -> tuple[tuple[TenantId, date], ...]:
-        """Of tenants that follow channels and are not suspended: the days that are not kept, the newest first."""
+        """Of tenants that follow channels and are not suspended: the days that are not kept,
+        the newest first.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(MISSING, list(days))
         return tuple((TenantId(row["tenant_id"]), row["day"]) for row in rows)
@@ -143,9 +168,19 @@ async def _tag_names(connection: Connection) -> TagNames:
 
 async def _posts(connection: Connection, post_ids: Iterable[PostId]) -> dict[PostId, MentioningPost]:
     wanted = sorted(post_ids)
-    rows = await connection.fetch(POSTS, [one.channel_id for one in wanted], [one.message_id for one in wanted]) if wanted else []
+    rows = (
+        await connection.fetch(POSTS, [one.channel_id for one in wanted], [one.message_id for one in wanted])
+        if wanted
+        else []
+    )
     posts = [
-        MentioningPost(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["title"], row["posted_at"], row["text"], row["lang"])
+        MentioningPost(
+            PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])),
+            row["title"],
+            row["posted_at"],
+            row["text"],
+            row["lang"],
+        )
         for row in rows
     ]
     return {one.post_id: one for one in posts}
@@ -153,11 +188,16 @@ async def _posts(connection: Connection, post_ids: Iterable[PostId]) -> dict[Pos
 
 def _count(row: asyncpg.Record) -> KeywordCount:
     now, *before = row["mentions"]
-    return KeywordCount(Keyword(KeywordKind(row["kind"]), row["keyword"]), row["channels"], now, tuple(before))
+    return KeywordCount(
+        Keyword(KeywordKind(row["kind"]), row["keyword"]), row["channels"], now, tuple(before)
+    )
 
 
 def _ids(channels: Sequence[int], messages: Sequence[int]) -> list[PostId]:
-    return [PostId(ChannelId(channel), MessageId(message)) for channel, message in zip(channels, messages, strict=True)]
+    return [
+        PostId(ChannelId(channel), MessageId(message))
+        for channel, message in zip(channels, messages, strict=True)
+    ]
 
 
 POSTS = """
@@ -170,7 +210,8 @@ CROSS JOIN LATERAL (
 
 MISSING = """
 SELECT t.tenant_id, d.day FROM tenants t CROSS JOIN unnest($1::date[]) AS d(day)
-WHERE t.suspended_at IS NULL AND EXISTS (SELECT 1 FROM subscriptions s WHERE s.tenant_id = t.tenant_id AND s.active)
+WHERE t.suspended_at IS NULL AND EXISTS (SELECT 1 FROM subscriptions s
+    WHERE s.tenant_id = t.tenant_id AND s.active)
   AND NOT EXISTS (SELECT 1 FROM trend_days k WHERE k.tenant_id = t.tenant_id AND k.day = d.day)
 ORDER BY d.day DESC, t.tenant_id
 """

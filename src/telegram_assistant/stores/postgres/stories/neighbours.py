@@ -24,8 +24,8 @@ from telegram_assistant.stores.postgres.stories.post_terms import terms_at, writ
 NEWEST = 200
 """So many earlier posts of a term are looked at, the newest ones: a burst is found through those."""
 MAX_FOUND = 30
-"""With so many earlier posts a post is compared: those with the rarest common terms. With twice as many, posts that repeat each other all day
-cost the others seconds of waiting."""
+"""With so many earlier posts a post is compared: those with the rarest common terms. With twice as many,
+posts that repeat each other all day cost the others seconds of waiting."""
 MAX_PRIVATE = 100
 _WINDOW = timedelta(seconds=PERIOD_SECONDS)
 
@@ -42,10 +42,16 @@ class Neighbours:
     """Those that look back at it: the next ones of each term."""
 
 
-async def earlier_posts(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> dict[PostId, Neighbours]:
-    """What these posts, whose terms are stored, are compared with: it depends on the earlier posts alone, not on when any of them came."""
+async def earlier_posts(
+    connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights
+) -> dict[PostId, Neighbours]:
+    """What these posts, whose terms are stored, are compared with: it depends on the earlier posts alone,
+    not on when any of them came.
+    """
     asked = [keys_of(one, weights) | dict.fromkeys(mentioned_by(one), MENTION_WEIGHT) for one in posts]
-    rows = await connection.fetch(FIND_EARLIER, *_questions(posts, asked), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE)
+    rows = await connection.fetch(
+        FIND_EARLIER, *_questions(posts, asked), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE
+    )
     earlier: list[list[WeighedPost]] = [[] for _ in posts]
     found = [0] * len(posts)
     own = {(one.post.channel_id, one.post.message_id): one for one in posts}
@@ -58,8 +64,13 @@ async def earlier_posts(connection: Connection, posts: Sequence[WeighedPost], we
     return {one.post: Neighbours(tuple(earlier[place]), found[place]) for place, one in enumerate(posts)}
 
 
-async def later_posts(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> dict[PostId, list[WeighedPost]]:
-    """For each of these posts, whose own terms are not stored, the later ones that look back at it. Mostly there are none: posts come in order."""
+async def later_posts(
+    connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights
+) -> dict[PostId, list[WeighedPost]]:
+    """For each of these posts, whose own terms are not stored, the later ones that look back at it.
+
+    Mostly there are none: posts come in order.
+    """
     newest = await connection.fetchval("SELECT max(posted_at) FROM post_terms")
     late = [one for one in posts if newest is not None and one.posted_at <= newest]
     found: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
@@ -74,19 +85,36 @@ async def later_posts(connection: Connection, posts: Sequence[WeighedPost], weig
 
 
 def _questions(posts: Sequence[WeighedPost], asked: Sequence[Mapping[int, float]]) -> tuple[object, ...]:
-    """What is looked up, term by term: who asks (its place from 1), the term, its weight, its votes. Then when and where the posts are."""
+    """What is looked up, term by term: who asks (its place from 1), the term, its weight, its votes.
+
+    Then when and where the posts are.
+    """
     sure = [sure_keys_of(one) for one in posts]
-    rows = [(place + 1, term, weight, MIN_VOTES if term in sure[place] else 1) for place, terms in enumerate(asked) for term, weight in terms.items()]
+    rows = [
+        (place + 1, term, weight, MIN_VOTES if term in sure[place] else 1)
+        for place, terms in enumerate(asked)
+        for term, weight in terms.items()
+    ]
     columns = tuple(map(written, zip(*rows, strict=True))) if rows else ("{}",) * 4
     moments = [one.posted_at for one in posts]
-    return (*columns, moments, *ids_of(one.post for one in posts), [*map(period_of, moments)], [one.is_private for one in posts], _WINDOW)
+    return (
+        *columns,
+        moments,
+        *ids_of(one.post for one in posts),
+        [*map(period_of, moments)],
+        [one.is_private for one in posts],
+        _WINDOW,
+    )
 
 
-# $1 who asks, $2 terms, $3 weights, $4 votes; by place: $5-$7 when and where the post is, $8 its period, $9 whether it is private;
-# $10 window, $11 posts per key, $12 the least votes. Private channels have keys of their own, and do not ask for each other.
+# $1 who asks, $2 terms, $3 weights, $4 votes; by place: $5-$7 when and where the post is, $8 its period, $9
+# whether it is private; $10 window, $11 posts per key, $12 the least votes. Private channels have keys of
+# their own, and do not ask for each other.
 _ASKED = """
-unnest($1::text::int[], $2::text::bigint[], $3::text::float8[], $4::text::int[]) AS w(place, term, weight, votes)
-JOIN (VALUES (false, 0), (false, 1), (true, 0), (true, 1)) AS k(is_private, away) ON NOT (k.is_private AND ($9::boolean[])[w.place])
+unnest($1::text::int[], $2::text::bigint[], $3::text::float8[], $4::text::int[]) AS w(place, term, weight,
+    votes)
+JOIN (VALUES (false, 0), (false, 1), (true, 0), (true, 1)) AS k(is_private, away)
+    ON NOT (k.is_private AND ($9::boolean[])[w.place])
 """
 _PLACE = "(($5::timestamptz[])[w.place], ($6::bigint[])[w.place], ($7::bigint[])[w.place])"
 
@@ -94,7 +122,8 @@ _PLACE = "(($5::timestamptz[])[w.place], ($6::bigint[])[w.place], ($7::bigint[])
 def _postings(period: str, beyond: str, within: str, order: str) -> str:
     return f"""
     SELECT t.channel_id, t.message_id FROM term_postings t
-    WHERE t.key = (w.term << 32) | (((($8::bigint[])[w.place] {period} k.away) * 2 + k.is_private::int) & 4294967295)
+    WHERE t.key = (w.term << 32) | (((($8::bigint[])[w.place] {period} k.away) * 2
+        + k.is_private::int) & 4294967295)
       AND (t.posted_at, t.channel_id, t.message_id) {beyond} {_PLACE} AND t.posted_at {within}
     ORDER BY t.posted_at {order}, t.channel_id {order}, t.message_id {order} LIMIT $11
     """
@@ -103,15 +132,20 @@ def _postings(period: str, beyond: str, within: str, order: str) -> str:
 FIND_EARLIER = f"""
 -- $13 and $14 the most public and private ones
 SELECT place, is_private, channel_id, message_id, found FROM (
-    SELECT w.place, k.is_private, p.channel_id, p.message_id, count(*) OVER (PARTITION BY w.place, k.is_private) AS found,
-           row_number() OVER (PARTITION BY w.place, k.is_private ORDER BY sum(w.weight) DESC, p.channel_id, p.message_id) AS rank
-    FROM {_ASKED} CROSS JOIN LATERAL ({_postings("-", "<", ">= ($5::timestamptz[])[w.place] - $10::interval", "DESC")}) p
+    SELECT w.place, k.is_private, p.channel_id, p.message_id,
+        count(*) OVER (PARTITION BY w.place, k.is_private) AS found,
+           row_number() OVER (PARTITION BY w.place, k.is_private
+               ORDER BY sum(w.weight) DESC, p.channel_id, p.message_id) AS rank
+    FROM {_ASKED} CROSS
+    JOIN LATERAL ({_postings("-", "<", ">= ($5::timestamptz[])[w.place] - $10::interval", "DESC")}) p
     GROUP BY w.place, k.is_private, p.channel_id, p.message_id HAVING sum(w.votes) >= $12::int
 ) f WHERE rank <= CASE WHEN is_private THEN $14::int ELSE $13::int END ORDER BY place, is_private, rank
 """
 
 FIND_LATER = f"""
 SELECT w.place, p.channel_id, p.message_id
-FROM {_ASKED} CROSS JOIN LATERAL ({_postings("+", ">", "<= ($5::timestamptz[])[w.place] + $10::interval", "ASC")}) p
-GROUP BY w.place, k.is_private, p.channel_id, p.message_id HAVING sum(w.votes) >= $12::int ORDER BY w.place, k.is_private, p.channel_id, p.message_id
+FROM {_ASKED} CROSS
+JOIN LATERAL ({_postings("+", ">", "<= ($5::timestamptz[])[w.place] + $10::interval", "ASC")}) p
+GROUP BY w.place, k.is_private, p.channel_id, p.message_id HAVING sum(w.votes) >= $12::int
+    ORDER BY w.place, k.is_private, p.channel_id, p.message_id
 """

@@ -49,10 +49,17 @@ class PostTerms:
         """Posts that were weighed since the last look."""
 
     async def weights(self, now: datetime, *, posts: int) -> TermWeights:
-        """How rare terms are, for so many posts. Counted once a day, and at first each time that the posts have doubled."""
+        """How rare terms are, for so many posts.
+
+        Counted once a day, and at first each time that the posts have doubled.
+        """
         self._passed += posts
         counted = self._counted
-        if counted is None or now - counted.looked_at > LOOK_AGAIN or self._passed >= max(counted.texts, MIN_TEXTS):
+        if (
+            counted is None
+            or now - counted.looked_at > LOOK_AGAIN
+            or self._passed >= max(counted.texts, MIN_TEXTS)
+        ):
             async with self._transactions.begin() as connection:
                 counted = self._counted = await _counted(connection, now)
             self._passed = 0
@@ -65,10 +72,14 @@ class PostTerms:
 
 
 async def _counted(connection: Connection, now: datetime) -> _Counted:
-    row = await connection.fetchrow("SELECT texts, made_at, terms, counts FROM term_counts ORDER BY number DESC LIMIT 1")
+    row = await connection.fetchrow(
+        "SELECT texts, made_at, terms, counts FROM term_counts ORDER BY number DESC LIMIT 1"
+    )
     is_old = row is None or (row["texts"] < COUNTED_TEXTS) or now - row["made_at"] > COUNT_AGAIN
     if is_old and await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", COUNTING):
-        stored = await connection.fetchval("SELECT count(*) FROM (SELECT 1 FROM post_terms WHERE NOT is_private LIMIT $1) s", COUNTED_TEXTS)
+        stored = await connection.fetchval(
+            "SELECT count(*) FROM (SELECT 1 FROM post_terms WHERE NOT is_private LIMIT $1) s", COUNTED_TEXTS
+        )
         if row is None or stored >= 2 * row["texts"] or now - row["made_at"] > COUNT_AGAIN:
             return await _count(connection, now)
     if row is None:
@@ -79,7 +90,9 @@ async def _counted(connection: Connection, now: datetime) -> _Counted:
 
 async def _count(connection: Connection, now: datetime) -> _Counted:
     rows = await connection.fetch(COUNT, COUNTED_TEXTS, MIN_COUNT, MAX_COUNTED_TERMS)
-    texts = await connection.fetchval("SELECT count(*) FROM (SELECT 1 FROM post_terms WHERE NOT is_private LIMIT $1) s", COUNTED_TEXTS)
+    texts = await connection.fetchval(
+        "SELECT count(*) FROM (SELECT 1 FROM post_terms WHERE NOT is_private LIMIT $1) s", COUNTED_TEXTS
+    )
     counts = {row["term"]: row["posts"] for row in rows}
     await connection.execute(KEEP_COUNT, now, texts, list(counts), list(counts.values()))
     return _Counted(TermWeights.counted(texts, counts), texts, now, now)
@@ -95,24 +108,45 @@ async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weight
     keyed = [_posting_keys(one, weights) for one in posts]
     columns = [_columns(one, keys) for one, keys in zip(posts, keyed, strict=True)]
     await connection.executemany(PUT, columns)
-    rows = sorted({(key, one.posted_at, one.post.channel_id, one.post.message_id) for one, keys in zip(posts, keyed, strict=True) for key in keys})
+    rows = sorted(
+        {
+            (key, one.posted_at, one.post.channel_id, one.post.message_id)
+            for one, keys in zip(posts, keyed, strict=True)
+            for key in keys
+        }
+    )
     moments = sorted({one.posted_at for one in posts})
     places = {moment: place for place, moment in enumerate(moments, start=1)}
-    columns_of = zip(*((key, places[moment], channel, message) for key, moment, channel, message in rows), strict=True)
+    columns_of = zip(
+        *((key, places[moment], channel, message) for key, moment, channel, message in rows), strict=True
+    )
     if rows:
         await connection.execute(POSTINGS, *map(written, columns_of), moments)
 
 
 def _posting_keys(one: WeighedPost, weights: TermWeights) -> list[int]:
     period = period_of(one.posted_at)
-    return [posting_key(term, period, is_private=one.is_private) for term in (*keys_of(one, weights), *own_keys(one))]
+    return [
+        posting_key(term, period, is_private=one.is_private)
+        for term in (*keys_of(one, weights), *own_keys(one))
+    ]
 
 
 def _columns(one: WeighedPost, keys: list[int]) -> tuple[object, ...]:
     terms = one.terms
-    looks = b"".join(look.coarse.to_bytes(_COARSE_BYTES) + look.fine.to_bytes(_FINE_BYTES) for look in terms.looks)
+    looks = b"".join(
+        look.coarse.to_bytes(_COARSE_BYTES) + look.fine.to_bytes(_FINE_BYTES) for look in terms.looks
+    )
     sets = (terms.words, terms.names, terms.numbers, terms.pairs, terms.links, terms.mentions, terms.seen)
-    place = (one.post.channel_id, one.post.message_id, one.posted_at, one.is_private, one.username, one.terms_hash, terms.language)
+    place = (
+        one.post.channel_id,
+        one.post.message_id,
+        one.posted_at,
+        one.is_private,
+        one.username,
+        one.terms_hash,
+        terms.language,
+    )
     return (*place, *(written(part) for part in sets), looks, written(keys))
 
 
@@ -127,24 +161,43 @@ def _weighed(row: asyncpg.Record, weights: TermWeights) -> WeighedPost:
         links=frozenset(row["links"]),
         mentions=frozenset(row["mentions"]),
         looks=tuple(
-            Look(int.from_bytes(looks[at : at + _COARSE_BYTES]), int.from_bytes(looks[at + _COARSE_BYTES : at + size]))
+            Look(
+                int.from_bytes(looks[at : at + _COARSE_BYTES]),
+                int.from_bytes(looks[at + _COARSE_BYTES : at + size]),
+            )
             for at in range(0, len(looks), size)
         ),
         seen=frozenset(row["seen"]),
     )
-    return weigh(id_of(row), row["posted_at"], terms, weights, is_private=row["is_private"], username=row["username"], terms_hash=row["terms_hash"])
+    return weigh(
+        id_of(row),
+        row["posted_at"],
+        terms,
+        weights,
+        is_private=row["is_private"],
+        username=row["username"],
+        terms_hash=row["terms_hash"],
+    )
 
 
-async def weighed_posts(connection: Connection, posts: Iterable[PostId], weights: TermWeights) -> list[WeighedPost]:
+async def weighed_posts(
+    connection: Connection, posts: Iterable[PostId], weights: TermWeights
+) -> list[WeighedPost]:
     """Those whose terms are still stored, in the order of their ids."""
     known = await terms_at(connection, {(one.channel_id, one.message_id) for one in posts}, weights)
     return [known[place] for place in sorted(known)]
 
 
-async def terms_at(connection: Connection, posts: Iterable[tuple[int, int]], weights: TermWeights) -> dict[tuple[int, int], WeighedPost]:
+async def terms_at(
+    connection: Connection, posts: Iterable[tuple[int, int]], weights: TermWeights
+) -> dict[tuple[int, int], WeighedPost]:
     """The same by channel and message."""
     wanted = sorted(posts)
-    rows = await connection.fetch(TERMS, [channel for channel, _ in wanted], [message for _, message in wanted]) if wanted else []
+    rows = (
+        await connection.fetch(TERMS, [channel for channel, _ in wanted], [message for _, message in wanted])
+        if wanted
+        else []
+    )
     return {row[:2]: _weighed(row, weights) for row in rows}
 
 
@@ -158,31 +211,38 @@ COUNTING = 41_002
 UNPUT = """
 WITH old AS (
     DELETE FROM post_terms t USING unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
-    WHERE t.channel_id = w.channel_id AND t.message_id = w.message_id RETURNING t.channel_id, t.message_id, t.posted_at, t.keys
+    WHERE t.channel_id = w.channel_id AND t.message_id = w.message_id
+        RETURNING t.channel_id, t.message_id, t.posted_at, t.keys
 )
 DELETE FROM term_postings p USING (SELECT o.*, unnest(o.keys) AS key FROM old o) k
-WHERE p.key = k.key AND p.posted_at = k.posted_at AND p.channel_id = k.channel_id AND p.message_id = k.message_id
+WHERE p.key = k.key AND p.posted_at = k.posted_at AND p.channel_id = k.channel_id
+    AND p.message_id = k.message_id
 """
 
 PUT = """
-INSERT INTO post_terms (channel_id, message_id, posted_at, is_private, username, terms_hash, language, terms, names, numbers, pairs, links, mentions,
+INSERT INTO post_terms (channel_id, message_id, posted_at, is_private, username, terms_hash, language, terms,
+    names, numbers, pairs, links, mentions,
     seen, looks, keys)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::int[], $9::text::int[], $10::text::int[], $11::text::int[], $12::text::int[], $13::text::int[],
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8::text::int[], $9::text::int[], $10::text::int[], $11::text::int[],
+    $12::text::int[], $13::text::int[],
     $14::text::int[], $15, $16::text::bigint[])
 """
 
 POSTINGS = """
 INSERT INTO term_postings (key, posted_at, channel_id, message_id)
 SELECT key, ($5::timestamptz[])[moment], channel_id, message_id
-FROM unnest($1::text::bigint[], $2::text::int[], $3::text::bigint[], $4::text::bigint[]) AS w(key, moment, channel_id, message_id)
+FROM unnest($1::text::bigint[], $2::text::int[], $3::text::bigint[], $4::text::bigint[]) AS w(key, moment,
+    channel_id, message_id)
 ON CONFLICT DO NOTHING
 """
 
 TERMS = """
-SELECT t.channel_id, t.message_id, t.posted_at, t.is_private, t.username, t.terms_hash, t.language, t.terms, t.names, t.numbers, t.pairs, t.links,
+SELECT t.channel_id, t.message_id, t.posted_at, t.is_private, t.username, t.terms_hash, t.language, t.terms,
+    t.names, t.numbers, t.pairs, t.links,
        t.mentions, t.seen, t.looks
 FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
-CROSS JOIN LATERAL (SELECT * FROM post_terms WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) t
+CROSS JOIN LATERAL (SELECT * FROM post_terms WHERE channel_id = w.channel_id AND message_id = w.message_id
+    LIMIT 1) t
 """
 
 COUNT = """
@@ -200,9 +260,11 @@ SELECT coalesce(max(number), 0) + 1, $1, $2, $3::int[], $4::int[] FROM term_coun
 """
 
 FORGET = """
-WITH old AS (DELETE FROM post_terms WHERE written_at < $1 RETURNING channel_id, message_id, posted_at, keys), postings AS (
+WITH old AS (DELETE FROM post_terms WHERE written_at < $1 RETURNING channel_id, message_id, posted_at, keys),
+    postings AS (
     DELETE FROM term_postings p USING (SELECT o.*, unnest(o.keys) AS key FROM old o) k
-    WHERE p.key = k.key AND p.posted_at = k.posted_at AND p.channel_id = k.channel_id AND p.message_id = k.message_id
+    WHERE p.key = k.key AND p.posted_at = k.posted_at AND p.channel_id = k.channel_id
+        AND p.message_id = k.message_id
 )
 SELECT count(*) FROM old
 """

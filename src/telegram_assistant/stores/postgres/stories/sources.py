@@ -1,4 +1,6 @@
-"""Posts as they are compared: what they say, what is written in their pictures, and what Telegram says about them."""
+"""Posts as they are compared: what they say, what is written in their pictures,
+and what Telegram says about them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,13 +42,19 @@ class StorySources:
     async def load(self, posts: Sequence[PostId]) -> list[StorySource]:
         """The posts that exist, except service messages."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD, [one.channel_id for one in posts], [one.message_id for one in posts])
+            rows = await connection.fetch(
+                LOAD, [one.channel_id for one in posts], [one.message_id for one in posts]
+            )
         return [_source(row) for row in rows]
 
 
 def _source(row: asyncpg.Record) -> StorySource:
     channel_id = ChannelId(row["channel_id"])
-    forwarded = (ChannelId(row["fwd_channel_id"]), row["fwd_message_id"]) if row["fwd_channel_id"] and row["fwd_message_id"] else None
+    forwarded = (
+        (ChannelId(row["fwd_channel_id"]), row["fwd_message_id"])
+        if row["fwd_channel_id"] and row["fwd_message_id"]
+        else None
+    )
     return StorySource(
         post=PostId(channel_id, MessageId(row["message_id"])),
         revision=row["revision"],
@@ -55,7 +63,10 @@ def _source(row: asyncpg.Record) -> StorySource:
         addresses=tuple(row["addresses"] or ()),
         username=row["username"] or "",
         is_private=bool(row["is_private"]),
-        looks=tuple(stored_look(coarse, fine) for coarse, fine in zip(row["coarse"] or (), row["fine"] or (), strict=True)),
+        looks=tuple(
+            stored_look(coarse, fine)
+            for coarse, fine in zip(row["coarse"] or (), row["fine"] or (), strict=True)
+        ),
         seen=row["seen"] or "",
         forwarded_from=PostId(forwarded[0], MessageId(forwarded[1])) if forwarded else None,
         reply_to=PostId(channel_id, MessageId(row["reply_to"])) if row["reply_to"] else None,
@@ -64,17 +75,22 @@ def _source(row: asyncpg.Record) -> StorySource:
 
 
 LOAD = """
-SELECT p.channel_id, p.message_id, p.revision, p.posted_at, p.text, p.reply_to, p.fwd_channel_id, p.fwd_message_id, c.username, c.is_private,
+SELECT p.channel_id, p.message_id, p.revision, p.posted_at, p.text, p.reply_to, p.fwd_channel_id,
+    p.fwd_message_id, c.username, c.is_private,
        CASE WHEN p.entities IS NOT NULL
-            THEN ARRAY(SELECT e->>'url' FROM jsonb_array_elements(p.entities) e WHERE e->>'url' IS NOT NULL) END AS addresses,
+            THEN ARRAY(SELECT e->>'url' FROM jsonb_array_elements(p.entities) e
+                WHERE e->>'url' IS NOT NULL) END AS addresses,
        m.coarse, m.fine, m.seen, a.album
 FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
-CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
+CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id
+    LIMIT 1) p
 LEFT JOIN channels c ON c.channel_id = p.channel_id
 LEFT JOIN LATERAL (
-    SELECT array_agg(o.phash ORDER BY f.ordinal) AS coarse, array_agg(o.phash_fine ORDER BY f.ordinal) AS fine,
+    SELECT array_agg(o.phash ORDER BY f.ordinal) AS coarse,
+        array_agg(o.phash_fine ORDER BY f.ordinal) AS fine,
            string_agg(r.data->>'text', E'\\n' ORDER BY f.ordinal) AS seen
-    FROM post_media f JOIN media_objects o ON o.sha256 = f.sha256 AND o.phash IS NOT NULL AND o.phash_fine IS NOT NULL
+    FROM post_media f JOIN media_objects o ON o.sha256 = f.sha256 AND o.phash IS NOT NULL
+        AND o.phash_fine IS NOT NULL
     LEFT JOIN media_results r ON r.sha256 = f.sha256 AND r.tier = 'local'
     WHERE f.channel_id = p.channel_id AND f.message_id = p.message_id
 ) m ON p.kind NOT IN ('text', 'poll')

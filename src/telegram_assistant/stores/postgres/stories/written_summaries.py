@@ -19,14 +19,18 @@ class WrittenSummaries:
 
     async def find(self, materials: Sequence[bytes]) -> Mapping[bytes, WrittenSummary]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT material, content::text FROM written_summaries WHERE material = ANY ($1)", list(materials))
+            rows = await connection.fetch(
+                "SELECT material, content::text FROM written_summaries WHERE material = ANY ($1)",
+                list(materials),
+            )
         return {row["material"]: CONTENT.validate_json(row["content"]) for row in rows}
 
     async def keep(self, material: bytes, summary: WrittenSummary) -> None:
         """Keeps what was written first."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "INSERT INTO written_summaries (material, content) VALUES ($1, $2::text::jsonb) ON CONFLICT DO NOTHING",
+                "INSERT INTO written_summaries (material, content) VALUES ($1, $2::text::jsonb) "
+                "ON CONFLICT DO NOTHING",
                 material,
                 CONTENT.dump_json(summary).decode(),
             )
@@ -41,4 +45,8 @@ class SummaryUpkeep:
     async def forget(self, before: datetime) -> int:
         """Deletes what was written before then. Returns how many."""
         async with self._transactions.begin() as connection:
-            return int((await connection.execute("DELETE FROM written_summaries WHERE written_at < $1", before)).removeprefix("DELETE "))
+            return int(
+                (
+                    await connection.execute("DELETE FROM written_summaries WHERE written_at < $1", before)
+                ).removeprefix("DELETE ")
+            )

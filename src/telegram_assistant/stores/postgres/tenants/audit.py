@@ -49,7 +49,8 @@ class AuditLog:
     async def note(self, change: AuditedAction) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "INSERT INTO audit_log (actor, key_id, action, subject, facts, actor_id) VALUES ($1, $2, $3, $4, $5, $6)",
+                "INSERT INTO audit_log (actor, key_id, action, subject, facts, actor_id) "
+                "VALUES ($1, $2, $3, $4, $5, $6)",
                 change.actor,
                 change.key_id,
                 change.action,
@@ -63,7 +64,8 @@ class AuditLog:
             rows = await connection.fetch(
                 """
                 SELECT at, entry_id, actor, action, subject, key_id, facts, actor_id FROM audit_log
-                WHERE $2::timestamptz IS NULL OR (at, entry_id) < ($2, $3) ORDER BY at DESC, entry_id DESC LIMIT $1
+                WHERE $2::timestamptz IS NULL OR (at, entry_id) < ($2, $3)
+                    ORDER BY at DESC, entry_id DESC LIMIT $1
                 """,
                 limit,
                 before.at if before else None,
@@ -73,7 +75,14 @@ class AuditLog:
             AuditEntry(
                 row["at"],
                 row["entry_id"],
-                AuditedAction(row["actor"], row["action"], row["subject"], row["key_id"], json.loads(row["facts"]), row["actor_id"]),
+                AuditedAction(
+                    row["actor"],
+                    row["action"],
+                    row["subject"],
+                    row["key_id"],
+                    json.loads(row["facts"]),
+                    row["actor_id"],
+                ),
             )
             for row in rows
         )

@@ -1,4 +1,7 @@
-"""Idempotency keys: responses to changes, kept for a day. A repeated request gets the same response and changes nothing."""
+"""Idempotency keys: responses to changes, kept for a day.
+
+A repeated request gets the same response and changes nothing.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +13,10 @@ from telegram_assistant.stores.postgres.database import SystemTransactions, Tena
 TAKE = """
 INSERT INTO idempotency_keys (key, request, taken_until) VALUES ($1, $2, now() + make_interval(secs => $3))
 ON CONFLICT (tenant_id, key) DO UPDATE
-SET request = excluded.request, taken_until = excluded.taken_until, status = NULL, answer = NULL, created_at = now()
-WHERE (idempotency_keys.status IS NULL AND idempotency_keys.taken_until < now()) OR idempotency_keys.created_at < now() - interval '1 day'
+SET request = excluded.request, taken_until = excluded.taken_until, status = NULL, answer = NULL,
+    created_at = now()
+WHERE (idempotency_keys.status IS NULL AND idempotency_keys.taken_until < now())
+    OR idempotency_keys.created_at < now() - interval '1 day'
 RETURNING true
 """
 
@@ -44,18 +49,34 @@ class Idempotency:
         async with self._transactions.begin() as connection:
             if await connection.fetchval(TAKE, key, request, seconds):
                 return None
-            row = await connection.fetchrow("SELECT request, status, answer FROM idempotency_keys WHERE key = $1", key)
+            row = await connection.fetchrow(
+                "SELECT request, status, answer FROM idempotency_keys WHERE key = $1", key
+            )
         if row is None:  # released a moment ago
-            raise RequestInProgress(Reason("request_in_progress", "the same request is still in progress; try again in a moment"))
+            raise RequestInProgress(
+                Reason("request_in_progress", "the same request is still in progress; try again in a moment")
+            )
         if row["request"] != request:
-            raise Conflicting(Reason("idempotency_key_used", "this Idempotency-Key was used for another request; use a new one for each change"))
+            raise Conflicting(
+                Reason(
+                    "idempotency_key_used",
+                    "this Idempotency-Key was used for another request; use a new one for each change",
+                )
+            )
         if row["status"] is None:
-            raise RequestInProgress(Reason("request_in_progress", "the same request is still in progress; try again in a moment"))
+            raise RequestInProgress(
+                Reason("request_in_progress", "the same request is still in progress; try again in a moment")
+            )
         return StoredResponse(row["status"], row["answer"])
 
     async def keep(self, key: str, answer: StoredResponse) -> None:
         async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE idempotency_keys SET status = $2, answer = $3 WHERE key = $1", key, answer.status, answer.body)
+            await connection.execute(
+                "UPDATE idempotency_keys SET status = $2, answer = $3 WHERE key = $1",
+                key,
+                answer.status,
+                answer.body,
+            )
 
     async def give_back(self, key: str) -> None:
         """Releases a key whose request changed nothing; it may be used again."""

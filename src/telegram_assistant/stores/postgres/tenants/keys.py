@@ -8,7 +8,14 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.tenants.access import SHOWN_LETTERS, Caller, KeyScope, MemberRole, effective_scopes, hash_of
+from telegram_assistant.domain.tenants.access import (
+    SHOWN_LETTERS,
+    Caller,
+    KeyScope,
+    MemberRole,
+    effective_scopes,
+    hash_of,
+)
 from telegram_assistant.errors import Forbidden
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
@@ -59,7 +66,9 @@ class NewKey:
 MAX_KEYS_OF_TENANT = 200
 MAX_KEYS_OF_PERSON = 50
 """Valid ones."""
-COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, ancestors"
+COLUMNS = (
+    "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, ancestors"
+)
 
 
 class KeyDirectory:
@@ -74,7 +83,10 @@ class KeyDirectory:
             await connection.execute("SELECT 1")
 
     async def caller(self, hashed: bytes) -> Caller | None:
-        """The owner of a valid key, or None; records the use. Raises Forbidden while the tenant is suspended."""
+        """The owner of a valid key, or None; records the use.
+
+        Raises Forbidden while the tenant is suspended.
+        """
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_caller($1)", hashed)
         if row is None:
@@ -94,7 +106,9 @@ class KeyDirectory:
             tenant=row["public_id"],
             tenant_name=row["tenant_name"],
             is_operator=row["is_operator"],
-            scopes=effective_scopes(frozenset(map(KeyScope, row["scopes"])), role=role, is_operator=row["is_operator"]),
+            scopes=effective_scopes(
+                frozenset(map(KeyScope, row["scopes"])), role=role, is_operator=row["is_operator"]
+            ),
             actor=row["user_name"] or f"key {row['key_name']}",
             key_id=row["key_id"],
             user_id=row["user_id"],
@@ -107,7 +121,14 @@ class KeyDirectory:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT tenant_id, public_id, name FROM find_operator()")
         assert row is not None  # `tga migrate` creates it
-        return Caller(TenantId(row["tenant_id"]), row["public_id"], row["name"], is_operator=True, scopes=frozenset(KeyScope), actor="operator")
+        return Caller(
+            TenantId(row["tenant_id"]),
+            row["public_id"],
+            row["name"],
+            is_operator=True,
+            scopes=frozenset(KeyScope),
+            actor="operator",
+        )
 
 
 class Keys:
@@ -121,7 +142,8 @@ class Keys:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
-                SELECT {COLUMNS} FROM api_keys WHERE $2::timestamptz IS NULL OR (created_at, key_id) < ($2, $3)
+                SELECT {COLUMNS} FROM api_keys WHERE $2::timestamptz IS NULL
+                    OR (created_at, key_id) < ($2, $3)
                 ORDER BY created_at DESC, key_id DESC LIMIT $1
                 """,
                 limit,
@@ -143,7 +165,8 @@ class Keys:
                 -- $1 hash, $2 user, $3 name, $4 prefix, $5 scopes, $6 created by, $7 expires at, $8 ancestors
                 INSERT INTO api_keys (hash, user_id, name, prefix, scopes, created_by, expires_at, ancestors)
                 SELECT $1, $2::bigint, $3, $4, $5, $6, $7, $8 FROM (
-                    SELECT count(*) AS of_tenant, count(*) FILTER (WHERE user_id = $2) AS of_person FROM api_keys
+                    SELECT count(*) AS of_tenant, count(*) FILTER (WHERE user_id = $2) AS of_person
+                    FROM api_keys
                     WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())) valid
                 WHERE of_tenant < {MAX_KEYS_OF_TENANT} AND of_person < {MAX_KEYS_OF_PERSON}
                 RETURNING {COLUMNS}
@@ -163,10 +186,14 @@ class Keys:
         """Revokes the key and all keys created with it. Returns False if there is no such valid key."""
         async with self._transactions.begin() as connection:
             revoked = await connection.fetch(
-                "UPDATE api_keys SET revoked_at = now() WHERE (key_id = $1 OR $1 = ANY(ancestors)) AND revoked_at IS NULL RETURNING key_id", key_id
+                "UPDATE api_keys SET revoked_at = now() WHERE (key_id = $1 OR $1 = ANY(ancestors)) "
+                "AND revoked_at IS NULL RETURNING key_id",
+                key_id,
             )
         return any(row["key_id"] == key_id for row in revoked)
 
 
 def _key(row: asyncpg.Record) -> ApiKey:
-    return ApiKey(**{**dict(row), "scopes": tuple(map(KeyScope, row["scopes"])), "ancestors": tuple(row["ancestors"])})
+    return ApiKey(
+        **{**dict(row), "scopes": tuple(map(KeyScope, row["scopes"])), "ancestors": tuple(row["ancestors"])}
+    )

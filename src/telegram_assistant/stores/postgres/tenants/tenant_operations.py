@@ -57,7 +57,10 @@ class TenantOperations:
         return created
 
     async def suspend(self, public_id: UUID, *, why: str) -> bool:
-        """Pauses the tenant's accounts and subscriptions until `resume`; deletes nothing. False for an unknown tenant and the operator's own."""
+        """Pauses the tenant's accounts and subscriptions until `resume`; deletes nothing.
+
+        False for an unknown tenant and the operator's own.
+        """
         return await self._done("SELECT operator_suspend_tenant($1, $2)", public_id, why)
 
     async def resume(self, public_id: UUID) -> bool:
@@ -77,7 +80,13 @@ class TenantOperations:
 
 def _summary(row: asyncpg.Record) -> TenantSummary:
     values = dict(row)
-    micro, tokens, used_micro, used_tokens = (values.pop(name) for name in ("budget_micro", "budget_tokens", "used_micro", "used_tokens"))
+    micro, tokens, used_micro, used_tokens = (
+        values.pop(name) for name in ("budget_micro", "budget_tokens", "used_micro", "used_tokens")
+    )
     month = datetime.now(UTC).date().replace(day=1)
-    budget = None if micro is None else SpendingBudget(values["tenant_id"], micro, tokens, month, used_micro, used_tokens)
+    budget = (
+        None
+        if micro is None
+        else SpendingBudget(values["tenant_id"], micro, tokens, month, used_micro, used_tokens)
+    )
     return TenantSummary(**values, budget=budget)

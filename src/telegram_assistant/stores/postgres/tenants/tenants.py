@@ -26,19 +26,29 @@ class Tenants:
     async def ensure(self, name: str, *, is_operator: bool = False) -> Tenant:
         """The tenant of that name; creates it if there is none."""
         async with self._transactions.begin() as connection:
-            await connection.execute("INSERT INTO tenants (name, is_operator) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, is_operator)
-            row = await connection.fetchrow("SELECT tenant_id, public_id, name, is_operator FROM tenants WHERE name = $1", name)
+            await connection.execute(
+                "INSERT INTO tenants (name, is_operator) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+                name,
+                is_operator,
+            )
+            row = await connection.fetchrow(
+                "SELECT tenant_id, public_id, name, is_operator FROM tenants WHERE name = $1", name
+            )
         assert row is not None  # inserted just above
         return Tenant(**dict(row))
 
     async def by_name(self, name: str) -> Tenant | None:
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow("SELECT tenant_id, public_id, name, is_operator FROM tenants WHERE name = $1", name)
+            row = await connection.fetchrow(
+                "SELECT tenant_id, public_id, name, is_operator FROM tenants WHERE name = $1", name
+            )
         return Tenant(**dict(row)) if row else None
 
     async def all(self) -> tuple[Tenant, ...]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT tenant_id, public_id, name, is_operator FROM tenants ORDER BY name")
+            rows = await connection.fetch(
+                "SELECT tenant_id, public_id, name, is_operator FROM tenants ORDER BY name"
+            )
         return tuple(Tenant(**dict(row)) for row in rows)
 
     async def answers(self) -> None:

@@ -1,4 +1,6 @@
-"""A tenant's choices about understanding: the policy per channel, the default for new channels, and consent to providers."""
+"""A tenant's choices about understanding: the policy per channel, the default for new channels,
+and consent to providers.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,19 +47,23 @@ WHERE $1::bigint IS NULL OR s.channel_id > $1
 ORDER BY s.channel_id LIMIT $2
 """
 CHOOSE = """
-WITH chosen AS (UPDATE subscriptions SET ai_policy = $2 WHERE channel_id = ANY($1) RETURNING channel_id, ai_policy)
+WITH chosen AS (UPDATE subscriptions SET ai_policy = $2 WHERE channel_id = ANY($1)
+    RETURNING channel_id, ai_policy)
 SELECT s.channel_id, coalesce(c.title, '') AS title, s.ai_policy, coalesce(c.ai_blocked, false) AS is_blocked
 FROM chosen s LEFT JOIN channels c ON c.channel_id = s.channel_id ORDER BY s.channel_id
 """
 SENDABLE = """
 WITH wanted AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS w (channel_id, message_id))
 SELECT p.channel_id, p.message_id FROM wanted w JOIN posts p USING (channel_id, message_id)
-WHERE p.channel_id IN (SELECT channels_for_provider($1)) AND NOT coalesce((p.facts->>'noforwards')::boolean, false)
+WHERE p.channel_id IN (SELECT channels_for_provider($1))
+    AND NOT coalesce((p.facts->>'noforwards')::boolean, false)
 """
 
 
 def _policy(row: asyncpg.Record) -> ChannelPolicy:
-    return ChannelPolicy(ChannelId(row["channel_id"]), row["title"], AiPolicy(row["ai_policy"]), row["is_blocked"])
+    return ChannelPolicy(
+        ChannelId(row["channel_id"]), row["title"], AiPolicy(row["ai_policy"]), row["is_blocked"]
+    )
 
 
 class AiChoices:
@@ -69,29 +75,39 @@ class AiChoices:
     async def stance(self) -> AiDefaults:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
-                "SELECT t.default_ai_policy, k.given_by, k.given_at FROM tenants t LEFT JOIN ai_consents k USING (tenant_id)"
+                "SELECT t.default_ai_policy, k.given_by, k.given_at FROM tenants t LEFT "
+                "JOIN ai_consents k USING (tenant_id)"
             )
         if row is None:
             return AiDefaults(AiPolicy.LOCAL, None)
         consent = None if row["given_by"] is None else ConsentRecord(row["given_by"], row["given_at"])
         return AiDefaults(AiPolicy(row["default_ai_policy"]), consent)
 
-    async def policies(self, *, limit: int = 1000, after: ChannelId | None = None) -> tuple[ChannelPolicy, ...]:
+    async def policies(
+        self, *, limit: int = 1000, after: ChannelId | None = None
+    ) -> tuple[ChannelPolicy, ...]:
         """The policies of all subscriptions, suspended ones included, by channel id."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(POLICIES, after, limit)
         return tuple(_policy(row) for row in rows)
 
     async def choose(self, channel_ids: Sequence[ChannelId], policy: AiPolicy) -> tuple[ChannelPolicy, ...]:
-        """Sets the policy of these channels; returns those that the tenant follows, by id. The others stay unchanged."""
+        """Sets the policy of these channels; returns those that the tenant follows, by id.
+
+        The others stay unchanged.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CHOOSE, list(channel_ids), policy.value)
         return tuple(_policy(row) for row in rows)
 
     async def sendable(self, posts: Sequence[PostId]) -> frozenset[PostId]:
-        """Those of the posts that may be sent to a provider: neither they nor their channels are protected, and the policy is `provider`."""
+        """Those of the posts that may be sent to a provider: neither they nor their channels are protected,
+        and the policy is `provider`.
+        """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(SENDABLE, [one.channel_id for one in posts], [one.message_id for one in posts])
+            rows = await connection.fetch(
+                SENDABLE, [one.channel_id for one in posts], [one.message_id for one in posts]
+            )
         return frozenset(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows)
 
     async def choose_default(self, policy: AiPolicy) -> None:
@@ -102,7 +118,9 @@ class AiChoices:
     async def consent(self, *, given_by: str) -> None:
         """Records the consent; the first record stays."""
         async with self._transactions.begin() as connection:
-            await connection.execute("INSERT INTO ai_consents (given_by) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", given_by)
+            await connection.execute(
+                "INSERT INTO ai_consents (given_by) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", given_by
+            )
 
     async def withdraw(self) -> bool:
         """Withdraws the consent. Returns False if there was none."""

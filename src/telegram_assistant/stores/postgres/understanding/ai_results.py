@@ -14,7 +14,9 @@ class AiResults:
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, str | None]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT key, data::text FROM ai_results WHERE key = ANY($1::bytea[])", list(keys))
+            rows = await connection.fetch(
+                "SELECT key, data::text FROM ai_results WHERE key = ANY($1::bytea[])", list(keys)
+            )
         return {row["key"]: row["data"] for row in rows}
 
     async def keep(self, request: ProviderRequest, answers: Mapping[bytes, str | None]) -> None:
@@ -24,7 +26,8 @@ class AiResults:
                 """
                 -- $1 keys, $2 answers, $3 work, $4 provider, $5 model, $6 prompt version
                 INSERT INTO ai_results (key, data, work, provider, model, prompt_version)
-                SELECT key, data::jsonb, $3, $4, $5, $6 FROM unnest($1::bytea[], $2::text[]) AS a (key, data) ORDER BY key
+                SELECT key, data::jsonb, $3, $4, $5, $6 FROM unnest($1::bytea[], $2::text[]) AS a (key, data)
+                ORDER BY key
                 ON CONFLICT (key) DO NOTHING
                 """,
                 list(answers),

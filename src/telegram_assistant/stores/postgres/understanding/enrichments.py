@@ -1,4 +1,6 @@
-"""Enrichments of posts, one row per post, kind and tier: a local result and a provider's stand side by side."""
+"""Enrichments of posts, one row per post, kind and tier:
+a local result and a provider's stand side by side.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,10 @@ from telegram_assistant.stores.postgres.database import SystemTransactions, Tena
 
 
 class Kind(str):
-    """The kind of a result. A stage that stores results of its own declares its kind beside its handler: `URGENCY = Kind("urgency")`."""
+    """The kind of a result.
+
+    A stage that stores results of its own declares its kind beside its handler: `URGENCY = Kind("urgency")`.
+    """
 
     __slots__ = ()
 
@@ -50,9 +55,11 @@ class Enrichments:
         self._transactions = transactions
 
     async def save(self, enrichments: Sequence[Enrichment]) -> None:
-        """Saves results about the current revision of each post; skips results about older revisions and deleted posts.
+        """Saves results about the current revision of each post; skips results about older revisions and
+        deleted posts.
 
-        Saving the same again changes nothing. Of two results for the same post, kind and tier, the last one counts.
+        Saving the same again changes nothing. Of two results for the same post, kind and tier, the last one
+        counts.
         """
         rows = {(one.post_id, one.kind, one.tier): one for one in enrichments}
         if not rows:
@@ -75,7 +82,12 @@ class Enrichments:
     async def load(self, post_ids: Sequence[PostId], kind: Kind) -> tuple[Enrichment, ...]:
         """The results of this kind about these posts, in all tiers, in no particular order."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind)
+            rows = await connection.fetch(
+                LOAD,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
+                kind,
+            )
         return tuple(enrichment_in(row) for row in rows)
 
 
@@ -86,21 +98,32 @@ class PostEnrichments:
         self._transactions = transactions
 
     async def of(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
-        """The best result that the tenant's policies allow: a provider's, otherwise the local one. Row-level security selects the rows.
+        """The best result that the tenant's policies allow: a provider's, otherwise the local one. Row-level
+        security selects the rows.
 
         Tags are those that were stored, not the tenant's names of them.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD_OWN, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind)
+            rows = await connection.fetch(
+                LOAD_OWN,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
+                kind,
+            )
         return {one.post_id: one for one in _best_last(rows)}
 
     async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
-        """Like `of`, for every kind of result about one post. Tags have the names that the tenant has chosen; hidden tags are left out."""
+        """Like `of`, for every kind of result about one post.
+
+        Tags have the names that the tenant has chosen; hidden tags are left out.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, SHOWN)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
         choices = _choices(chosen)
-        return {one.kind: _as_chosen(one, choices) if one.kind == Kind.TAGS else one for one in _best_last(rows)}
+        return {
+            one.kind: _as_chosen(one, choices) if one.kind == Kind.TAGS else one for one in _best_last(rows)
+        }
 
 
 def _best_last(rows: Sequence[asyncpg.Record]) -> list[Enrichment]:
@@ -113,7 +136,11 @@ def _choices(rows: Sequence[asyncpg.Record]) -> Mapping[str, str | None]:
 
 def _as_chosen(one: Enrichment, choices: Mapping[str, str | None]) -> Enrichment:
     tags = one.data.get("tags")
-    shown = [name for tag in tags if (name := choices.get(str(tag), str(tag))) is not None] if isinstance(tags, list) else []
+    shown = (
+        [name for tag in tags if (name := choices.get(str(tag), str(tag))) is not None]
+        if isinstance(tags, list)
+        else []
+    )
     return replace(one, data={**one.data, "tags": shown})
 
 
@@ -132,7 +159,10 @@ def enrichment_in(row: asyncpg.Record) -> Enrichment:
 
 
 # A tenant counts the revisions of a result like those of the post.
-_OWN_REVISION = "CASE WHEN revision > 1 THEN greatest(1, revision - revisions_before(channel_id, message_id)) ELSE revision END AS revision"
+_OWN_REVISION = (
+    "CASE WHEN revision > 1 THEN greatest(1, revision - revisions_before(channel_id, "
+    "message_id)) ELSE revision END AS revision"
+)
 
 
 def _columns(revision: str) -> str:
@@ -143,28 +173,37 @@ COLUMNS, OWN_COLUMNS = _columns("revision"), _columns(_OWN_REVISION)
 
 # Rows are written in the order of the key, so that two processes that save the same posts cannot deadlock.
 SAVE = """
--- arrays, one element per result: $1 channel, $2 message, $3 revision, $4 kind, $5 tier, $6 provider, $7 model, $8 prompt version, $9 data
-INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, content_hash, revision, data)
-SELECT p.channel_id, p.message_id, n.kind, n.tier, n.provider, n.model, n.prompt_version, p.content_hash, n.revision, n.data
-FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[])
+-- arrays, one element per result: $1 channel, $2 message, $3 revision, $4 kind, $5 tier, $6 provider, $7
+-- model, $8 prompt version, $9 data
+INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version,
+    content_hash, revision, data)
+SELECT p.channel_id, p.message_id, n.kind, n.tier, n.provider, n.model, n.prompt_version, p.content_hash,
+    n.revision, n.data
+FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+    $9::jsonb[])
      AS n(channel_id, message_id, revision, kind, tier, provider, model, prompt_version, data)
-JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision AND p.deleted_at IS NULL
+JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
+    AND p.deleted_at IS NULL
 ORDER BY 1, 2, 3, 4
 ON CONFLICT (channel_id, message_id, kind, tier) DO UPDATE SET
     provider = excluded.provider, model = excluded.model, prompt_version = excluded.prompt_version,
     content_hash = excluded.content_hash, revision = excluded.revision, data = excluded.data, made_at = now()
 WHERE post_enrichment.revision < excluded.revision
    OR post_enrichment.revision = excluded.revision
-      AND (post_enrichment.data, post_enrichment.provider, post_enrichment.model, post_enrichment.prompt_version)
+      AND (post_enrichment.data, post_enrichment.provider, post_enrichment.model,
+          post_enrichment.prompt_version)
           IS DISTINCT FROM (excluded.data, excluded.provider, excluded.model, excluded.prompt_version)
 """
 
-LOAD_ALL = f"SELECT {OWN_COLUMNS} FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = ANY($3)"
+LOAD_ALL = (
+    f"SELECT {OWN_COLUMNS} FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = ANY($3)"
+)
 
 _LOAD = """
 SELECT e.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
-    SELECT {columns} FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id AND kind = $3 OFFSET 0
+    SELECT {columns} FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id
+        AND kind = $3 OFFSET 0
 ) e
 """
 LOAD, LOAD_OWN = _LOAD.format(columns=COLUMNS), _LOAD.format(columns=OWN_COLUMNS)

@@ -25,14 +25,20 @@ class NearTexts:
         sketches = []
         for text in texts:
             sketches.append(sketch_of(text, key))
-            await asyncio.sleep(0)  # each takes up to a millisecond; a hundred would block the event loop noticeably
+            await asyncio.sleep(
+                0
+            )  # each takes up to a millisecond; a hundred would block the event loop noticeably
         return await self._originals(sketches)
 
     async def _secret(self) -> bytes:
-        """The installation's key, created once: all processes compute the same sketches, and nobody else can."""
+        """The installation's key, created once: all processes compute the same sketches,
+        and nobody else can.
+        """
         if self._key is None:
             async with self._transactions.begin() as connection:
-                self._key = bytes(await connection.fetchval("SELECT key FROM installation_keys WHERE name = 'near_texts'"))
+                self._key = bytes(
+                    await connection.fetchval("SELECT key FROM installation_keys WHERE name = 'near_texts'")
+                )
         return self._key
 
     async def _originals(self, texts: Sequence[Sketch]) -> list[bytes]:
@@ -40,7 +46,9 @@ class NearTexts:
             rows = await connection.fetch(KNOWN, list({text.bucket for text in texts}), MAX_PER_BUCKET)
             known: dict[bytes, list[Sketch]] = {}
             for row in rows:
-                known.setdefault(row["bucket"], []).append(Sketch(row["content"], row["bucket"], _numbers(row["sample"]), row["length"]))
+                known.setdefault(row["bucket"], []).append(
+                    Sketch(row["content"], row["bucket"], _numbers(row["sample"]), row["length"])
+                )
             originals, fresh = [], []
             for text in texts:
                 candidates = known.setdefault(text.bucket, [])
@@ -53,7 +61,9 @@ class NearTexts:
                 ordered = sorted(fresh, key=lambda one: (one.bucket, one.content))
                 samples = [array("I", one.sample).tobytes() for one in ordered]
                 lengths = [one.length for one in ordered]
-                await connection.execute(ADD, [one.bucket for one in ordered], [one.content for one in ordered], samples, lengths)
+                await connection.execute(
+                    ADD, [one.bucket for one in ordered], [one.content for one in ordered], samples, lengths
+                )
         return originals
 
     async def forget(self, before: datetime) -> int:
@@ -71,7 +81,8 @@ def _numbers(sample: bytes) -> tuple[int, ...]:
 
 KNOWN = """
 SELECT n.* FROM unnest($1::bytea[]) AS w(bucket)
-CROSS JOIN LATERAL (SELECT bucket, content, sample, length FROM near_texts WHERE bucket = w.bucket ORDER BY seen_at DESC LIMIT $2) n
+CROSS JOIN LATERAL (SELECT bucket, content, sample, length FROM near_texts WHERE bucket = w.bucket
+    ORDER BY seen_at DESC LIMIT $2) n
 """
 
 ADD = """

@@ -1,4 +1,6 @@
-"""Linked pages: each is read once for all tenants, under a lease, and its facts are stored with the posts that link to it."""
+"""Linked pages: each is read once for all tenants, under a lease,
+and its facts are stored with the posts that link to it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,11 +37,17 @@ class LinkedPages:
         self._transactions = transactions
 
     async def claim(self, urls: Sequence[str], *, owner: str, lease: timedelta) -> Mapping[str, PageClaim]:
-        """Claims the pages that are neither known nor being read. The caller calls finish() or release() for each of its own."""
+        """Claims the pages that are neither known nor being read.
+
+        The caller calls finish() or release() for each of its own.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLAIM, [_hash(url) for url in urls], list(urls), owner, lease)
         return {
-            row["asked_url"]: PageClaim(row["ours"], row["attempts"] or 0, None if row["ours"] or not row["fresh"] else _page(row)) for row in rows
+            row["asked_url"]: PageClaim(
+                row["ours"], row["attempts"] or 0, None if row["ours"] or not row["fresh"] else _page(row)
+            )
+            for row in rows
         }
 
     async def known(self, urls: Sequence[str]) -> Mapping[str, LinkedPage]:
@@ -79,7 +87,9 @@ class LinkedPages:
             await connection.execute(RELEASE, [_hash(url) for url in urls], owner)
 
     async def note(self, noted: Sequence[tuple[PostId, int, Mapping[str, Json]]]) -> None:
-        """Adds facts from links to posts of these revisions; an older revision never overwrites a newer one."""
+        """Adds facts from links to posts of these revisions;
+        an older revision never overwrites a newer one.
+        """
         posts = [post_id for post_id, _, _ in noted]
         async with self._transactions.begin() as connection:
             await connection.execute(
@@ -94,7 +104,10 @@ class LinkedPages:
         """The posts whose links were read for exactly this revision."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                READ_FOR, [post.channel_id for post, _ in posts], [post.message_id for post, _ in posts], [revision for _, revision in posts]
+                READ_FOR,
+                [post.channel_id for post, _ in posts],
+                [post.message_id for post, _ in posts],
+                [revision for _, revision in posts],
             )
         return {PostId(row["channel_id"], row["message_id"]) for row in rows}
 
@@ -127,12 +140,14 @@ def _page(row: asyncpg.Record) -> LinkedPage:
 
 # Rows are locked in one order, so that two posts with the same links cannot deadlock.
 CLAIM = """
-WITH wanted AS (SELECT DISTINCT ON (url_hash) * FROM unnest($1::bytea[], $2::text[]) AS w(url_hash, asked_url) ORDER BY url_hash),
+WITH wanted AS (SELECT DISTINCT ON (url_hash) * FROM unnest($1::bytea[], $2::text[]) AS w(url_hash, asked_url)
+    ORDER BY url_hash),
 taken AS (
     INSERT INTO pages (url_hash, url, leased_by, leased_until)
     SELECT url_hash, asked_url, $3, now() + $4::interval FROM wanted
     ON CONFLICT (url_hash) DO UPDATE SET leased_by = excluded.leased_by, leased_until = excluded.leased_until
-    WHERE (pages.expires_at IS NULL OR pages.expires_at <= now()) AND (pages.leased_until IS NULL OR pages.leased_until <= now())
+    WHERE (pages.expires_at IS NULL OR pages.expires_at <= now())
+        AND (pages.leased_until IS NULL OR pages.leased_until <= now())
     RETURNING url_hash
 )
 SELECT w.asked_url, t.url_hash IS NOT NULL AS ours, coalesce(p.expires_at > now(), false) AS fresh, p.*
@@ -140,39 +155,44 @@ FROM wanted w LEFT JOIN taken t USING (url_hash) LEFT JOIN pages p USING (url_ha
 """
 
 KNOWN = """
-SELECT w.asked_url, p.* FROM unnest($1::bytea[], $2::text[]) AS w(url_hash, asked_url) JOIN pages p USING (url_hash) WHERE p.expires_at > now()
+SELECT w.asked_url, p.* FROM unnest($1::bytea[], $2::text[]) AS w(url_hash, asked_url)
+JOIN pages p USING (url_hash) WHERE p.expires_at > now()
 """
 
-# $3 final URL, $4 canonical URL, $5 status, $6 reason, $7 title, $8 author, $9 published at, $10 language, $11 text, $12 image URL,
-# $13 whether a browser read it, $14 failed attempts, $15 how long the result holds. FINISH: $1 URL hash, $2 lease owner.
-# ALSO_AT: $1 URL hash, $2 URL.
+# $3 final URL, $4 canonical URL, $5 status, $6 reason, $7 title, $8 author, $9 published at, $10 language,
+# $11 text, $12 image URL, $13 whether a browser read it, $14 failed attempts, $15 how long the result holds.
+# FINISH: $1 URL hash, $2 lease owner. ALSO_AT: $1 URL hash, $2 URL.
 _SET = """
-    found_at = $3, canonical_url = $4, status = $5, why = $6, title = $7, author = $8, published_at = $9, lang = $10, text = $11,
-    image_url = $12, by_browser = $13, attempts = $14, fetched_at = now(), expires_at = now() + $15::interval,
-    leased_by = NULL, leased_until = NULL
+    found_at = $3, canonical_url = $4, status = $5, why = $6, title = $7, author = $8, published_at = $9,
+    lang = $10, text = $11, image_url = $12, by_browser = $13, attempts = $14, fetched_at = now(),
+    expires_at = now() + $15::interval, leased_by = NULL, leased_until = NULL
 """
 
 FINISH = f"UPDATE pages SET {_SET} WHERE url_hash = $1 AND leased_by = $2 RETURNING true"
 
 ALSO_AT = f"""
-INSERT INTO pages (url_hash, url, found_at, canonical_url, status, why, title, author, published_at, lang, text, image_url, by_browser,
+INSERT INTO pages (url_hash, url, found_at, canonical_url, status, why, title, author, published_at, lang,
+    text, image_url, by_browser,
                    attempts, fetched_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, now(), now() + $15::interval)
 ON CONFLICT (url_hash) DO UPDATE SET {_SET} WHERE pages.leased_by IS NULL
 """
 
 RELEASE = """
-UPDATE pages p SET leased_by = NULL, leased_until = NULL FROM unnest($1::bytea[]) AS w(url_hash) WHERE p.url_hash = w.url_hash AND p.leased_by = $2
+UPDATE pages p SET leased_by = NULL, leased_until = NULL FROM unnest($1::bytea[]) AS w(url_hash)
+WHERE p.url_hash = w.url_hash AND p.leased_by = $2
 """
 
 NOTE = f"""
 INSERT INTO post_enrichment (channel_id, message_id, kind, tier, content_hash, revision, data)
 SELECT p.channel_id, p.message_id, '{KIND}', '{TIER}', p.content_hash, n.revision, n.data
 FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::jsonb[]) AS n(channel_id, message_id, revision, data)
-JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision AND p.deleted_at IS NULL
+JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
+    AND p.deleted_at IS NULL
 ORDER BY 1, 2
 ON CONFLICT (channel_id, message_id, kind, tier) DO UPDATE SET
-    data = CASE WHEN post_enrichment.revision = excluded.revision THEN post_enrichment.data || excluded.data ELSE excluded.data END,
+    data = CASE WHEN post_enrichment.revision = excluded.revision THEN post_enrichment.data || excluded.data
+        ELSE excluded.data END,
     content_hash = excluded.content_hash, revision = excluded.revision, made_at = now()
 WHERE post_enrichment.revision <= excluded.revision
 """
@@ -180,6 +200,7 @@ WHERE post_enrichment.revision <= excluded.revision
 READ_FOR = f"""
 SELECT e.channel_id, e.message_id
 FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(channel_id, message_id, revision)
-JOIN post_enrichment e ON e.channel_id = w.channel_id AND e.message_id = w.message_id AND e.kind = '{KIND}' AND e.tier = '{TIER}'
+JOIN post_enrichment e ON e.channel_id = w.channel_id AND e.message_id = w.message_id AND e.kind = '{KIND}'
+    AND e.tier = '{TIER}'
     AND e.revision = w.revision AND e.data ? 'pages'
 """

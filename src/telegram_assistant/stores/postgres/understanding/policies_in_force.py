@@ -9,7 +9,8 @@ from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.stores.postgres.schema import Connection
 
 IN_FORCE = """
-SELECT CASE WHEN ai_policy <> 'provider' OR EXISTS (SELECT 1 FROM ai_consents) THEN ai_policy ELSE 'local' END AS policy,
+SELECT CASE WHEN ai_policy <> 'provider' OR EXISTS (SELECT 1 FROM ai_consents) THEN ai_policy
+    ELSE 'local' END AS policy,
        nullif(visible_from, '-infinity') AS since, array_agg(channel_id) AS channel_ids
 FROM subscriptions WHERE active GROUP BY 1, 2
 """

@@ -1,4 +1,6 @@
-"""Posts that continued with a local result although a provider was wanted: processed later, news before history, newest first."""
+"""Posts that continued with a local result although a provider was wanted: processed later,
+news before history, newest first.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -33,11 +35,26 @@ class ProviderWanted:
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(TAKE, work, limit, lease, MAX_ATTEMPTS, NEWS)
-        newest_first = sorted(rows, key=lambda row: (row["posted_at"], row["channel_id"], row["message_id"]), reverse=True)
-        return tuple(PendingImprovement(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["work"]) for row in newest_first)
+        newest_first = sorted(
+            rows, key=lambda row: (row["posted_at"], row["channel_id"], row["message_id"]), reverse=True
+        )
+        return tuple(
+            PendingImprovement(
+                PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["work"]
+            )
+            for row in newest_first
+        )
 
-    async def put_back(self, wanted: Sequence[PendingImprovement], *, pause: timedelta, was_tried: bool = False, is_set_aside: bool = False) -> None:
-        """Returns entries; they are leased again after the pause. A failed try uses up an attempt and triples the next pause.
+    async def put_back(
+        self,
+        wanted: Sequence[PendingImprovement],
+        *,
+        pause: timedelta,
+        was_tried: bool = False,
+        is_set_aside: bool = False,
+    ) -> None:
+        """Returns entries; they are leased again after the pause. A failed try uses up an attempt and triples
+        the next pause.
 
         History waits for them, unless they are set aside.
         """
@@ -46,7 +63,9 @@ class ProviderWanted:
         async with self._transactions.begin() as connection:
             await connection.execute(PUT_BACK, *_columns(wanted), pause, was_tried, is_set_aside, HOLDS_UP)
 
-    async def done(self, finished: Sequence[PendingImprovement], notices: Sequence[QueuedNotice] = ()) -> None:
+    async def done(
+        self, finished: Sequence[PendingImprovement], notices: Sequence[QueuedNotice] = ()
+    ) -> None:
         """Deletes finished entries and writes the notices about their results."""
         async with self._transactions.begin() as connection:
             if notices:
@@ -55,11 +74,19 @@ class ProviderWanted:
 
     async def waiting(self) -> int:
         async with self._transactions.begin() as connection:
-            return int(await connection.fetchval("SELECT count(*) FROM provider_wanted WHERE attempts < $1", MAX_ATTEMPTS))
+            return int(
+                await connection.fetchval(
+                    "SELECT count(*) FROM provider_wanted WHERE attempts < $1", MAX_ATTEMPTS
+                )
+            )
 
 
 def _columns(wanted: Sequence[PendingImprovement]) -> tuple[list[int], list[int], list[str]]:
-    return [one.post_id.channel_id for one in wanted], [one.post_id.message_id for one in wanted], [one.work for one in wanted]
+    return (
+        [one.post_id.channel_id for one in wanted],
+        [one.post_id.message_id for one in wanted],
+        [one.work for one in wanted],
+    )
 
 
 _GIVEN = "unnest($1::bigint[], $2::bigint[], $3::text[]) AS d (channel_id, message_id, work)"
@@ -68,17 +95,20 @@ _SAME = "(w.channel_id, w.message_id, w.work) = (d.channel_id, d.message_id, d.w
 ADD = f"""
 INSERT INTO provider_wanted (channel_id, message_id, work, posted_at)
 SELECT d.*, coalesce(p.posted_at, now()) FROM {_GIVEN}
-LEFT JOIN LATERAL (SELECT posted_at FROM posts WHERE channel_id = d.channel_id AND message_id = d.message_id LIMIT 1) p ON true
+LEFT JOIN LATERAL (SELECT posted_at FROM posts WHERE channel_id = d.channel_id AND message_id = d.message_id
+    LIMIT 1) p ON true
 ON CONFLICT DO NOTHING
 """
 
-# A post's lane follows from its publication time (`domain.lane`), so newest first means news first. The NOT EXISTS keeps history
-# from overtaking news that are leased or that wait for an unavailable provider.
+# A post's lane follows from its publication time (`domain.lane`), so newest first means news first. The NOT
+# EXISTS keeps history from overtaking news that are leased or that wait for an unavailable provider.
 TAKE = f"""
 WITH next AS (
     SELECT channel_id, message_id, work FROM provider_wanted
-    WHERE work = $1 AND taken_until < now() AND attempts < $4 AND (posted_at > now() - $5::interval OR NOT EXISTS (
-        SELECT 1 FROM provider_wanted n WHERE n.work = $1 AND n.posted_at > now() - $5::interval AND n.attempts < $4 AND NOT n.is_set_aside))
+    WHERE work = $1 AND taken_until < now() AND attempts < $4
+        AND (posted_at > now() - $5::interval OR NOT EXISTS (
+        SELECT 1 FROM provider_wanted n WHERE n.work = $1 AND n.posted_at > now() - $5::interval
+            AND n.attempts < $4 AND NOT n.is_set_aside))
     ORDER BY posted_at DESC LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 UPDATE provider_wanted w SET taken_until = now() + $3, attempts = w.attempts + 1, is_set_aside = false
@@ -87,7 +117,8 @@ RETURNING w.channel_id, w.message_id, w.work, w.posted_at
 """
 
 PUT_BACK = f"""
--- arrays, one element per entry: $1 channel, $2 message, $3 work; $4 pause, $5 was tried, $6 is set aside, $7 attempts that hold up history
+-- arrays, one element per entry: $1 channel, $2 message, $3 work; $4 pause, $5 was tried, $6 is set aside, $7
+-- attempts that hold up history
 UPDATE provider_wanted w SET is_set_aside = $6 OR w.attempts >= $7,
     attempts = CASE WHEN $5 THEN w.attempts ELSE greatest(0, w.attempts - 1) END,
     taken_until = now() + $4::interval * CASE WHEN $5 THEN 3 ^ w.attempts ELSE 1 END

@@ -1,7 +1,8 @@
 """Budgets, reservations, and the usage ledger.
 
-A call reserves its highest price from every payer before it is sent, and is settled to the real price afterwards. A reservation
-counts as used at once, so a call that is never settled (its process died) counts as spent.
+A call reserves its highest price from every payer before it is sent, and is settled to the real price
+afterwards. A reservation counts as used at once, so a call that is never settled (its process died) counts as
+spent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,14 +33,18 @@ SELECT tenant_id, money_micro - CASE WHEN month = {THIS_MONTH} THEN used_micro E
 FROM budgets WHERE tenant_id = ANY($1::bigint[]) ORDER BY tenant_id FOR UPDATE
 """
 RESERVE = f"""
--- arrays, one element per payer: $1 tenant, $2 money in millionths, $3 tokens; $4 call, $5 work, $6 purpose, $7 provider, $8 model, $9 lifetime
+-- arrays, one element per payer: $1 tenant, $2 money in millionths, $3 tokens; $4 call, $5 work, $6 purpose,
+-- $7 provider, $8 model, $9 lifetime
 WITH owed AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS o (tenant_id, micro, tokens)),
 taken AS (
-    UPDATE budgets b SET month = {THIS_MONTH}, used_micro = CASE WHEN b.month = {THIS_MONTH} THEN b.used_micro ELSE 0 END + o.micro,
-                         used_tokens = CASE WHEN b.month = {THIS_MONTH} THEN b.used_tokens ELSE 0 END + o.tokens
+    UPDATE budgets b SET month = {THIS_MONTH}, used_micro = CASE WHEN b.month = {THIS_MONTH} THEN b.used_micro
+        ELSE 0 END + o.micro,
+                         used_tokens = CASE WHEN b.month = {THIS_MONTH} THEN b.used_tokens ELSE 0 END
+                             + o.tokens
     FROM owed o WHERE b.tenant_id = o.tenant_id
 )
-INSERT INTO budget_reservations (call_id, tenant_id, month, micro, tokens, work, purpose, provider, model, expires_at)
+INSERT INTO budget_reservations (call_id, tenant_id, month, micro, tokens, work, purpose, provider, model,
+    expires_at)
 SELECT $4, tenant_id, {THIS_MONTH}, micro, tokens, $5, $6, $7, $8, now() + $9 FROM owed
 """
 GIVE_BACK = """
@@ -49,9 +54,11 @@ WHERE b.tenant_id = r.tenant_id AND b.month = r.month
 """
 """A reservation of a past month stays in that month."""
 NOTE = """
--- $1 call; arrays, one element per payer: $2 tenant, $3 money in millionths, $4 tokens; $5 work, $6 purpose, $7 provider, $8 model, $9 status,
--- $10 tokens sent, $11 tokens received, $12 price of the whole call, $13 latency in ms
-INSERT INTO usage (call_id, tenant_id, micro, tokens, work, purpose, provider, model, status, call_sent_tokens, call_received_tokens, call_micro,
+-- $1 call; arrays, one element per payer: $2 tenant, $3 money in millionths, $4 tokens; $5 work, $6 purpose,
+-- $7 provider, $8 model, $9 status, $10 tokens sent, $11 tokens received, $12 price of the whole call, $13
+-- latency in ms
+INSERT INTO usage (call_id, tenant_id, micro, tokens, work, purpose, provider, model, status,
+    call_sent_tokens, call_received_tokens, call_micro,
                    payers, latency_ms)
 SELECT $1, tenant_id, micro, tokens, $5, $6, $7, $8, $9, $10, $11, $12, cardinality($2::bigint[]), $13
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS owed (tenant_id, micro, tokens)
@@ -76,7 +83,9 @@ class QuestionLedger:
     def __init__(self, transactions: ApiTransactions) -> None:
         self._transactions = transactions
 
-    async def reserve(self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
+    async def reserve(
+        self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta
+    ) -> Mapping[TenantId, Amount]:
         """Reserves the highest price from the payer's budget. Empty if the payer cannot pay."""
         (payer,) = payers
         async with self._transactions.begin() as connection:
@@ -112,7 +121,9 @@ class QuestionLedger:
         await self._settle(call_id, None, 0, 0, 0, 0, 0)
 
     async def _settle(self, *values: object) -> None:
-        """Takes the call, status (None: release), money in millionths, tokens, tokens sent, tokens received and latency in ms."""
+        """Takes the call, status (None: release), money in millionths, tokens, tokens sent,
+        tokens received and latency in ms.
+        """
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT settle_question($1, $2, $3, $4, $5, $6, $7)", *values)
 
@@ -123,7 +134,9 @@ class Spending:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def reserve(self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
+    async def reserve(
+        self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta
+    ) -> Mapping[TenantId, Amount]:
         """Reserves each payer's share of the highest price from its budget. Empty if nobody can pay."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(BALANCES, list(payers))
@@ -145,15 +158,23 @@ class Spending:
         return owed
 
     async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None:
-        """Replaces the reserved price by the real one. Does nothing the second time, or after the reservation expired."""
+        """Replaces the reserved price by the real one.
+
+        Does nothing the second time, or after the reservation expired.
+        """
         async with self._transactions.begin() as connection:
             reserved = await connection.fetch(
-                "DELETE FROM budget_reservations WHERE call_id = $1 RETURNING tenant_id, month, micro, tokens", call.call_id
+                "DELETE FROM budget_reservations WHERE call_id = $1 "
+                "RETURNING tenant_id, month, micro, tokens",
+                call.call_id,
             )
             if not reserved:
                 return
             owed = split_amount(outcome.amount, [row["tenant_id"] for row in reserved])
-            back = sorted((row["tenant_id"], row["month"], owed[row["tenant_id"]], row["micro"], row["tokens"]) for row in reserved)
+            back = sorted(
+                (row["tenant_id"], row["month"], owed[row["tenant_id"]], row["micro"], row["tokens"])
+                for row in reserved
+            )
             await connection.execute(
                 GIVE_BACK,
                 [tenant_id for tenant_id, *_ in back],
@@ -181,7 +202,11 @@ class Spending:
     async def release(self, call_id: UUID) -> None:
         """Returns the whole reservation of a call that was not sent; the ledger gets no row."""
         async with self._transactions.begin() as connection:
-            reserved = await connection.fetch("DELETE FROM budget_reservations WHERE call_id = $1 RETURNING tenant_id, month, micro, tokens", call_id)
+            reserved = await connection.fetch(
+                "DELETE FROM budget_reservations WHERE call_id = $1 "
+                "RETURNING tenant_id, month, micro, tokens",
+                call_id,
+            )
             rows = sorted(tuple(row) for row in reserved)
             await connection.execute(GIVE_BACK, *([row[place] for row in rows] for place in range(4)))
 
@@ -192,9 +217,11 @@ class Spending:
                 """
                 WITH lost AS (DELETE FROM budget_reservations WHERE expires_at < now() RETURNING *),
                 noted AS (
-                    INSERT INTO usage (call_id, tenant_id, micro, tokens, work, purpose, provider, model, status, call_sent_tokens,
+                    INSERT INTO usage (call_id, tenant_id, micro, tokens, work, purpose, provider, model,
+                        status, call_sent_tokens,
                                        call_received_tokens, call_micro, payers, latency_ms)
-                    SELECT call_id, tenant_id, micro, tokens, work, purpose, provider, model, 'lost', sum(tokens) OVER whole, 0,
+                    SELECT call_id, tenant_id, micro, tokens, work, purpose, provider, model, 'lost',
+                        sum(tokens) OVER whole, 0,
                            sum(micro) OVER whole, count(*) OVER whole, 0
                     FROM lost WINDOW whole AS (PARTITION BY call_id)
                 )
@@ -209,7 +236,8 @@ class Spending:
             await connection.execute(
                 f"""
                 INSERT INTO budgets (tenant_id, money_micro, tokens, month) VALUES ($1, $2, $3, {THIS_MONTH})
-                ON CONFLICT (tenant_id) DO UPDATE SET money_micro = excluded.money_micro, tokens = excluded.tokens, updated_at = now()
+                ON CONFLICT (tenant_id) DO UPDATE SET money_micro = excluded.money_micro,
+                    tokens = excluded.tokens, updated_at = now()
                 """,
                 tenant_id,
                 micro,

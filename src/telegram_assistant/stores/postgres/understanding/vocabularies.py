@@ -57,9 +57,13 @@ class Vocabularies:
 
     async def seed(self, packaged: Vocabulary) -> None:
         """Adds the packaged tags; retired tags stay retired."""
-        rows = [(language, tag, topic) for language, tags in packaged.tags.items() for tag, topic in tags.items()]
+        rows = [
+            (language, tag, topic) for language, tags in packaged.tags.items() for tag, topic in tags.items()
+        ]
         async with self._transactions.begin() as connection:
-            await connection.execute(SEED, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+            await connection.execute(
+                SEED, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+            )
         self._kept = None
 
     async def current(self) -> Vocabulary:
@@ -67,19 +71,30 @@ class Vocabularies:
         async with self._reading:
             if self._kept is None or time.monotonic() - self._kept[0] > self._kept_seconds:
                 async with self._transactions.begin() as connection:
-                    rows = await connection.fetch("SELECT lang, tag, topic FROM vocabulary WHERE state = 'active' ORDER BY lang, topic, tag")
+                    rows = await connection.fetch(
+                        "SELECT lang, tag, topic FROM vocabulary WHERE state = 'active' "
+                        "ORDER BY lang, topic, tag"
+                    )
                 tags: dict[str, dict[str, str]] = {}
                 for row in rows:
                     tags.setdefault(row["lang"], {})[row["tag"]] = row["topic"]
                 read = Vocabulary(tags)
-                self._kept = (time.monotonic(), self._kept[1] if self._kept is not None and self._kept[1] == read else read)
+                self._kept = (
+                    time.monotonic(),
+                    self._kept[1] if self._kept is not None and self._kept[1] == read else read,
+                )
             return self._kept[1]
 
     async def propose(self, proposals: Sequence[Proposal]) -> tuple[str, ...]:
-        """Counts proposals; returns the tags that became active. Proposals of private channels are ignored."""
+        """Counts proposals; returns the tags that became active.
+
+        Proposals of private channels are ignored.
+        """
         if not proposals:
             return ()
-        rows = sorted({(one.language, one.tag, one.channel_id, one.text): one.topic for one in proposals}.items())
+        rows = sorted(
+            {(one.language, one.tag, one.channel_id, one.text): one.topic for one in proposals}.items()
+        )
         async with self._transactions.begin() as connection:
             columns = [[key[place] for key, _ in rows] for place in range(4)]
             await connection.execute(PROPOSE, *columns, [topic for _, topic in rows])
@@ -89,10 +104,15 @@ class Vocabularies:
         return established
 
     @staticmethod
-    async def _established(connection: Connection, languages: Sequence[object], tags: Sequence[object]) -> tuple[str, ...]:
+    async def _established(
+        connection: Connection, languages: Sequence[object], tags: Sequence[object]
+    ) -> tuple[str, ...]:
         counted = await connection.fetch(COUNT, languages, tags)
         kept = [row for row in counted if is_established(Support(row["channels"], row["texts"]))]
-        for state, some in ((TagState.ACTIVE, kept), (TagState.PROPOSED, [row for row in counted if row not in kept])):
+        for state, some in (
+            (TagState.ACTIVE, kept),
+            (TagState.PROPOSED, [row for row in counted if row not in kept]),
+        ):
             columns = [[row[name] for row in some] for name in ("lang", "tag", "topic", "texts", "channels")]
             await connection.execute(NOTE, *columns, state.value)
         return tuple(row["tag"] for row in kept)
@@ -100,12 +120,19 @@ class Vocabularies:
     async def lines(self, language: str | None = None) -> tuple[TagLine, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LINES, language)
-        return tuple(TagLine(row["lang"], row["tag"], row["topic"], TagState(row["state"]), row["posts"], row["channels"]) for row in rows)
+        return tuple(
+            TagLine(
+                row["lang"], row["tag"], row["topic"], TagState(row["state"]), row["posts"], row["channels"]
+            )
+            for row in rows
+        )
 
     async def set_state(self, language: str, tag: str, state: TagState) -> bool:
         """Returns False if there is no such tag."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute("UPDATE vocabulary SET state = $3 WHERE lang = $1 AND tag = $2", language, tag, state.value)
+            done = await connection.execute(
+                "UPDATE vocabulary SET state = $3 WHERE lang = $1 AND tag = $2", language, tag, state.value
+            )
         self._kept = None
         return bool(done == "UPDATE 1")
 
@@ -125,13 +152,16 @@ class Vocabularies:
 SEED = """
 INSERT INTO vocabulary (lang, tag, topic, state)
 SELECT lang, tag, topic, 'active' FROM unnest($1::text[], $2::text[], $3::text[]) AS w(lang, tag, topic)
-ON CONFLICT (lang, tag) DO UPDATE SET topic = excluded.topic, state = 'active' WHERE vocabulary.state = 'proposed'
+ON CONFLICT (lang, tag) DO UPDATE SET topic = excluded.topic, state = 'active'
+    WHERE vocabulary.state = 'proposed'
 """
 
 PROPOSE = """
 INSERT INTO tag_proposals (lang, tag, channel_id, text_hash, topic)
-SELECT w.* FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[]) AS w(lang, tag, channel_id, text_hash, topic)
-WHERE NOT EXISTS (SELECT 1 FROM vocabulary v WHERE v.lang = w.lang AND v.tag = w.tag AND v.state <> 'proposed')
+SELECT w.* FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[]) AS w(lang, tag,
+    channel_id, text_hash, topic)
+WHERE NOT EXISTS (SELECT 1 FROM vocabulary v WHERE v.lang = w.lang AND v.tag = w.tag
+    AND v.state <> 'proposed')
   AND NOT EXISTS (SELECT 1 FROM channels c WHERE c.channel_id = w.channel_id AND c.is_private)
 ON CONFLICT DO NOTHING
 """
@@ -139,12 +169,14 @@ ON CONFLICT DO NOTHING
 COUNT = """
 SELECT p.lang, p.tag, mode() WITHIN GROUP (ORDER BY p.topic) AS topic,
        count(DISTINCT p.channel_id)::int AS channels, count(DISTINCT p.text_hash)::int AS texts
-FROM tag_proposals p JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS u(lang, tag)) w USING (lang, tag)
+FROM tag_proposals p JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS u(lang, tag)) w
+    USING (lang, tag)
 GROUP BY p.lang, p.tag ORDER BY p.lang, p.tag
 """
 
 LINES = """
-SELECT lang, tag, topic, state, posts, channels FROM vocabulary WHERE $1::text IS NULL OR lang = $1 ORDER BY lang, topic, tag
+SELECT lang, tag, topic, state, posts, channels FROM vocabulary WHERE $1::text IS NULL OR lang = $1
+ORDER BY lang, topic, tag
 """
 
 NOTE = """
@@ -152,6 +184,7 @@ NOTE = """
 INSERT INTO vocabulary (lang, tag, topic, posts, channels, state)
 SELECT lang, tag, topic, texts, channels, $6
 FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS w(lang, tag, topic, texts, channels)
-ON CONFLICT (lang, tag) DO UPDATE SET topic = excluded.topic, posts = excluded.posts, channels = excluded.channels, state = excluded.state
+ON CONFLICT (lang, tag) DO UPDATE SET topic = excluded.topic, posts = excluded.posts,
+    channels = excluded.channels, state = excluded.state
 WHERE vocabulary.state = 'proposed'
 """

@@ -55,7 +55,12 @@ class Alerts:
         self._transactions = transactions
 
     async def newest(
-        self, *, limit: int = 50, watch_id: UUID | None = None, unread_only: bool = False, after: AlertCursor | None = None
+        self,
+        *,
+        limit: int = 50,
+        watch_id: UUID | None = None,
+        unread_only: bool = False,
+        after: AlertCursor | None = None,
     ) -> tuple[Alert, ...]:
         place = (after.created_at, after.alert_id) if after else (None, None)
         async with self._transactions.begin() as connection:
@@ -69,7 +74,10 @@ class Alerts:
         return {row["alert_id"]: alert_in(row) for row in rows}
 
     async def mark_seen(self, alert_ids: Sequence[UUID] | None, *, by: str, until: datetime) -> int:
-        """Marks these alerts, or all of them, as far as they were raised until then. Returns how many were unread."""
+        """Marks these alerts, or all of them, as far as they were raised until then.
+
+        Returns how many were unread.
+        """
         async with self._transactions.begin() as connection:
             done = await connection.execute(SEE, None if alert_ids is None else list(alert_ids), by, until)
         return int(done.rpartition(" ")[2])
@@ -106,7 +114,8 @@ SELECT a.*, w.name AS watch, c.title, c.username, p.text, p.posted_at FROM alert
 JOIN watches w USING (tenant_id, watch_id)
 LEFT JOIN LATERAL (SELECT title, username FROM channels WHERE channel_id = a.channel_id) c ON true
 LEFT JOIN LATERAL (
-    SELECT left(text, {SHOWN_LETTERS}) AS text, posted_at FROM posts WHERE channel_id = a.channel_id AND message_id = a.message) p ON true
+    SELECT left(text, {SHOWN_LETTERS}) AS text, posted_at FROM posts
+    WHERE channel_id = a.channel_id AND message_id = a.message) p ON true
 """
 
 NEWEST = f"""

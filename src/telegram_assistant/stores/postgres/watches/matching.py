@@ -1,8 +1,10 @@
 """Finds the watches of posts, and writes their alerts with what is to be delivered, in one transaction.
 
-    words, channel and tags of a post -> watch_terms -> candidates -> every condition of each candidate -> alerts, deliveries
+    words, channel and tags of a post -> watch_terms -> candidates
+        -> every condition of each candidate -> alerts, deliveries
 
-No statement reads all watches: the cost of a post grows with the number of watches that share a rare word with it.
+No statement reads all watches: the cost of a post grows with the number of watches that share a rare word
+with it.
 """
 
 from collections.abc import Sequence
@@ -38,10 +40,11 @@ class WatchMatching:
         self._transactions = transactions
 
     async def raise_alerts(self, posts: Sequence[Derived]) -> int:
-        """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it raises none twice.
+        """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it
+        raises none twice.
 
-        A post that was changed since it was read is skipped: its next revision follows. One batch at a time is matched, whichever process does it,
-        so that each sees of which stories the others have told.
+        A post that was changed since it was read is skipped: its next revision follows. One batch at a time
+        is matched, whichever process does it, so that each sees of which stories the others have told.
         """
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT pg_advisory_xact_lock($1)", ALERTING)
@@ -56,7 +59,8 @@ class WatchMatching:
         return raised
 
     async def raise_silences(self, now: datetime) -> int:
-        """Raises an alert for each channel that is silent for as long as a watch says, once for each silence. Returns how many are new.
+        """Raises an alert for each channel that is silent for as long as a watch says, once for each silence.
+        Returns how many are new.
 
         A channel that has not been read since counts as unknown, not as silent.
         """
@@ -65,9 +69,11 @@ class WatchMatching:
         return raised
 
     async def raise_grown(self, now: datetime) -> int:
-        """Raises an alert for each story that has reached as many posts as a watch says, in channels of its tenant. Returns how many are new.
+        """Raises an alert for each story that has reached as many posts as a watch says, in channels of its
+        tenant. Returns how many are new.
 
-        Stories that changed within the last minutes are looked at, and then the watches of those who see them.
+        Stories that changed within the last minutes are looked at, and then the watches of those who see
+        them.
         """
         async with self._transactions.begin() as connection:
             raised: int = await connection.fetchval(GROWN, now - LOOKED_BACK)
@@ -76,9 +82,18 @@ class WatchMatching:
     async def meanings(self) -> tuple[MeaningWatch, ...]:
         """The watches by meaning that are not paused."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT * FROM watches WHERE kind = 'meaning' AND paused_at IS NULL ORDER BY tenant_id, watch_id")
+            rows = await connection.fetch(
+                "SELECT * FROM watches WHERE kind = 'meaning' AND paused_at IS NULL "
+                "ORDER BY tenant_id, watch_id"
+            )
         return tuple(
-            MeaningWatch(row["tenant_id"], row["watch_id"], WatchTarget(kind=WatchKind.MEANING, query=row["query"]), row["begins_at"]) for row in rows
+            MeaningWatch(
+                row["tenant_id"],
+                row["watch_id"],
+                WatchTarget(kind=WatchKind.MEANING, query=row["query"]),
+                row["begins_at"],
+            )
+            for row in rows
         )
 
     async def raise_found(self, watch: MeaningWatch, post_ids: Sequence[PostId]) -> int:
@@ -89,19 +104,23 @@ class WatchMatching:
         return raised
 
     async def forget(self, before: datetime) -> int:
-        """Deletes alerts from before this moment that are delivered everywhere, and deliveries of both. Returns how many alerts."""
+        """Deletes alerts from before this moment that are delivered everywhere, and deliveries of both.
+
+        Returns how many alerts.
+        """
         async with self._transactions.begin() as connection:
             return int((await connection.execute(FORGET, before)).rpartition(" ")[2])
 
 
-# Writes what the relation `found` holds, except about posts and stories of which the watch has told: the post may have been matched before it was
-# grouped, the first post of the story may have come late, and its id may be another one now. Sorted, so that two writers of the same alerts never
-# wait for each other in a circle.
+# Writes what the relation `found` holds, except about posts and stories of which the watch has told: the post
+# may have been matched before it was grouped, the first post of the story may have come late, and its id may
+# be another one now. Sorted, so that two writers of the same alerts never wait for each other in a circle.
 WRITE = """
 untold AS (
     SELECT * FROM found f WHERE f.kind NOT IN ('posted', 'grown') OR NOT EXISTS (
         SELECT 1 FROM alerts a
-        WHERE a.tenant_id = f.tenant_id AND a.watch_id = f.watch_id AND a.channel_id = f.channel_id AND a.message = f.message_id AND a.kind = f.kind
+        WHERE a.tenant_id = f.tenant_id AND a.watch_id = f.watch_id AND a.channel_id = f.channel_id
+            AND a.message = f.message_id AND a.kind = f.kind
     ) AND NOT EXISTS (
         SELECT 1 FROM story_posts s JOIN story_posts m ON m.story_id = s.story_id
         JOIN alerts a ON a.channel_id = m.channel_id AND a.message = m.message_id
@@ -110,7 +129,8 @@ untold AS (
 ),
 raised AS (
     INSERT INTO alerts (tenant_id, watch_id, kind, subject, channel_id, message, severity, happened_at)
-    SELECT DISTINCT ON (tenant_id, watch_id, kind, subject) tenant_id, watch_id, kind, subject, channel_id, message_id, severity, at
+    SELECT DISTINCT ON (tenant_id, watch_id, kind, subject) tenant_id, watch_id, kind, subject, channel_id,
+        message_id, severity, at
     FROM untold ORDER BY tenant_id, watch_id, kind, subject, at, channel_id, message_id
     ON CONFLICT (tenant_id, watch_id, kind, subject) DO NOTHING
     RETURNING tenant_id, watch_id, alert_id, severity
@@ -118,29 +138,35 @@ raised AS (
 queued AS (
     INSERT INTO deliveries (tenant_id, receiver_id, alert_id, due_at)
     SELECT a.tenant_id, r.receiver_id, a.alert_id,
-           CASE WHEN a.severity = 'critical' THEN now() ELSE quiet_until(now(), w.quiet_from, w.quiet_until, w.zone) END
+           CASE WHEN a.severity = 'critical' THEN now()
+               ELSE quiet_until(now(), w.quiet_from, w.quiet_until, w.zone) END
     FROM raised a JOIN watches w USING (tenant_id, watch_id)
-    JOIN receivers r ON r.tenant_id = a.tenant_id AND r.receiver_id = ANY (w.receivers) AND r.confirmed_at IS NOT NULL
+    JOIN receivers r ON r.tenant_id = a.tenant_id AND r.receiver_id = ANY (w.receivers)
+        AND r.confirmed_at IS NOT NULL
     ORDER BY a.tenant_id, r.receiver_id, a.alert_id
 )
 SELECT count(*) FROM raised
 """
 
-# `terms` are looked up one by one: a join that reads all of watch_terms would cost more the more watches there are. The followers of a channel
-# are an array: asking subscriptions about every watch of a term took twice as long. `+ 0` keeps one descent of the index for each term.
+# `terms` are looked up one by one: a join that reads all of watch_terms would cost more the more watches
+# there are. The followers of a channel are an array: asking subscriptions about every watch of a term took
+# twice as long. `+ 0` keeps one descent of the index for each term.
 MATCH = f"""
 -- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 bits of `Has`
 WITH seen AS MATERIALIZED (
     SELECT p.channel_id, p.message_id, p.posted_at, p.grouped_id, n.lang, n.has, o.what, o.at, o.words
-    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::smallint[]) AS n(channel_id, message_id, revision, lang, has)
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::smallint[]) AS n(channel_id,
+        message_id, revision, lang, has)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN p.deleted_at IS NULL THEN 'posted' ELSE 'deleted' END AS what, coalesce(p.deleted_at, p.posted_at) AS at,
+        SELECT CASE WHEN p.deleted_at IS NULL THEN 'posted' ELSE 'deleted' END AS what,
+            coalesce(p.deleted_at, p.posted_at) AS at,
                to_tsvector('russian', p.text) AS words
         UNION ALL
         SELECT 'edited', v.replaced_at, to_tsvector('russian', v.text || E'\n' || p.text) FROM (
             SELECT text, replaced_at FROM post_versions
-            WHERE p.revision > 1 AND p.deleted_at IS NULL AND channel_id = p.channel_id AND message_id = p.message_id
+            WHERE p.revision > 1 AND p.deleted_at IS NULL AND channel_id = p.channel_id
+                AND message_id = p.message_id
             ORDER BY revision DESC LIMIT 1) v
         WHERE v.text <> p.text) o
 ),
@@ -148,45 +174,55 @@ terms AS (
     SELECT channel_id, message_id, what, 'w:' || unnest(tsvector_to_array(words)) AS term FROM seen
     UNION ALL SELECT channel_id, message_id, what, 'c:' || channel_id FROM seen
     UNION ALL SELECT channel_id, message_id, what, 'a:' FROM seen WHERE what <> 'posted'
-    UNION ALL SELECT s.channel_id, s.message_id, s.what, 't:' || jsonb_array_elements_text(e.data -> 'tags') FROM seen s
+    UNION ALL SELECT s.channel_id, s.message_id, s.what, 't:' || jsonb_array_elements_text(e.data -> 'tags')
+        FROM seen s
     JOIN post_enrichment e ON e.channel_id = s.channel_id AND e.message_id = s.message_id AND e.kind = 'tags'
 ),
 followers AS MATERIALIZED (
     SELECT s.channel_id, array_agg(u.tenant_id) AS tenants FROM (SELECT DISTINCT channel_id FROM seen) s
-    CROSS JOIN LATERAL (SELECT u.tenant_id FROM subscriptions u WHERE u.channel_id = s.channel_id AND u.active OFFSET 0) u GROUP BY s.channel_id
+    CROSS JOIN LATERAL (SELECT u.tenant_id FROM subscriptions u
+        WHERE u.channel_id = s.channel_id AND u.active OFFSET 0) u GROUP BY s.channel_id
 ),
 candidates AS MATERIALIZED (
     SELECT DISTINCT t.channel_id, t.message_id, t.what, i.tenant_id, i.watch_id
     FROM terms t JOIN followers f ON f.channel_id = t.channel_id
-    CROSS JOIN LATERAL (SELECT i.tenant_id, i.watch_id FROM watch_terms i WHERE i.term = t.term AND i.tenant_id + 0 = ANY (f.tenants) OFFSET 0) i
+    CROSS JOIN LATERAL (SELECT i.tenant_id, i.watch_id FROM watch_terms i
+        WHERE i.term = t.term AND i.tenant_id + 0 = ANY (f.tenants) OFFSET 0) i
 ),
 found AS (
     SELECT w.tenant_id, w.watch_id, s.channel_id, s.message_id, s.at, w.severity,
            CASE w.kind WHEN 'mention' THEN 'mentioned' ELSE s.what END AS kind,
-           CASE WHEN w.kind = 'mention' THEN 'channel:' || s.channel_id WHEN s.what <> 'posted' THEN 'post:' || s.channel_id || '/' || s.message_id
+           CASE WHEN w.kind = 'mention' THEN 'channel:' || s.channel_id WHEN s.what <> 'posted' THEN 'post:'
+               || s.channel_id || '/' || s.message_id
                 ELSE subject_of(s.words, s.channel_id, s.message_id, s.grouped_id) END AS subject
     FROM candidates c
     JOIN seen s ON s.channel_id = c.channel_id AND s.message_id = c.message_id AND s.what = c.what
-    CROSS JOIN LATERAL (SELECT * FROM watches w WHERE w.tenant_id = c.tenant_id AND w.watch_id = c.watch_id OFFSET 0) w
+    CROSS JOIN LATERAL (SELECT * FROM watches w WHERE w.tenant_id = c.tenant_id
+        AND w.watch_id = c.watch_id OFFSET 0) w
     CROSS JOIN LATERAL (
         SELECT u.ai_policy, u.visible_from FROM subscriptions u
         WHERE u.tenant_id = w.tenant_id AND u.channel_id = s.channel_id AND u.active
           AND s.posted_at >= u.visible_from AND (s.what = 'posted' OR s.at >= u.created_at) OFFSET 0) u
     LEFT JOIN LATERAL (
-        SELECT e.data ->> 'kind' AS kind, (e.data ->> 'is_ad')::boolean AS is_ad, ARRAY(SELECT jsonb_array_elements_text(e.data -> 'tags')) AS tags
+        SELECT e.data ->> 'kind' AS kind, (e.data ->> 'is_ad')::boolean AS is_ad,
+            ARRAY(SELECT jsonb_array_elements_text(e.data -> 'tags')) AS tags
         FROM post_enrichment e
         WHERE e.channel_id = s.channel_id AND e.message_id = s.message_id AND e.kind = 'tags'
-          AND CASE e.tier WHEN 'provider' THEN u.ai_policy = 'provider' AND EXISTS (SELECT 1 FROM ai_consents k WHERE k.tenant_id = w.tenant_id)
+          AND CASE e.tier WHEN 'provider' THEN u.ai_policy = 'provider'
+              AND EXISTS (SELECT 1 FROM ai_consents k WHERE k.tenant_id = w.tenant_id)
                           ELSE u.ai_policy <> 'off' END
         ORDER BY e.revision DESC, e.tier DESC LIMIT 1) e ON true
     WHERE w.paused_at IS NULL AND s.at >= w.begins_at
       AND CASE WHEN s.what = 'posted' THEN w.kind IN ('words', 'mention') ELSE w.kind = 'changes' END
-      AND (w.words IS NULL OR s.words @@ w.words) AND (w.channel_ids IS NULL OR s.channel_id = ANY (w.channel_ids))
+      AND (w.words IS NULL OR s.words @@ w.words)
+          AND (w.channel_ids IS NULL OR s.channel_id = ANY (w.channel_ids))
       AND (w.langs IS NULL OR s.lang = ANY (w.langs)) AND s.has & w.needs = w.needs
-      AND (w.with_ads OR e.is_ad IS NOT TRUE) AND (w.tags IS NULL OR e.tags && w.tags) AND (w.kinds IS NULL OR e.kind = ANY (w.kinds))
+      AND (w.with_ads OR e.is_ad IS NOT TRUE) AND (w.tags IS NULL OR e.tags && w.tags)
+          AND (w.kinds IS NULL OR e.kind = ANY (w.kinds))
       AND (w.kind <> 'mention' OR NOT EXISTS (
           SELECT 1 FROM post_search o
-          WHERE o.channel_id = s.channel_id AND o.posted_at < s.posted_at AND o.posted_at >= u.visible_from AND o.words @@ w.words))
+          WHERE o.channel_id = s.channel_id AND o.posted_at < s.posted_at AND o.posted_at >= u.visible_from
+              AND o.words @@ w.words))
 ),
 {WRITE}
 """
@@ -195,12 +231,16 @@ SILENCES = f"""
 -- $1 now
 WITH found AS (
     SELECT w.tenant_id, w.watch_id, c.channel_id, NULL::bigint AS message_id, w.severity, 'silent' AS kind,
-           'silence:' || c.channel_id || '/' || c.newest_message_id AS subject, c.newest_posted_at + make_interval(hours => w.hours) AS at
-    FROM watches w JOIN subscriptions u ON u.tenant_id = w.tenant_id AND u.active AND (w.channel_ids IS NULL OR u.channel_id = ANY (w.channel_ids))
+           'silence:' || c.channel_id || '/' || c.newest_message_id AS subject, c.newest_posted_at
+               + make_interval(hours => w.hours) AS at
+    FROM watches w JOIN subscriptions u ON u.tenant_id = w.tenant_id AND u.active
+        AND (w.channel_ids IS NULL OR u.channel_id = ANY (w.channel_ids))
     JOIN channels c ON c.channel_id = u.channel_id
     JOIN poll_schedule p ON p.channel_id = u.channel_id
-    WHERE w.kind = 'silence' AND w.paused_at IS NULL AND c.newest_posted_at + make_interval(hours => w.hours) >= w.begins_at
-      AND $1 > c.newest_posted_at + make_interval(hours => w.hours) AND p.last_polled_at > c.newest_posted_at + make_interval(hours => w.hours)
+    WHERE w.kind = 'silence' AND w.paused_at IS NULL AND c.newest_posted_at
+        + make_interval(hours => w.hours) >= w.begins_at
+      AND $1 > c.newest_posted_at + make_interval(hours => w.hours) AND p.last_polled_at > c.newest_posted_at
+          + make_interval(hours => w.hours)
 ),
 {WRITE}
 """
@@ -211,22 +251,27 @@ WITH visible AS MATERIALIZED (
     SELECT u.tenant_id, s.story_id, s.channel_id, s.message_id, s.posted_at
     FROM stories t JOIN story_posts s ON s.story_id = t.story_id
     JOIN subscriptions u ON u.channel_id = s.channel_id AND u.active AND s.posted_at >= u.visible_from
-    WHERE t.changed_at > $1 AND t.posts > 1 AND u.tenant_id IN (SELECT tenant_id FROM watches WHERE kind = 'story' AND paused_at IS NULL)
+    WHERE t.changed_at > $1 AND t.posts > 1
+        AND u.tenant_id IN (SELECT tenant_id FROM watches WHERE kind = 'story' AND paused_at IS NULL)
 ),
 reached AS (
     SELECT w.tenant_id, w.watch_id, v.story_id, max(v.posted_at) AS at,
            min(ARRAY[extract(epoch FROM v.posted_at), v.channel_id, v.message_id]) AS first
-    FROM watches w JOIN visible v ON v.tenant_id = w.tenant_id AND (w.channel_ids IS NULL OR v.channel_id = ANY (w.channel_ids))
+    FROM watches w JOIN visible v ON v.tenant_id = w.tenant_id
+        AND (w.channel_ids IS NULL OR v.channel_id = ANY (w.channel_ids))
     WHERE w.kind = 'story' AND w.paused_at IS NULL
-    GROUP BY w.tenant_id, w.watch_id, v.story_id HAVING count(*) >= w.posts AND max(v.posted_at) >= w.begins_at
+    GROUP BY w.tenant_id, w.watch_id, v.story_id HAVING count(*) >= w.posts
+        AND max(v.posted_at) >= w.begins_at
 ),
 found AS (
-    SELECT w.tenant_id, w.watch_id, r.first[2]::bigint AS channel_id, r.first[3]::bigint AS message_id, r.at, w.severity, 'grown' AS kind,
+    SELECT w.tenant_id, w.watch_id, r.first[2]::bigint AS channel_id, r.first[3]::bigint AS message_id, r.at,
+        w.severity, 'grown' AS kind,
            'story:' || r.story_id AS subject
     FROM reached r JOIN watches w ON w.tenant_id = r.tenant_id AND w.watch_id = r.watch_id
     WHERE w.words IS NULL OR EXISTS (
         SELECT 1 FROM visible v JOIN posts p ON p.channel_id = v.channel_id AND p.message_id = v.message_id
-        WHERE v.tenant_id = r.tenant_id AND v.story_id = r.story_id AND to_tsvector('russian', p.text) @@ w.words)
+        WHERE v.tenant_id = r.tenant_id AND v.story_id = r.story_id
+            AND to_tsvector('russian', p.text) @@ w.words)
 ),
 {WRITE}
 """
@@ -234,12 +279,15 @@ found AS (
 FOUND = f"""
 -- $1 tenant, $2 watch, arrays, one element per post: $3 channel, $4 message
 WITH found AS (
-    SELECT w.tenant_id, w.watch_id, p.channel_id, p.message_id, p.posted_at AS at, w.severity, 'posted' AS kind,
+    SELECT w.tenant_id, w.watch_id, p.channel_id, p.message_id, p.posted_at AS at, w.severity,
+        'posted' AS kind,
            subject_of(to_tsvector('russian', p.text), p.channel_id, p.message_id, p.grouped_id) AS subject
     FROM unnest($3::bigint[], $4::bigint[]) AS n(channel_id, message_id)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.deleted_at IS NULL
-    JOIN watches w ON w.tenant_id = $1 AND w.watch_id = $2 AND w.paused_at IS NULL AND p.posted_at >= w.begins_at
-    JOIN subscriptions u ON u.tenant_id = w.tenant_id AND u.channel_id = p.channel_id AND u.active AND p.posted_at >= u.visible_from
+    JOIN watches w ON w.tenant_id = $1 AND w.watch_id = $2 AND w.paused_at IS NULL
+        AND p.posted_at >= w.begins_at
+    JOIN subscriptions u ON u.tenant_id = w.tenant_id AND u.channel_id = p.channel_id AND u.active
+        AND p.posted_at >= u.visible_from
 ),
 {WRITE}
 """
@@ -248,9 +296,11 @@ FORGET = """
 WITH old AS (
     SELECT a.tenant_id, a.alert_id FROM alerts a
     WHERE a.created_at < $1 AND NOT EXISTS (
-        SELECT 1 FROM deliveries d WHERE d.tenant_id = a.tenant_id AND d.alert_id = a.alert_id AND d.delivered_at IS NULL)
+        SELECT 1 FROM deliveries d WHERE d.tenant_id = a.tenant_id AND d.alert_id = a.alert_id
+            AND d.delivered_at IS NULL)
 ),
-delivered AS (DELETE FROM deliveries d USING old o WHERE d.tenant_id = o.tenant_id AND d.alert_id = o.alert_id),
+delivered AS (DELETE FROM deliveries d USING old o
+    WHERE d.tenant_id = o.tenant_id AND d.alert_id = o.alert_id),
 digests AS (DELETE FROM deliveries d WHERE d.digest_id IS NOT NULL AND d.delivered_at < $1)
 DELETE FROM alerts a USING old o WHERE a.tenant_id = o.tenant_id AND a.alert_id = o.alert_id
 """

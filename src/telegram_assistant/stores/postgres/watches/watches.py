@@ -51,19 +51,38 @@ class Watches:
         created_by: str,
         begins_at: datetime | None = None,
     ) -> UUID | None:
-        """Returns None if the name is taken, or the tenant already has as many as it may have. Raises Rejected if it would match everything."""
+        """Returns None if the name is taken, or the tenant already has as many as it may have.
+
+        Raises Rejected if it would match everything.
+        """
         async with self._transactions.begin() as connection:
-            watch_id: UUID | None = await connection.fetchval(CREATE, *_values(name, target, options, conditions), created_by, begins_at)
+            watch_id: UUID | None = await connection.fetchval(
+                CREATE, *_values(name, target, options, conditions), created_by, begins_at
+            )
             if watch_id is not None:
                 await _index(connection, watch_id, target, conditions)
         return watch_id
 
-    async def change(self, watch_id: UUID, name: str, target: WatchTarget, options: WatchOptions, conditions: WatchConditions) -> bool | None:
-        """Returns False if there is no such watch, and None if the name is taken. What the watch looks for from now on begins now."""
+    async def change(
+        self,
+        watch_id: UUID,
+        name: str,
+        target: WatchTarget,
+        options: WatchOptions,
+        conditions: WatchConditions,
+    ) -> bool | None:
+        """Returns False if there is no such watch, and None if the name is taken.
+
+        What the watch looks for from now on begins now.
+        """
         async with self._transactions.begin() as connection:
-            if not await connection.fetchval("SELECT EXISTS (SELECT 1 FROM watches WHERE watch_id = $1)", watch_id):
+            if not await connection.fetchval(
+                "SELECT EXISTS (SELECT 1 FROM watches WHERE watch_id = $1)", watch_id
+            ):
                 return False
-            if await connection.fetchval("SELECT EXISTS (SELECT 1 FROM watches WHERE name = $1 AND watch_id <> $2)", name, watch_id):
+            if await connection.fetchval(
+                "SELECT EXISTS (SELECT 1 FROM watches WHERE name = $1 AND watch_id <> $2)", name, watch_id
+            ):
                 return None
             await connection.execute(CHANGE, *_values(name, target, options, conditions), watch_id)
             await _index(connection, watch_id, target, conditions)
@@ -77,13 +96,18 @@ class Watches:
     async def delete(self, watch_id: UUID) -> bool:
         """Deletes the watch with its alerts, and what was still to be delivered."""
         async with self._transactions.begin() as connection:
-            await connection.execute("DELETE FROM deliveries d USING alerts a WHERE a.alert_id = d.alert_id AND a.watch_id = $1", watch_id)
+            await connection.execute(
+                "DELETE FROM deliveries d USING alerts a WHERE a.alert_id = d.alert_id AND a.watch_id = $1",
+                watch_id,
+            )
             await connection.execute("DELETE FROM alerts WHERE watch_id = $1", watch_id)
             await connection.fetchval("SELECT forget_watch_terms($1)", watch_id)
             return await connection.execute("DELETE FROM watches WHERE watch_id = $1", watch_id) == "DELETE 1"
 
 
-async def _index(connection: Connection, watch_id: UUID, target: WatchTarget, conditions: WatchConditions) -> None:
+async def _index(
+    connection: Connection, watch_id: UUID, target: WatchTarget, conditions: WatchConditions
+) -> None:
     if target.kind not in INDEXED:
         await connection.fetchval("SELECT forget_watch_terms($1)", watch_id)
         return
@@ -92,7 +116,9 @@ async def _index(connection: Connection, watch_id: UUID, target: WatchTarget, co
         raise Rejected(TOO_WIDE)
 
 
-def _values(name: str, target: WatchTarget, options: WatchOptions, conditions: WatchConditions) -> tuple[object, ...]:
+def _values(
+    name: str, target: WatchTarget, options: WatchOptions, conditions: WatchConditions
+) -> tuple[object, ...]:
     query = conditions.query
     return (
         name,
@@ -120,8 +146,15 @@ def _watch(row: asyncpg.Record) -> Watch:
     return Watch(
         watch_id=row["watch_id"],
         name=row["name"],
-        target=WatchTarget(kind=WatchKind(row["kind"]), query=row["query"], hours=row["hours"], posts=row["posts"]),
-        options=WatchOptions(severity=AlertSeverity(row["severity"]), quiet=quiet, zone=row["zone"], receivers=tuple(row["receivers"])),
+        target=WatchTarget(
+            kind=WatchKind(row["kind"]), query=row["query"], hours=row["hours"], posts=row["posts"]
+        ),
+        options=WatchOptions(
+            severity=AlertSeverity(row["severity"]),
+            quiet=quiet,
+            zone=row["zone"],
+            receivers=tuple(row["receivers"]),
+        ),
         created_by=row["created_by"],
         created_at=row["created_at"],
         paused_at=row["paused_at"],
@@ -131,20 +164,26 @@ def _watch(row: asyncpg.Record) -> Watch:
 
 
 COLUMNS = (
-    "name, kind, query, words, channel_ids, langs, needs, tags, kinds, with_ads, hours, posts, severity, quiet_from, quiet_until, zone, receivers"
+    "name, kind, query, words, channel_ids, langs, needs, tags, kinds, with_ads, hours, posts, severity, "
+    "quiet_from, quiet_until, zone, receivers"
 )
 WORDS = "CASE WHEN $4 <> '' THEN websearch_to_tsquery('russian', $4) END"
-GIVEN = f"$1, $2, $3, {WORDS}, $5::bigint[], $6::text[], $7, $8::text[], $9::text[], $10, $11, $12, $13, $14, $15, $16, $17::uuid[]"
+GIVEN = (
+    f"$1, $2, $3, {WORDS}, $5::bigint[], $6::text[], $7, $8::text[], $9::text[], $10, $11, $12, $13, $14, "
+    "$15, $16, $17::uuid[]"
+)
 
 LIST = """
 SELECT w.*, coalesce(a.alerts, 0) AS alerts, coalesce(a.unread, 0) AS unread
 FROM watches w LEFT JOIN (
-    SELECT watch_id, count(*) AS alerts, count(*) FILTER (WHERE seen_at IS NULL) AS unread FROM alerts GROUP BY watch_id) a USING (watch_id)
+    SELECT watch_id, count(*) AS alerts, count(*) FILTER (WHERE seen_at IS NULL) AS unread FROM alerts
+    GROUP BY watch_id) a USING (watch_id)
 WHERE $1::uuid IS NULL OR w.watch_id = $1 ORDER BY lower(w.name), w.watch_id
 """
 
 CREATE = f"""
-INSERT INTO watches ({COLUMNS}, created_by, begins_at) SELECT {GIVEN}, $18, coalesce($19, now()) WHERE (SELECT count(*) FROM watches) < {MAX_WATCHES}
+INSERT INTO watches ({COLUMNS}, created_by, begins_at) SELECT {GIVEN}, $18, coalesce($19, now())
+WHERE (SELECT count(*) FROM watches) < {MAX_WATCHES}
 ON CONFLICT (tenant_id, name) DO NOTHING RETURNING watch_id
 """
 

@@ -1,4 +1,6 @@
-"""The Telegram accounts of a tenant: whether each is at risk, what it may still ask today, and who uses it."""
+"""The Telegram accounts of a tenant: whether each is at risk, what it may still ask today,
+and who uses it.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +24,10 @@ HOT = 0.2
 
 @dataclass(frozen=True, slots=True)
 class MethodRow:
-    """What is left of one method. `tightest` is the limit that will end first; None if only the process that uses the account knows."""
+    """What is left of one method.
+
+    `tightest` is the limit that will end first; None if only the process that uses the account knows.
+    """
 
     method: str
     purpose: Reason | None
@@ -33,7 +38,11 @@ class MethodRow:
     @property
     def share(self) -> float:
         """How much is left, from 0 to 1."""
-        return 0.0 if self.tightest is None or self.tightest.left is None else max(0.0, self.tightest.left / self.tightest.at_once)
+        return (
+            0.0
+            if self.tightest is None or self.tightest.left is None
+            else max(0.0, self.tightest.left / self.tightest.at_once)
+        )
 
     @property
     def is_hot(self) -> bool:
@@ -50,7 +59,13 @@ class AccountCard:
     @property
     def waits(self) -> tuple[MethodRow, ...]:
         """What Telegram has asked to wait for, the longest first."""
-        return tuple(sorted((one for one in self.methods if one.blocked_until), key=lambda one: str(one.blocked_until), reverse=True))
+        return tuple(
+            sorted(
+                (one for one in self.methods if one.blocked_until),
+                key=lambda one: str(one.blocked_until),
+                reverse=True,
+            )
+        )
 
     @property
     def may_pause(self) -> bool:
@@ -74,7 +89,10 @@ class AccountCard:
 
 
 async def show(view: TenantView) -> Content:
-    return {"cards": tuple(_card(one) for one in await accounts.account_health(stores=view.stores, now=view.now)), "done": view.query("done")}
+    return {
+        "cards": tuple(_card(one) for one in await accounts.account_health(stores=view.stores, now=view.now)),
+        "done": view.query("done"),
+    }
 
 
 async def pause(view: TenantView) -> Response:
@@ -106,7 +124,9 @@ def _card(health: AccountHealth) -> AccountCard:
 
 
 def _row(use: MethodUse) -> MethodRow:
-    return MethodRow(use.method, purpose_of(use.method), use.blocked_until, use.pace, _tightest(use.allowances))
+    return MethodRow(
+        use.method, purpose_of(use.method), use.blocked_until, use.pace, _tightest(use.allowances)
+    )
 
 
 def _tightest(allowances: Iterable[Allowance]) -> Allowance | None:

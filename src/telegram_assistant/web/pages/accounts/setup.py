@@ -23,7 +23,10 @@ async def show(view: TenantView) -> Content:
 
 
 async def show_login(view: TenantView) -> Content | Response:
-    """The login alone, for a page that waits; nothing if the page shows it already. When it is over, the whole page changes."""
+    """The login alone, for a page that waits; nothing if the page shows it already.
+
+    When it is over, the whole page changes.
+    """
     status = await login_status(stores=view.stores, secret=secret_of(view.app.settings), now=view.now)
     if view.query("seen") == status.mark:
         return Response(status_code=NO_CONTENT)
@@ -81,7 +84,8 @@ async def begin_login(view: TenantView) -> Response:
 async def answer_login(view: TenantView) -> Response:
     """A second press of the button changes nothing; the page then shows what became of the first.
 
-    It writes the audit log itself: what is audited by the route is remembered by a hash of the form, and this form holds a code or a password.
+    It writes the audit log itself: what is audited by the route is remembered by a hash of the form, and this
+    form holds a code or a password.
     """
     question = view.text("question")
     if not (question.isascii() and question.isdecimal()):
@@ -90,7 +94,9 @@ async def answer_login(view: TenantView) -> Response:
     with suppress(Conflicting):
         await logins.answer_login(login, int(question), view.text("answer"), logins=view.stores.logins)
         subject = f"/setup/login/{login}/answer"
-        await view.stores.audit.note(AuditedAction(view.person.name, "answer_login", subject, None, {}, view.person.public_id))
+        await view.stores.audit.note(
+            AuditedAction(view.person.name, "answer_login", subject, None, {}, view.person.public_id)
+        )
     return go(view.url("/setup#account"))
 
 
@@ -125,4 +131,9 @@ def _is_at_simulator(view: TenantView) -> bool:
 
 def _login_content(status: LoginStatus) -> dict[str, object]:
     link = status.login.link if status.login else None
-    return {"status": status, "setup": status.setup, "login": status.login, "qr": draw_qr_code(link) if link else None}
+    return {
+        "status": status,
+        "setup": status.setup,
+        "login": status.login,
+        "qr": draw_qr_code(link) if link else None,
+    }

@@ -17,7 +17,12 @@ from telegram_assistant.features.channels.folders import request_folder
 from telegram_assistant.features.channels.imports import import_channels, import_picked
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
-from telegram_assistant.stores.postgres.channels.channels import DEFAULT_HISTORY_DAYS, EVERYTHING_DAYS, NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.channels.channels import (
+    DEFAULT_HISTORY_DAYS,
+    EVERYTHING_DAYS,
+    NOT_KNOWN_YET,
+    Subscription,
+)
 from telegram_assistant.web.page import FormLimits
 from telegram_assistant.web.views import DAMAGED, NOTHING_HERE, Content, TenantView, go, uuid_of
 
@@ -56,7 +61,9 @@ async def add_folder(view: TenantView) -> Response:
         raise Rejected(Reason("folder_title_needed", "write the folder's title as it is in Telegram"))
     numbers = {str(one.account_id): one.account_id for one in await view.stores.joined.accounts()}
     account_id = AccountId(numbers[view.text("account")]) if view.text("account") in numbers else None
-    requested = await request_folder(title, account_id=account_id, subscription=_wanted(view), requests=view.stores.requests)
+    requested = await request_folder(
+        title, account_id=account_id, subscription=_wanted(view), requests=view.stores.requests
+    )
     if requested.refused is not None:
         raise Rejected(requested.refused)
     view.note(title=title)
@@ -77,15 +84,22 @@ async def pick(view: TenantView) -> Response:
     if not picked:
         raise Rejected(Reason("nothing_picked", "pick at least one channel of the list"))
     requested = await import_picked(picked, _wanted(view), stores=view.stores)
-    view.note(channel_ids=[int(one) for one in picked[:MAX_AUDITED]], count=sum(one.refused is None for one in requested))
+    view.note(
+        channel_ids=[int(one) for one in picked[:MAX_AUDITED]],
+        count=sum(one.refused is None for one in requested),
+    )
     return go(view.url("/channels/requests"))
 
 
 async def show_requests(view: TenantView) -> Content:
     fate = _fate(view.query("fate"))
     requests, before = view.stores.requests, _read_cursor(view.query("before"))
-    page = await channel_requests.list_requests(fate, requests=requests, now=view.now, limit=SHOWN_REQUESTS, before=before)
-    summary = await channel_requests.summarize_fates(requests=requests, fates=view.stores.request_fates, now=view.now)
+    page = await channel_requests.list_requests(
+        fate, requests=requests, now=view.now, limit=SHOWN_REQUESTS, before=before
+    )
+    summary = await channel_requests.summarize_fates(
+        requests=requests, fates=view.stores.request_fates, now=view.now
+    )
     return {
         "requests": page.requests,
         "next": f"{page.next.created_at.isoformat()}_{page.next.request_id}" if page.next else None,
@@ -97,7 +111,9 @@ async def show_requests(view: TenantView) -> Content:
 
 async def try_again(view: TenantView) -> Response:
     request_id = uuid_of(view.request.path_params["request"])
-    await channel_requests.try_again(request_id, requests=view.stores.requests, fates=view.stores.request_fates, now=view.now)
+    await channel_requests.try_again(
+        request_id, requests=view.stores.requests, fates=view.stores.request_fates, now=view.now
+    )
     return go(view.url("/channels/requests"))
 
 
@@ -117,8 +133,16 @@ async def _written(view: TenantView) -> str:
 
 def _wanted(view: TenantView) -> Subscription:
     """The options for all channels of a form; what was not chosen stays unset."""
-    folder, priority, days = view.text("folder").replace("\0", "").strip(), view.text("priority"), view.text("history_days")
-    if len(folder) > MAX_TITLE or (days and days not in map(str, HISTORY_DAYS)) or (priority and priority not in tuple(Priority)):
+    folder, priority, days = (
+        view.text("folder").replace("\0", "").strip(),
+        view.text("priority"),
+        view.text("history_days"),
+    )
+    if (
+        len(folder) > MAX_TITLE
+        or (days and days not in map(str, HISTORY_DAYS))
+        or (priority and priority not in tuple(Priority))
+    ):
         raise Rejected(DAMAGED)
     return Subscription(
         channel_id=NOT_KNOWN_YET,

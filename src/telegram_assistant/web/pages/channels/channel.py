@@ -1,4 +1,6 @@
-"""One channel: health, coverage, hours, rhythm, freshness, changes, forwards, similar channels, newest posts, settings."""
+"""One channel: health, coverage, hours, rhythm, freshness, changes, forwards, similar channels,
+newest posts, settings.
+"""
 
 import asyncio
 
@@ -33,9 +35,17 @@ async def show(view: TenantView) -> Content:
         view.own.reading.surroundings(),
         who_forwards(scope, channel_id=channel_id, limit=FORWARDS),
         _similar(scope, channel_id),
-        person_feed.read_feed(newest, order=FeedOrder.NEWEST, own=view.own, mutes=Mutes(), limit=NEWEST_POSTS),
+        person_feed.read_feed(
+            newest, order=FeedOrder.NEWEST, own=view.own, mutes=Mutes(), limit=NEWEST_POSTS
+        ),
     )
-    content = {**CHOICES, "full": full, "folders": around.folders, "asked": view.query("asked") == "yes", "changed": view.query("changed") == "yes"}
+    content = {
+        **CHOICES,
+        "full": full,
+        "folders": around.folders,
+        "asked": view.query("asked") == "yes",
+        "changed": view.query("changed") == "yes",
+    }
     if full.activity is None:
         return content
     week, ledger = draw_week(full.activity.hours), full.coverage.ledger if full.coverage else None
@@ -47,7 +57,11 @@ async def show(view: TenantView) -> Content:
         "week": week,
         "busiest": busiest(week),
         "sources": [one for one in forwards.forwarded if one.channel.channel_id == channel_id],
-        "forwarders": [one for one in forwards.forwarded if one.source.channel_id == channel_id and one.channel.channel_id != channel_id],
+        "forwarders": [
+            one
+            for one in forwards.forwarded
+            if one.source.channel_id == channel_id and one.channel.channel_id != channel_id
+        ],
         "similar": similar,
         "posts": page.entries,
     }

@@ -10,10 +10,22 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channels.channel_lists import as_opml, as_text
-from telegram_assistant.features.channels.channels import SubscriptionUpdate, change_all_followed, unfollow_all
+from telegram_assistant.features.channels.channels import (
+    SubscriptionUpdate,
+    change_all_followed,
+    unfollow_all,
+)
 from telegram_assistant.features.channels.overview import ChannelOrder, ChannelQuery, overview_of_channels
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
-from telegram_assistant.web.views import DAMAGED, NOTHING_HERE, Content, TenantView, channel_id_of, go, own_path
+from telegram_assistant.web.views import (
+    DAMAGED,
+    NOTHING_HERE,
+    Content,
+    TenantView,
+    channel_id_of,
+    go,
+    own_path,
+)
 
 PAGE = 50
 MAX_FOLDER_LENGTH = 64
@@ -22,12 +34,19 @@ HISTORY = (1, 7, 30, 90, 365, EVERYTHING_DAYS)
 IN_FOLDER = "in:"
 """What stands before the name of a folder in a form; `NO_FOLDER` takes a channel out of its folder."""
 NO_FOLDER = "none"
-CHOICES: Content = {"priorities": tuple(Priority), "policies": tuple(AiPolicy), "history": HISTORY, "everything": EVERYTHING_DAYS}
+CHOICES: Content = {
+    "priorities": tuple(Priority),
+    "policies": tuple(AiPolicy),
+    "history": HISTORY,
+    "everything": EVERYTHING_DAYS,
+}
 
 
 async def show(view: TenantView) -> Content:
     query = _query(view.query("q"), view.query("folder"), view.query("health"), view.query("order"))
-    overview = await overview_of_channels(query, stores=view.stores, now=view.now, limit=PAGE, page=_number(view.query("page")) or 1)
+    overview = await overview_of_channels(
+        query, stores=view.stores, now=view.now, limit=PAGE, page=_number(view.query("page")) or 1
+    )
     return {
         **CHOICES,
         "overview": overview,
@@ -59,13 +78,18 @@ async def export(view: TenantView) -> Response:
         raise Missing(NOTHING_HERE)
     followed = await view.stores.followed.channels()
     text = as_opml(followed, title=view.membership.name) if kind == "opml" else as_text(followed)
-    headers = {"Content-Disposition": f'attachment; filename="channels.{kind}"', "Cache-Control": "private, no-cache"}
+    headers = {
+        "Content-Disposition": f'attachment; filename="channels.{kind}"',
+        "Cache-Control": "private, no-cache",
+    }
     return Response(text, media_type="text/x-opml" if kind == "opml" else "text/plain", headers=headers)
 
 
 def read_update(view: TenantView) -> SubscriptionUpdate:
     """The settings of the form; what is left empty stays as it is."""
-    folder = view.text("new_folder").strip() or view.text("folder").removeprefix(IN_FOLDER) * view.text("folder").startswith(IN_FOLDER)
+    folder = view.text("new_folder").strip() or view.text("folder").removeprefix(IN_FOLDER) * view.text(
+        "folder"
+    ).startswith(IN_FOLDER)
     if len(folder) > MAX_FOLDER_LENGTH or "\0" in folder:
         raise Rejected(DAMAGED)
     try:
@@ -103,7 +127,11 @@ def _days(text: str) -> int:
 def _query(words: str, folder: str, health: str, order: str) -> ChannelQuery:
     return ChannelQuery(
         words=words.strip()[:100],
-        folder="" if folder == NO_FOLDER else folder.removeprefix(IN_FOLDER) if folder.startswith(IN_FOLDER) else None,
+        folder=""
+        if folder == NO_FOLDER
+        else folder.removeprefix(IN_FOLDER)
+        if folder.startswith(IN_FOLDER)
+        else None,
         health=ChannelHealth(health) if health in set(ChannelHealth) else None,
         order=ChannelOrder(order) if order in set(ChannelOrder) else ChannelOrder.NAME,
     )
@@ -122,4 +150,6 @@ def _number(text: str) -> int | None:
 
 
 def _back(view: TenantView, what: str, count: int) -> Response:
-    return go(own_path(f"{view.url('/channels')}?{view.text('filters')}&{what}={count}", view.url("/channels")))
+    return go(
+        own_path(f"{view.url('/channels')}?{view.text('filters')}&{what}={count}", view.url("/channels"))
+    )

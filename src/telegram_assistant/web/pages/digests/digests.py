@@ -53,10 +53,22 @@ async def show_plan(view: TenantView) -> Content:
 
 
 async def set_plan(view: TenantView) -> Response:
-    """Who may not choose the receivers of watches may not choose those of digests either, and keeps what was chosen."""
-    times, weekdays, receivers = ([str(one) for one in view.form.getlist(name)] for name in ("time", "weekday", "receiver"))
+    """Who may not choose the receivers of watches may not choose those of digests either,
+    and keeps what was chosen.
+    """
+    times, weekdays, receivers = (
+        [str(one) for one in view.form.getlist(name)] for name in ("time", "weekday", "receiver")
+    )
     chosen = [uuid_of(one) for one in receivers] if KeyScope.WRITE in view.membership.scopes else None
-    await digests.set_plan(times, weekdays, view.text("length"), zone=view.zone.key, stores=view.stores, digests=view.own.digests, receivers=chosen)
+    await digests.set_plan(
+        times,
+        weekdays,
+        view.text("length"),
+        zone=view.zone.key,
+        stores=view.stores,
+        digests=view.own.digests,
+        receivers=chosen,
+    )
     view.note(receivers=len(chosen or ()))
     return go(view.url("/digest"))
 
@@ -88,5 +100,7 @@ async def _own_feeds(view: TenantView) -> tuple[FeedAddress, ...]:
 
 async def make(view: TenantView) -> Response:
     tenant_id, user_id = view.membership.tenant_id, view.person.user_id
-    await digests.make_digest(tenant_id, user_id, view.now, stores=view.stores, own=view.own, now=view.now, language=view.language)
+    await digests.make_digest(
+        tenant_id, user_id, view.now, stores=view.stores, own=view.own, now=view.now, language=view.language
+    )
     return go(view.url("/digest"))

@@ -23,9 +23,13 @@ async def show(view: TenantView) -> Content:
     after = read_cursor(view.query("after"))
     visit, around = await asyncio.gather(view.own.choices.visit(view.now), view.own.reading.surroundings())
     if order is FeedOrder.OLDEST:
-        page = await person_feed.oldest_unread(scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=PAGE, after=after)
+        page = await person_feed.oldest_unread(
+            scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=PAGE, after=after
+        )
     else:
-        page = await person_feed.read_feed(scope, order=order, own=view.own, mutes=visit.mutes, limit=PAGE, after=after)
+        page = await person_feed.read_feed(
+            scope, order=order, own=view.own, mutes=visit.mutes, limit=PAGE, after=after
+        )
     return {
         "page": page,
         "scope": scope,
@@ -42,7 +46,10 @@ async def show_saved(view: TenantView) -> Content:
     before = moment_of(view.query("before")) if view.query("before") else None
     posts = await view.own.reading.saved(limit=PAGE + 1, before=before)
     last = posts[PAGE - 1].saved_at if len(posts) > PAGE else None
-    return {"entries": person_feed.entries_of(posts[:PAGE], Mutes()), "next": last.isoformat() if last else None}
+    return {
+        "entries": person_feed.entries_of(posts[:PAGE], Mutes()),
+        "next": last.isoformat() if last else None,
+    }
 
 
 async def mark_read(view: TenantView) -> Content | Response:
@@ -81,7 +88,11 @@ async def mute(view: TenantView) -> Response:
     word, channel, is_over = view.text("word"), view.text("channel"), view.text("do") == "heard"
     if channel:
         channel_id = channel_id_of(channel)
-        await (view.own.choices.unmute_channel(channel_id) if is_over else person_feed.mute_channel(channel_id, own=view.own))
+        await (
+            view.own.choices.unmute_channel(channel_id)
+            if is_over
+            else person_feed.mute_channel(channel_id, own=view.own)
+        )
     elif is_over:
         await view.own.choices.unmute_word(word)
     else:
@@ -120,6 +131,8 @@ def _posts(view: TenantView) -> list[PostId]:
         posts = [PostId.parse(str(one)) for one in view.form.getlist("post")]
     except ValueError as error:
         raise Rejected(DAMAGED) from error
-    if not 0 < len(posts) <= MAX_MARKED or any(one.channel_id >= 2**63 or one.message_id >= 2**63 for one in posts):
+    if not 0 < len(posts) <= MAX_MARKED or any(
+        one.channel_id >= 2**63 or one.message_id >= 2**63 for one in posts
+    ):
         raise Rejected(DAMAGED)
     return posts

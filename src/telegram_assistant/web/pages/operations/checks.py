@@ -14,7 +14,15 @@ WORST_FIRST = (Severity.BAD, Severity.WARNING, Severity.OK, Severity.OFF)
 async def show(view: TenantView) -> Content:
     view.leave_queue()  # a server that is away is waited for
     only_shows_files = not isinstance(view.app, App)  # a process that runs nothing but the api
-    findings = [finding async for finding in examine(view.app.settings, stages=WITH_GRAPH, only_shows_files=only_shows_files)]
+    findings = [
+        finding
+        async for finding in examine(view.app.settings, stages=WITH_GRAPH, only_shows_files=only_shows_files)
+    ]
     findings.sort(key=lambda one: WORST_FIRST.index(one.verdict))
     counts = Counter(one.verdict for one in findings)
-    return {"findings": findings, "problems": counts[Severity.BAD], "warnings": counts[Severity.WARNING], "now": view.now}
+    return {
+        "findings": findings,
+        "problems": counts[Severity.BAD],
+        "warnings": counts[Severity.WARNING],
+        "now": view.now,
+    }

@@ -15,7 +15,9 @@ MAX_NUMBER = 2**63 - 1
 async def show(view: TenantView) -> Content:
     stage = view.query("stage") or None
     before = _number(view.query("before")) if view.query("before") else None
-    page = await dead_letters.list_letters(letters=view.app.api.dead_letters, stage=stage, limit=SHOWN, before=before)
+    page = await dead_letters.list_letters(
+        letters=view.app.api.dead_letters, stage=stage, limit=SHOWN, before=before
+    )
     return {
         "letters": [(one, one.payload[:SHOWN_LETTERS].decode("utf-8", "replace")) for one in page.letters],
         "max_bytes": SHOWN_LETTERS,
@@ -27,13 +29,17 @@ async def show(view: TenantView) -> Content:
 
 async def replay(view: TenantView) -> Response:
     partitions = view.app.settings.streams.partitions
-    letter = await dead_letters.replay(_chosen(view), letters=view.app.api.dead_letters, redis=view.app.redis, partitions=partitions)
+    letter = await dead_letters.replay(
+        _chosen(view), letters=view.app.api.dead_letters, redis=view.app.redis, partitions=partitions
+    )
     view.note(stage=letter.stage, reason=letter.reason)
     return go(view.url("/operations/dead-letters"))
 
 
 async def discard(view: TenantView) -> Response:
-    letter = await dead_letters.discard(_chosen(view), letters=view.app.api.dead_letters, redis=view.app.redis)
+    letter = await dead_letters.discard(
+        _chosen(view), letters=view.app.api.dead_letters, redis=view.app.redis
+    )
     view.note(stage=letter.stage, reason=letter.reason)
     return go(view.url("/operations/dead-letters"))
 

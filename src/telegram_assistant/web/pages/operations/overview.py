@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.features.operations.overview import MINUTES_PER_POINT, StageOverview, installation_overview
+from telegram_assistant.features.operations.overview import (
+    MINUTES_PER_POINT,
+    StageOverview,
+    installation_overview,
+)
 from telegram_assistant.pipeline import stages_of
 from telegram_assistant.stores.postgres.pipeline.backlog import Queue
 from telegram_assistant.web.views import Content, TenantView
@@ -55,5 +59,8 @@ def _lag(stage: StageOverview) -> SmallChart:
 
 def _chart(values: Sequence[float]) -> SmallChart:
     highest, step = max(values), WIDTH / (len(values) - 1)
-    points = (f"{number * step:.1f},{HEIGHT - 1 - (HEIGHT - 2) * value / (highest or 1):.1f}" for number, value in enumerate(values))
+    points = (
+        f"{number * step:.1f},{HEIGHT - 1 - (HEIGHT - 2) * value / (highest or 1):.1f}"
+        for number, value in enumerate(values)
+    )
     return SmallChart(" ".join(points), highest, values[-1])

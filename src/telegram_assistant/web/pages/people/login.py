@@ -27,13 +27,21 @@ from telegram_assistant.stores.redis.limiter import network_of
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.web.access.known_browsers import mark_browser
-from telegram_assistant.web.access.login_limits import limit_login, limit_owner_codes, limit_tried_names, with_error
+from telegram_assistant.web.access.login_limits import (
+    limit_login,
+    limit_owner_codes,
+    limit_tried_names,
+    with_error,
+)
 from telegram_assistant.web.cookies import SESSION, delete_cookie, set_cookie
 from telegram_assistant.web.views import Content, PersonView, View, go, own_path
 
 log = get_logger()
 
-WRONG_CODE = Reason("owner_code_wrong", "this is not the code; it stands in the log of the api process, in the line first_owner_code")
+WRONG_CODE = Reason(
+    "owner_code_wrong",
+    "this is not the code; it stands in the log of the api process, in the line first_owner_code",
+)
 OWNER_CODE_LETTERS = 16
 ANNOUNCEMENTS = Bucket(BucketOwner.LOGINS_FROM, "announced code", 1, 1)
 """Strangers who open the page of the first owner do not fill the log."""
@@ -59,7 +67,9 @@ def first_owner_link(settings: Settings) -> str:
 
 
 def log_first_owner_code(settings: Settings, *, why: str) -> None:
-    log.warning("first_owner_code", open=first_owner_link(settings), enter=first_owner_code(settings), why=why)
+    log.warning(
+        "first_owner_code", open=first_owner_link(settings), enter=first_owner_code(settings), why=why
+    )
 
 
 async def show(view: View) -> Content | Response:
@@ -99,11 +109,21 @@ async def start(view: View) -> Content | Response:
     name = view.text("name")
     try:
         await limit_owner_codes(view)
-        if not hmac.compare_digest(view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()):
+        if not hmac.compare_digest(
+            view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()
+        ):
             raise Forbidden(WRONG_CODE)
-        begun = await create_first_owner(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, visit=_visit(view))
+        begun = await create_first_owner(
+            name,
+            view.text("password"),
+            people=view.app.api.people,
+            passwords=view.passwords,
+            visit=_visit(view),
+        )
     except (Rejected, Busy) as error:
-        return with_error({"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS}, error)
+        return with_error(
+            {"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS}, error
+        )
     found = await view.app.api.people.session(begun.token)
     return _let_in(view, begun, f"/t/{found.memberships[0].tenant}/setup" if found else "/", name)
 
@@ -111,26 +131,39 @@ async def start(view: View) -> Content | Response:
 async def show_link(view: View) -> Content | Response:
     """Shows a button and uses nothing up: previews of links open them, too."""
     link = await link_of(view.request.path_params["token"], people=view.app.api.people)
-    return {"link": link, "name": "", "min_letters": MIN_PASSWORD_LETTERS, "token": view.request.path_params["token"]}
+    return {
+        "link": link,
+        "name": "",
+        "min_letters": MIN_PASSWORD_LETTERS,
+        "token": view.request.path_params["token"],
+    }
 
 
 async def use_link(view: View) -> Content | Response:
     token, people = view.request.path_params["token"], view.app.api.people
     link = await link_of(token, people=people)
     if link.tenant_name is None:
-        return _let_in(view, await sign_in_by_link(token, people=people, visit=_visit(view)), "/", link.user_name or "")
+        return _let_in(
+            view, await sign_in_by_link(token, people=people, visit=_visit(view)), "/", link.user_name or ""
+        )
     name = view.text("name")
     try:
         await limit_tried_names(view, token, str(link.tenant))
-        begun = await join_as_new_person(token, name, view.text("password"), people=people, passwords=view.passwords, visit=_visit(view))
+        begun = await join_as_new_person(
+            token, name, view.text("password"), people=people, passwords=view.passwords, visit=_visit(view)
+        )
     except (Rejected, Busy) as error:
-        return with_error({"link": link, "name": name, "min_letters": MIN_PASSWORD_LETTERS, "token": token}, error)
+        return with_error(
+            {"link": link, "name": name, "min_letters": MIN_PASSWORD_LETTERS, "token": token}, error
+        )
     return _let_in(view, begun, "/", name)
 
 
 async def join(view: PersonView) -> Content | Response:
     """Joins a tenant as the person who is logged in."""
-    tenant = await join_tenant(view.request.path_params["token"], token=view.token, people=view.app.api.people)
+    tenant = await join_tenant(
+        view.request.path_params["token"], token=view.token, people=view.app.api.people
+    )
     return go(f"/t/{tenant}/feed")
 
 
@@ -142,7 +175,9 @@ async def log_out(view: PersonView) -> Content | Response:
 
 
 def _other_home(view: View) -> str:
-    """BASE_URL, if a login must fail here: over plain HTTP under another name no browser keeps the cookies of https."""
+    """BASE_URL, if a login must fail here: over plain HTTP under another
+    name no browser keeps the cookies of https.
+    """
     web = view.app.settings.web
     return web.base_url if web.is_https and host_in(view.request.headers.getlist("host")) != web.host else ""
 

@@ -28,7 +28,9 @@ async def invite(view: TenantView) -> Content:
 
 
 async def withdraw(view: TenantView) -> Response:
-    await members.withdraw_invitation(uuid_of(view.request.path_params["invitation"]), members=view.stores.members)
+    await members.withdraw_invitation(
+        uuid_of(view.request.path_params["invitation"]), members=view.stores.members
+    )
     return go(view.url("/members"))
 
 
@@ -47,13 +49,19 @@ async def set_role(view: TenantView) -> Response:
     role, member = _role(view), _member(view)
     details = await members.find_member(member, members=view.stores.members)
     drop_cached_keys = RateLimits(view.app.redis).drop_cached_keys
-    await members.set_role(member, role, members=view.stores.members, session=view.token, drop_cached_keys=drop_cached_keys)
+    await members.set_role(
+        member, role, members=view.stores.members, session=view.token, drop_cached_keys=drop_cached_keys
+    )
     view.note(name=details.member.name, role=role.value, role_before=details.member.role.value)
     return go(view.url("/members?done=role"))
 
 
 async def remove(view: TenantView) -> Response:
-    member, keep_feeds, keep_receivers = _member(view), bool(view.text("keep_feeds")), bool(view.text("keep_receivers"))
+    member, keep_feeds, keep_receivers = (
+        _member(view),
+        bool(view.text("keep_feeds")),
+        bool(view.text("keep_receivers")),
+    )
     details = await members.find_member(member, members=view.stores.members)
     await members.remove_member(
         member,
@@ -64,7 +72,13 @@ async def remove(view: TenantView) -> Response:
         keep_receivers=keep_receivers,
     )
     counts = {kind.value: len(things) for kind, things in details.things.items() if things}
-    view.note(name=details.member.name, role_before=details.member.role.value, things=counts, keep_feeds=keep_feeds, keep_receivers=keep_receivers)
+    view.note(
+        name=details.member.name,
+        role_before=details.member.role.value,
+        things=counts,
+        keep_feeds=keep_feeds,
+        keep_receivers=keep_receivers,
+    )
     return go("/" if details.member.public_id == view.person.public_id else view.url("/members?done=removed"))
 
 

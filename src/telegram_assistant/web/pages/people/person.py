@@ -2,7 +2,13 @@
 
 from starlette.responses import Response
 
-from telegram_assistant.domain.people.person import MIN_PASSWORD_LETTERS, FeedOrder, Language, Preferences, Theme
+from telegram_assistant.domain.people.person import (
+    MIN_PASSWORD_LETTERS,
+    FeedOrder,
+    Language,
+    Preferences,
+    Theme,
+)
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.features.people.people import change_password as set_new_password
 from telegram_assistant.features.people.people import end_session as end_one_session
@@ -14,7 +20,8 @@ from telegram_assistant.web.views import Content, PersonView, TenantView, go, uu
 
 
 async def home(today: Page[TenantView], feed: Page[TenantView], view: PersonView) -> Content | PageInTenant:
-    """Shows the stories, or the feed where there are none, without a redirect that costs a phone a fifth of a second.
+    """Shows the stories, or the feed where there are none, without a redirect that costs a phone a fifth of a
+    second.
 
     Who has several tenants chooses one.
     """
@@ -47,7 +54,12 @@ async def change_password(view: PersonView) -> Content | Response:
     try:
         await limit_password_changes(view)
         await set_new_password(
-            view.person, view.text("old"), view.text("new"), token=view.token, people=view.app.api.people, passwords=view.passwords
+            view.person,
+            view.text("old"),
+            view.text("new"),
+            token=view.token,
+            people=view.app.api.people,
+            passwords=view.passwords,
         )
     except (Rejected, Busy) as error:
         return with_error(await _content(view), error)
@@ -55,7 +67,9 @@ async def change_password(view: PersonView) -> Content | Response:
 
 
 async def end_session(view: PersonView) -> Content | Response:
-    await end_one_session(uuid_of(view.request.path_params["session"]), token=view.token, people=view.app.api.people)
+    await end_one_session(
+        uuid_of(view.request.path_params["session"]), token=view.token, people=view.app.api.people
+    )
     return go("/me?saved=session")
 
 

@@ -13,11 +13,17 @@ DAYS = (1, 7, 30)
 
 
 async def show(view: TenantView) -> Content:
-    order = ChangeOrder(view.query("order")) if view.query("order") in set(ChangeOrder) else ChangeOrder.NEWEST
+    order = (
+        ChangeOrder(view.query("order")) if view.query("order") in set(ChangeOrder) else ChangeOrder.NEWEST
+    )
     kind = ChangeKind(view.query("kind")) if view.query("kind") in set(ChangeKind) else None
     meaning = MeaningKind(view.query("meaning")) if view.query("meaning") in set(MeaningKind) else None
     days = int(view.query("days")) if view.query("days") in {str(one) for one in DAYS} else 7
-    channel = await get_followed(channel_id_of(view.query("channel")), followed=view.stores.followed) if view.query("channel") else None
+    channel = (
+        await get_followed(channel_id_of(view.query("channel")), followed=view.stores.followed)
+        if view.query("channel")
+        else None
+    )
     page = await quiet_changes(
         view.now - timedelta(days=days),
         stores=view.stores,

@@ -1,4 +1,6 @@
-"""One post: text, files, versions, counts over time, who forwarded it, linked pages, and what was understood."""
+"""One post: text, files, versions, counts over time, who forwarded it, linked pages,
+and what was understood.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +48,11 @@ def _points(counts: Sequence[CountsSeen]) -> tuple[ChartPoint, ...]:
 
 def _spread(moments: Sequence[datetime]) -> tuple[ChartPoint, ...]:
     """Forwards over time, each one counted on top of those before it."""
-    return _chart([(moment, number) for number, moment in enumerate(sorted(moments), start=1)]) if len(moments) >= MIN_POINTS else ()
+    return (
+        _chart([(moment, number) for number, moment in enumerate(sorted(moments), start=1)])
+        if len(moments) >= MIN_POINTS
+        else ()
+    )
 
 
 def _chart(values: Sequence[tuple[datetime, int]]) -> tuple[ChartPoint, ...]:
@@ -54,5 +60,11 @@ def _chart(values: Sequence[tuple[datetime, int]]) -> tuple[ChartPoint, ...]:
     span = (last - first).total_seconds() or 1.0
     highest = max(value for _, value in values) or 1
     return tuple(
-        ChartPoint(round(100 * (at - first).total_seconds() / span, 2), round(100 - 100 * value / highest, 2), at, value) for at, value in values
+        ChartPoint(
+            round(100 * (at - first).total_seconds() / span, 2),
+            round(100 - 100 * value / highest, 2),
+            at,
+            value,
+        )
+        for at, value in values
     )

@@ -33,8 +33,12 @@ async def show(view: View) -> Response:
     feed = await find_feed(token, directory=view.app.api.feed_directory)
     own = None if feed.user_id is None else view.app.person(feed.tenant_id, feed.user_id)
     settings = view.app.settings
-    content = await read_feed(feed, stores=view.app.tenant(feed.tenant_id), own=own, now=view.now, base_url=settings.pages_url)
-    body = await asyncio.to_thread(write, content, partial(_picture_address, feed, settings))  # fifty texts as their authors like them
+    content = await read_feed(
+        feed, stores=view.app.tenant(feed.tenant_id), own=own, now=view.now, base_url=settings.pages_url
+    )
+    body = await asyncio.to_thread(
+        write, content, partial(_picture_address, feed, settings)
+    )  # fifty texts as their authors like them
     etag = f'"{hashlib.sha256(body).hexdigest()}"'
     changed_at = await _changed_at(view, feed, kind, etag)
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
@@ -56,7 +60,10 @@ async def show_picture(view: View) -> Response:
         thumbnails=view.app.thumbnails,
         secret_key=_secret_key(view.app.settings),
     )
-    address_id, signature = uuid_of(view.request.path_params["address"]), view.request.path_params["signature"]
+    address_id, signature = (
+        uuid_of(view.request.path_params["address"]),
+        view.request.path_params["signature"],
+    )
     media = await open_picture(address_id, FeedPicture(post_id, ordinal), signature, opener=opener)
     return media_response(view.request.headers, view.request.method, media)
 
@@ -91,4 +98,6 @@ def _is_unchanged(headers: Headers, etag: str, changed_at: datetime | None) -> b
         known_at = parsedate_to_datetime(headers.get("If-Modified-Since", ""))
     except ValueError:
         return False
-    return changed_at is not None and changed_at <= (known_at if known_at.tzinfo else known_at.replace(tzinfo=UTC))
+    return changed_at is not None and changed_at <= (
+        known_at if known_at.tzinfo else known_at.replace(tzinfo=UTC)
+    )

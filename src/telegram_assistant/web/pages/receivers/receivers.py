@@ -41,7 +41,9 @@ async def create(view: TenantView) -> Content:
 
 async def confirm(view: TenantView) -> Content | Response:
     try:
-        await receivers.confirm_receiver(_id(view), view.text("code"), stores=view.stores, sealer=view.app.sealer)
+        await receivers.confirm_receiver(
+            _id(view), view.text("code"), stores=view.stores, sealer=view.app.sealer
+        )
     except Rejected as error:
         if isinstance(error, Missing):
             raise
@@ -70,7 +72,9 @@ async def pause(view: TenantView) -> Response:
 
 
 async def replay(view: TenantView) -> Response:
-    view.note(replayed=await receivers.replay_receiver(_id(view), stores=view.stores, since=view.now - REPLAYED))
+    view.note(
+        replayed=await receivers.replay_receiver(_id(view), stores=view.stores, since=view.now - REPLAYED)
+    )
     return go(view.url("/receivers"))
 
 
@@ -83,7 +87,9 @@ async def create_feed(view: TenantView) -> Content:
     kind, _, subject = view.text("feed").partition(":")
     if kind not in set(FeedKind):
         raise Rejected(DAMAGED)
-    created = await rss_feeds.create_feed(FeedKind(kind), subject, stores=view.stores, created_by=view.person.name, language=view.language.value)
+    created = await rss_feeds.create_feed(
+        FeedKind(kind), subject, stores=view.stores, created_by=view.person.name, language=view.language.value
+    )
     view.note(kind=kind, name=created.address.name)
     base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
     return {**await _content(view), "feed_address": f"{base}/feeds/{created.token}"}

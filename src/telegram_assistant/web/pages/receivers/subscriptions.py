@@ -1,7 +1,8 @@
-"""Pages that the links in mails open, without a login: confirm an address, unsubscribe it, subscribe it again.
+"""Pages that the links in mails open, without a login: confirm an address, unsubscribe it, subscribe it
+again.
 
-Opening a page changes nothing, because programs open links before people do. Mail programs that unsubscribe with one click send
-the form of that page by themselves (RFC 8058).
+Opening a page changes nothing, because programs open links before people do. Mail programs that unsubscribe
+with one click send the form of that page by themselves (RFC 8058).
 """
 
 from telegram_assistant.features.receivers import subscriptions

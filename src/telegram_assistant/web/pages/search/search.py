@@ -18,7 +18,13 @@ async def show(view: TenantView) -> Content:
     typed = view.query("q").strip()
     searches = await view.stores.saved_searches.all()
     by_story = view.query("show") != EVERY_POST
-    content = {"query": typed, "searches": searches, "answer": None, "by_story": by_story, "may_save": KeyScope.WRITE in view.membership.scopes}
+    content = {
+        "query": typed,
+        "searches": searches,
+        "answer": None,
+        "by_story": by_story,
+        "may_save": KeyScope.WRITE in view.membership.scopes,
+    }
     if not typed:
         return content
     try:
@@ -44,7 +50,13 @@ async def suggest(view: TenantView) -> Content:
 
 async def save(view: TenantView) -> Response:
     query = view.text("query")
-    await saved.save_search(view.text("name"), query, stores=view.stores, created_by=view.person.name, today=view.now.astimezone(view.zone).date())
+    await saved.save_search(
+        view.text("name"),
+        query,
+        stores=view.stores,
+        created_by=view.person.name,
+        today=view.now.astimezone(view.zone).date(),
+    )
     view.note(query=query)
     return go(view.url("/search"))
 

@@ -1,4 +1,6 @@
-"""One story: what is established and disputed, who told it first, how it spread, what was changed, its pictures and its posts."""
+"""One story: what is established and disputed, who told it first, how it spread, what was changed,
+its pictures and its posts.
+"""
 
 import asyncio
 from collections import Counter
@@ -18,7 +20,9 @@ SHOWN_POSTS = 60
 
 async def show(view: TenantView) -> Content:
     """What is written already is shown; nobody is asked and nothing is paid."""
-    return await _shown(view, await story_around(view.post_id(), stores=view.stores, language=view.language.value))
+    return await _shown(
+        view, await story_around(view.post_id(), stores=view.stores, language=view.language.value)
+    )
 
 
 async def write(view: TenantView) -> Content:
@@ -26,7 +30,9 @@ async def write(view: TenantView) -> Content:
     full = await story_around(view.post_id(), stores=view.stores, language=view.language.value)
     patience_seconds = PATIENCE * view.app.settings.api.timeout_seconds
     view.leave_queue()
-    writing = await write_summary(full.material, writer=_writer(view), stores=view.stores, patience_seconds=patience_seconds)
+    writing = await write_summary(
+        full.material, writer=_writer(view), stores=view.stores, patience_seconds=patience_seconds
+    )
     return await _shown(view, replace(full, written=writing.written), fallback=writing.fallback)
 
 
@@ -49,7 +55,10 @@ async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None =
         "said": said_about(full.story, said),
         "known": known,
         "numbers": numbers,
-        "entries": [(numbers[post.post_id], post, words_of(post), full.story.follows.get(post.post_id)) for post in full.story.entries],
+        "entries": [
+            (numbers[post.post_id], post, words_of(post), full.story.follows.get(post.post_id))
+            for post in full.story.entries
+        ],
         "shown_posts": SHOWN_POSTS,
         "spread": draw_spread(full.story, seen_at=visit.before_at),
         "before_at": visit.before_at,

@@ -57,7 +57,9 @@ class StoryCard:
 
 
 async def show(view: TenantView) -> Content:
-    visit, said, around = await asyncio.gather(view.own.choices.visit(view.now), view.own.interests.said(), view.own.reading.surroundings())
+    visit, said, around = await asyncio.gather(
+        view.own.choices.visit(view.now), view.own.interests.said(), view.own.reading.surroundings()
+    )
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
     found = await recent_stories(
@@ -70,7 +72,10 @@ async def show(view: TenantView) -> Content:
         language=view.language.value,
         limit=PAGE,
     )
-    cards = [_card(one, visit.mutes.words, said, in_full=place < TOLD_IN_FULL) for place, one in enumerate(found.stories)]
+    cards = [
+        _card(one, visit.mutes.words, said, in_full=place < TOLD_IN_FULL)
+        for place, one in enumerate(found.stories)
+    ]
     return {
         "cards": cards,
         "told_in_full": TOLD_IN_FULL,
@@ -81,7 +86,10 @@ async def show(view: TenantView) -> Content:
         "before_at": visit.before_at,
         "grouping": found.grouping.value,
         "groupings": [one.value for one in Grouping],
-        "just_muted": next((one for one in said if one.feedback is Feedback.MUTED and view.now - one.said_at < UNDO_OFFERED), None),
+        "just_muted": next(
+            (one for one in said if one.feedback is Feedback.MUTED and view.now - one.said_at < UNDO_OFFERED),
+            None,
+        ),
         "around": around,
     }
 
@@ -96,7 +104,9 @@ async def choose_grouping(view: TenantView) -> Response:
 
 
 def _since(view: TenantView, window: Window, visit: Visit) -> datetime:
-    """After a visit the page goes back a day at least: whoever was here an hour ago still finds the stories of the day below the new ones."""
+    """After a visit the page goes back a day at least:
+    whoever was here an hour ago still finds the stories of the day below the new ones.
+    """
     local = view.now.astimezone(view.zone)
     match window:
         case Window.TODAY:
@@ -109,7 +119,9 @@ def _since(view: TenantView, window: Window, visit: Visit) -> datetime:
             return min(visit.before_at, view.now - DAY) if visit.before_at else view.now - 3 * DAY
 
 
-def _card(listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback], *, in_full: bool) -> StoryCard:
+def _card(
+    listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback], *, in_full: bool
+) -> StoryCard:
     spoken = " ".join((listed.telling.headline, *(one.text for one in listed.telling.sentences)))
     muted_word, said = muted_word_in(spoken, muted_words), said_about(listed.story, feedback)
     if not in_full and muted_word is None:
@@ -120,7 +132,9 @@ def _card(listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[
         listed,
         pictures[0] if pictures else None,
         draw_spread(listed.story, height=SMALL_HEIGHT),
-        tuple((post.channel, words_of(post), post.posted_at) for post in newest) if len(listed.new) < len(listed.story.posts) else (),
+        tuple((post.channel, words_of(post), post.posted_at) for post in newest)
+        if len(listed.new) < len(listed.story.posts)
+        else (),
         muted_word,
         said,
     )

@@ -17,5 +17,12 @@ async def show(view: TenantView) -> Content:
     counting = partial(trends_now, view.now, stores=view.stores, language=language)
     live = await view.app.recent_trends.of((view.membership.tenant_id, language), counting, now=view.now)
     muted = (await view.own.choices.mutes()).stories
-    trends = await all_trends(view.now - timedelta(days=days), stores=view.stores, now=view.now, muted=muted, language=language, live=live)
+    trends = await all_trends(
+        view.now - timedelta(days=days),
+        stores=view.stores,
+        now=view.now,
+        muted=muted,
+        language=language,
+        live=live,
+    )
     return {"trends": trends, "days": days, "periods": PERIODS}

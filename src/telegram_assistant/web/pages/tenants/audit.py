@@ -9,7 +9,9 @@ SHOWN_CHANGES = 100
 
 
 async def show(view: TenantView) -> Content:
-    page = await newest_changes(audit=view.stores.audit, limit=SHOWN_CHANGES, before=_before(view.query("before")))
+    page = await newest_changes(
+        audit=view.stores.audit, limit=SHOWN_CHANGES, before=_before(view.query("before"))
+    )
     return {"page": page, "is_first": not view.query("before")}
 
 

@@ -27,16 +27,26 @@ async def show(view: TenantView) -> Content:
 async def create(view: TenantView) -> Content:
     name, scopes = view.text("name").strip(), _scopes(view)
     if not name or len(name) > MAX_NAME or not name.isprintable():
-        raise Rejected(Reason("key_name_invalid", "give the key a name of at most {max_letters} letters", max_letters=MAX_NAME))
+        raise Rejected(
+            Reason(
+                "key_name_invalid",
+                "give the key a name of at most {max_letters} letters",
+                max_letters=MAX_NAME,
+            )
+        )
     maker = KeyMaker(actor=view.person.name, scopes=view.membership.scopes, user_id=view.person.user_id)
-    created = await keys.make_key(name, scopes, maker=maker, keys=view.stores.keys, now=view.now, expires_at=_expiry(view))
+    created = await keys.make_key(
+        name, scopes, maker=maker, keys=view.stores.keys, now=view.now, expires_at=_expiry(view)
+    )
     view.note(name=name, scopes=[one.value for one in scopes])
     return {**await _content(view), "created": created}
 
 
 async def revoke(view: TenantView) -> Response:
     key_id = uuid_of(view.request.path_params["key"])
-    await keys.revoke_key(key_id, keys=view.stores.keys, drop_cached_keys=RateLimits(view.app.redis).drop_cached_keys)
+    await keys.revoke_key(
+        key_id, keys=view.stores.keys, drop_cached_keys=RateLimits(view.app.redis).drop_cached_keys
+    )
     return go(view.url("/keys?done=revoked"))
 
 

@@ -27,7 +27,9 @@ async def show(view: TenantView) -> Content:
     page = await tenants.list_tenants(tenants=operations, limit=SHOWN, after=view.query("after") or None)
     return {
         "page": page,
-        "risks": await tenants.all_accounts(tenants=operations, stores_of=view.app.tenant, now=view.now, min_risk=Risk.CAREFUL),
+        "risks": await tenants.all_accounts(
+            tenants=operations, stores_of=view.app.tenant, now=view.now, min_risk=Risk.CAREFUL
+        ),
         "unit": read_prices(view.app.settings.ai.prices).unit,
         "common_quota": view.app.settings.files.quota_bytes or None,
         "money": _money,
@@ -46,17 +48,25 @@ async def create(view: TenantView) -> Response:
 async def suspend(view: TenantView) -> Response:
     why = view.text("why").strip()
     if not why.isprintable() or not 0 < len(why) <= MAX_WHY_LETTERS:
-        why_needed = Reason("suspension_needs_reason", "say in at most {max_letters} letters why; its people read this", max_letters=MAX_WHY_LETTERS)
+        why_needed = Reason(
+            "suspension_needs_reason",
+            "say in at most {max_letters} letters why; its people read this",
+            max_letters=MAX_WHY_LETTERS,
+        )
         raise Rejected(why_needed)
     view.note(reason=why)
     drop_cached_keys = RateLimits(view.app.redis).drop_cached_keys
-    await tenants.suspend_tenant(_chosen(view), why=why, tenants=view.app.api.tenant_operations, drop_cached_keys=drop_cached_keys)
+    await tenants.suspend_tenant(
+        _chosen(view), why=why, tenants=view.app.api.tenant_operations, drop_cached_keys=drop_cached_keys
+    )
     return go(view.url("/operations/tenants"))
 
 
 async def resume(view: TenantView) -> Response:
     drop_cached_keys = RateLimits(view.app.redis).drop_cached_keys
-    await tenants.resume_tenant(_chosen(view), tenants=view.app.api.tenant_operations, drop_cached_keys=drop_cached_keys)
+    await tenants.resume_tenant(
+        _chosen(view), tenants=view.app.api.tenant_operations, drop_cached_keys=drop_cached_keys
+    )
     return go(view.url("/operations/tenants"))
 
 
@@ -70,7 +80,9 @@ async def set_quota(view: TenantView) -> Response:
 async def set_budget(view: TenantView) -> Response:
     micro, tokens = micro_of(view.text("money").strip().replace(",", ".")), _tokens(view.text("tokens"))
     view.note(micro=micro, tokens=tokens)
-    await tenants.set_budget(_chosen(view), micro=micro, tokens=tokens, tenants=view.app.api.tenant_operations)
+    await tenants.set_budget(
+        _chosen(view), micro=micro, tokens=tokens, tenants=view.app.api.tenant_operations
+    )
     return go(view.url("/operations/tenants"))
 
 
@@ -98,7 +110,9 @@ def _tokens(text: str) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdecimal() or int(text) > MAX_TOKENS:
-        raise Rejected(Reason("tokens_unreadable", "write the tokens as a whole number, or leave the field empty"))
+        raise Rejected(
+            Reason("tokens_unreadable", "write the tokens as a whole number, or leave the field empty")
+        )
     return int(text)
 
 

@@ -50,10 +50,16 @@ async def show(view: TenantView) -> Content:
         "by_purpose": _sums((one.purpose, one.micro) for one in spent.lines),
         "saved": await history.saved_posts(spent.lines, since=since, stores=view.stores),
         "days": days,
-        "price": await history.price_history(_number(days), stores=view.stores, settings=settings, now=view.now) if days else None,
+        "price": await history.price_history(
+            _number(days), stores=view.stores, settings=settings, now=view.now
+        )
+        if days
+        else None,
         "max_days": history.MAX_DAYS,
         "done": view.query("done"),
-        "queued": {name: int(view.query(name)) for name in ("local", "provider") if view.query(name).isdecimal()},
+        "queued": {
+            name: int(view.query(name)) for name in ("local", "provider") if view.query(name).isdecimal()
+        },
     }
 
 
@@ -65,7 +71,10 @@ async def choose_default(view: TenantView) -> Response:
 
 
 async def choose_policies(view: TenantView) -> Response:
-    policy, channel_ids = _policy(view), [ChannelId(_number(str(one))) for one in view.form.getlist("channel")]
+    policy, channel_ids = (
+        _policy(view),
+        [ChannelId(_number(str(one))) for one in view.form.getlist("channel")],
+    )
     if not channel_ids:
         raise Rejected(Reason("no_channel_marked", "mark at least one channel first"))
     await ai_policies.choose_policy(channel_ids, policy, stores=view.stores)
@@ -85,7 +94,9 @@ async def withdraw_consent(view: TenantView) -> Response:
 
 async def set_budget(view: TenantView) -> Response:
     micro = spending.micro_of(view.text("money").strip().replace(",", "."))
-    await tenants.set_budget(view.membership.tenant, micro=micro, tokens=None, tenants=view.app.api.tenant_operations)
+    await tenants.set_budget(
+        view.membership.tenant, micro=micro, tokens=None, tenants=view.app.api.tenant_operations
+    )
     view.note(micro=micro)
     return go(view.url("/ai?done=saved"))
 
@@ -121,7 +132,10 @@ def _bars(lines: Iterable[UsageLine], *, first: date, last: date) -> tuple[DayBa
         return ()
     days = [first + timedelta(days=number) for number in range(count)]
     return tuple(
-        DayBar(day, cost.get(day, 0), round(100 * number / count, 2), round(100 * cost.get(day, 0) / highest, 2)) for number, day in enumerate(days)
+        DayBar(
+            day, cost.get(day, 0), round(100 * number / count, 2), round(100 * cost.get(day, 0) / highest, 2)
+        )
+        for number, day in enumerate(days)
     )
 
 

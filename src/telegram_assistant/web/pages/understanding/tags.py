@@ -11,13 +11,21 @@ PAGE = 30
 
 
 async def show(view: TenantView) -> Content:
-    used = await recently_used(view.membership.tenant_id, recent=view.app.recent_tags, stores=view.stores, now=view.now, limit=SHOWN)
+    used = await recently_used(
+        view.membership.tenant_id, recent=view.app.recent_tags, stores=view.stores, now=view.now, limit=SHOWN
+    )
     return {"used": used, "most": max((one.posts for one in used), default=1)}
 
 
 async def show_posts(view: TenantView) -> Content:
     name = view.request.path_params["tag"]
     after = read_cursor(view.query("after"))
-    tagged = await find_by_tag(name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after)
+    tagged = await find_by_tag(
+        name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after
+    )
     posts = await view.own.reading.some(tagged.posts)
-    return {"tag": name, "entries": person_feed.entries_of(posts, Mutes()), "next": write_cursor(tagged.next) if tagged.next else None}
+    return {
+        "tag": name,
+        "entries": person_feed.entries_of(posts, Mutes()),
+        "next": write_cursor(tagged.next) if tagged.next else None,
+    }

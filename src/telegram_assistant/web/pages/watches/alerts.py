@@ -15,7 +15,13 @@ PAGE = 30
 async def show(view: TenantView) -> Content:
     is_all, watch = view.query("show") == "all", view.query("watch")
     watch_id = uuid_of(watch) if watch else None
-    page = await newest_alerts(stores=view.stores, limit=PAGE, watch_id=watch_id, unread_only=not is_all, after=_after(view.query("after")))
+    page = await newest_alerts(
+        stores=view.stores,
+        limit=PAGE,
+        watch_id=watch_id,
+        unread_only=not is_all,
+        after=_after(view.query("after")),
+    )
     return {
         "alerts": [(one, headline_of(one), link_of_alert(one)) for one in page.alerts],
         "next": f"{page.next.created_at.isoformat()}_{page.next.alert_id}" if page.next else None,
@@ -38,7 +44,12 @@ async def open_one(view: TenantView) -> Response:
 async def mark_seen(view: TenantView) -> Response:
     """Marks these alerts, or all that the page could have shown, as seen."""
     chosen = [uuid_of(str(one)) for one in view.form.getlist("alert")]
-    await see_alerts(chosen or None, stores=view.stores, by=view.person.name, until=view.now if chosen else moment_of(view.text("until")))
+    await see_alerts(
+        chosen or None,
+        stores=view.stores,
+        by=view.person.name,
+        until=view.now if chosen else moment_of(view.text("until")),
+    )
     return go(view.url("/alerts"))
 
 

@@ -10,7 +10,14 @@ from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.watches.watch import AlertSeverity, WatchKind, WatchOptions, WatchTarget
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.watches.previews import preview_watch
-from telegram_assistant.features.watches.watches import change_watch, create_watch, delete_watch, find_watch, pause_watch, quiet_hours
+from telegram_assistant.features.watches.watches import (
+    change_watch,
+    create_watch,
+    delete_watch,
+    find_watch,
+    pause_watch,
+    quiet_hours,
+)
 from telegram_assistant.reasons import Reason
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
 
@@ -21,7 +28,11 @@ NO_PREVIEW: Content = {"preview": None, "problem": None}
 
 
 async def show(view: TenantView) -> Content:
-    return {"watches": await view.stores.watches.all(), "may_change": KeyScope.WRITE in view.membership.scopes, "done": view.query("done")}
+    return {
+        "watches": await view.stores.watches.all(),
+        "may_change": KeyScope.WRITE in view.membership.scopes,
+        "done": view.query("done"),
+    }
 
 
 async def show_new(view: TenantView) -> Content:
@@ -31,7 +42,10 @@ async def show_new(view: TenantView) -> Content:
 
 
 async def show_one(view: TenantView) -> Content:
-    """The form at once: the page asks for the preview, which takes longer, by itself. Without scripts it comes with what was typed."""
+    """The form at once: the page asks for the preview, which takes longer, by itself.
+
+    Without scripts it comes with what was typed.
+    """
     watch = await find_watch(_id(view), stores=view.stores)
     if _is_typed(view):
         return {**await _typed(view), "watch": watch}
@@ -43,13 +57,17 @@ async def preview(view: TenantView) -> Content:
 
 
 async def create(view: TenantView) -> Response:
-    watch = await create_watch(*_read(view.form, view), stores=view.stores, created_by=view.person.name, now=view.now, zone=view.zone)
+    watch = await create_watch(
+        *_read(view.form, view), stores=view.stores, created_by=view.person.name, now=view.now, zone=view.zone
+    )
     view.note(name=watch.name, kind=watch.target.kind.value)
     return go(view.url("/watches?done=created"))
 
 
 async def change(view: TenantView) -> Response:
-    watch = await change_watch(_id(view), *_read(view.form, view), stores=view.stores, now=view.now, zone=view.zone)
+    watch = await change_watch(
+        _id(view), *_read(view.form, view), stores=view.stores, now=view.now, zone=view.zone
+    )
     view.note(name=watch.name, kind=watch.target.kind.value)
     return go(view.url("/watches?done=changed"))
 
@@ -72,7 +90,10 @@ async def _typed(view: TenantView) -> Content:
     """The form as it was typed, which a browser without scripts sends to be previewed."""
     name, target, options = _read(view.request.query_params, view)
     has_words = bool(target.query) or target.kind is not WatchKind.WORDS
-    return {**await _form(view, name, target, options), **(await _preview(view, target) if has_words else NO_PREVIEW)}
+    return {
+        **await _form(view, name, target, options),
+        **(await _preview(view, target) if has_words else NO_PREVIEW),
+    }
 
 
 async def _form(view: TenantView, name: str, target: WatchTarget, options: WatchOptions) -> Content:
@@ -89,7 +110,12 @@ async def _form(view: TenantView, name: str, target: WatchTarget, options: Watch
 async def _preview(view: TenantView, target: WatchTarget) -> Content:
     try:
         found = await preview_watch(
-            target, tenant_id=view.membership.tenant_id, stores=view.stores, index=view.app.meaning_search, now=view.now, zone=view.zone
+            target,
+            tenant_id=view.membership.tenant_id,
+            stores=view.stores,
+            index=view.app.meaning_search,
+            now=view.now,
+            zone=view.zone,
         )
     except Rejected as error:
         return {"preview": None, "problem": error.reason}

@@ -30,4 +30,7 @@ def current_tenant() -> None:
 
 def first_rows() -> None:
     op.execute("INSERT INTO preview_reader DEFAULT VALUES")
-    op.execute("INSERT INTO installation_keys VALUES ('near_texts', uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))")
+    op.execute(
+        "INSERT INTO installation_keys VALUES ('near_texts', uuid_send(gen_random_uuid()) || "
+        "uuid_send(gen_random_uuid()))"
+    )

@@ -60,8 +60,14 @@ def read_actions() -> None:
         )
         """
     )
-    person_table("read_actions", "The last changes of the read ledger, so that they can be undone.", "SELECT, INSERT, DELETE")
-    op.execute("COMMENT ON COLUMN read_actions.changed IS 'What became read, or unread, in each of the channels.'")
+    person_table(
+        "read_actions",
+        "The last changes of the read ledger, so that they can be undone.",
+        "SELECT, INSERT, DELETE",
+    )
+    op.execute(
+        "COMMENT ON COLUMN read_actions.changed IS 'What became read, or unread, in each of the channels.'"
+    )
 
 
 def saved_posts() -> None:
@@ -91,7 +97,11 @@ def mutes() -> None:
         )
         """
     )
-    person_table("mutes", "Words and channels that a person does not want in the feed. A row has one of them.", "SELECT, INSERT, DELETE")
+    person_table(
+        "mutes",
+        "Words and channels that a person does not want in the feed. A row has one of them.",
+        "SELECT, INSERT, DELETE",
+    )
 
 
 def visits() -> None:

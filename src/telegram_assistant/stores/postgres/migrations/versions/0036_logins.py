@@ -1,4 +1,6 @@
-"""Logins from a tenant's own pages, and what the operator enters there to connect to Telegram: sealed for ingest."""
+"""Logins from a tenant's own pages, and what the operator enters there to connect to Telegram:
+sealed for ingest.
+"""
 
 from alembic import op
 
@@ -14,9 +16,14 @@ IS_OPERATOR = "EXISTS (SELECT 1 FROM tenants t WHERE t.tenant_id = current_tenan
 
 
 def upgrade() -> None:
-    op.execute("ALTER TABLE login_attempts ADD COLUMN answered int NOT NULL DEFAULT 0, ADD COLUMN served_until timestamptz")
+    op.execute(
+        "ALTER TABLE login_attempts ADD COLUMN answered int NOT NULL DEFAULT 0, "
+        "ADD COLUMN served_until timestamptz"
+    )
     op.execute("COMMENT ON COLUMN login_attempts.answered IS 'The last question that was answered.'")
-    op.execute("COMMENT ON COLUMN login_attempts.served_until IS 'Past: the process that serves it has died.'")
+    op.execute(
+        "COMMENT ON COLUMN login_attempts.served_until IS 'Past: the process that serves it has died.'"
+    )
     ingest_keys()
     telegram_secrets()
     for name, (signature, body) in FUNCTIONS.items():
@@ -35,7 +42,11 @@ def ingest_keys() -> None:
         )
         """
     )
-    system_table("ingest_keys", "For whom secrets of the installation are sealed, and which of them ingest has in its environment. One row.")
+    system_table(
+        "ingest_keys",
+        "For whom secrets of the installation are sealed, and which of them ingest has in its environment. "
+        "One row.",
+    )
     only_for_ingest("ingest_keys")
 
 
@@ -52,7 +63,11 @@ def telegram_secrets() -> None:
         )
         """
     )
-    system_table("telegram_secrets", "What the operator has entered to connect to Telegram: what may be shown, and the secret, sealed for ingest.")
+    system_table(
+        "telegram_secrets",
+        "What the operator has entered to connect to Telegram: what may be shown, and the secret, "
+        "sealed for ingest.",
+    )
     only_for_ingest("telegram_secrets")
 
 
@@ -69,20 +84,23 @@ FUNCTIONS = {
         SELECT attempt, current_tenant(), now() + lasts, wanted_way, key
         WHERE current_tenant() IS NOT NULL AND {MAX_OPEN_LOGINS} > (
             SELECT count(*) FROM login_attempts
-            WHERE tenant_id = current_tenant() AND expires_at > now() AND {OPEN} AND {INTERRUPTED} IS NOT TRUE)
+            WHERE tenant_id = current_tenant() AND expires_at > now() AND {OPEN}
+                AND {INTERRUPTED} IS NOT TRUE)
         RETURNING true
         """,
     ),
     "find_login": (
         """
-        (wanted uuid) RETURNS TABLE(attempt_id uuid, tenant_id bigint, account_id bigint, phone_masked text, way text, state text, question int,
-            answered int, public_key bytea, shown bytea, error text, created_at timestamptz, expires_at timestamptz, is_interrupted boolean)
+        (wanted uuid) RETURNS TABLE(attempt_id uuid, tenant_id bigint, account_id bigint, phone_masked text,
+            way text, state text, question int, answered int, public_key bytea, shown bytea, error text,
+            created_at timestamptz, expires_at timestamptz, is_interrupted boolean)
         """,
         f"""
         SELECT l.attempt_id, l.tenant_id, l.account_id, a.phone_masked, l.way,
                CASE WHEN l.expires_at < now() AND l.{OPEN} THEN 'expired' ELSE l.state END,
                l.question, l.answered, l.public_key, l.shown, l.error, l.created_at, l.expires_at,
-               l.expires_at > now() AND l.{OPEN} AND l.taken_by IS NOT NULL AND coalesce(l.served_until < now(), false)
+               l.expires_at > now() AND l.{OPEN} AND l.taken_by IS NOT NULL
+                   AND coalesce(l.served_until < now(), false)
         FROM login_attempts l LEFT JOIN telegram_accounts a USING (account_id)
         WHERE l.tenant_id = current_tenant() AND (wanted IS NULL OR l.attempt_id = wanted)
         ORDER BY l.created_at DESC LIMIT 1
@@ -92,7 +110,8 @@ FUNCTIONS = {
         "(wanted uuid, asked int, given bytea) RETURNS boolean",
         f"""
         UPDATE login_attempts SET answer = given, answered = asked
-        WHERE attempt_id = wanted AND tenant_id = current_tenant() AND question = asked AND answered < asked AND expires_at > now() AND {OPEN}
+        WHERE attempt_id = wanted AND tenant_id = current_tenant() AND question = asked AND answered < asked
+            AND expires_at > now() AND {OPEN}
         RETURNING true
         """,
     ),
@@ -104,14 +123,19 @@ FUNCTIONS = {
         """,
     ),
     "telegram_setup": (
-        "() RETURNS TABLE(key_id text, public_key bytea, from_environment text[], reported_at timestamptz, entered jsonb)",
+        (
+            "() RETURNS TABLE(key_id text, public_key bytea, from_environment text[], "
+            "reported_at timestamptz, entered jsonb)"
+        ),
         f"""
         SELECT k.key_id, k.public_key, k.from_environment, k.reported_at, (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'name', s.name, 'shown', CASE WHEN {IS_OPERATOR} THEN s.shown ELSE '' END,
-                'entered_by', CASE WHEN {IS_OPERATOR} THEN s.entered_by ELSE '' END, 'entered_at', s.entered_at) ORDER BY s.name), '[]')
+                'entered_by', CASE WHEN {IS_OPERATOR} THEN s.entered_by ELSE '' END, 'entered_at',
+                s.entered_at) ORDER BY s.name), '[]')
             FROM telegram_secrets s)
-        FROM (SELECT current_tenant() AS tenant_id) one LEFT JOIN ingest_keys k ON true WHERE one.tenant_id IS NOT NULL
+        FROM (SELECT current_tenant() AS tenant_id) one LEFT JOIN ingest_keys k ON true
+        WHERE one.tenant_id IS NOT NULL
         """,
     ),
     "enter_telegram_secret": (
@@ -119,7 +143,8 @@ FUNCTIONS = {
         f"""
         INSERT INTO telegram_secrets (name, shown, key_id, sealed, entered_by)
         SELECT secret, visible, key, content, author WHERE {IS_OPERATOR}
-        ON CONFLICT (name) DO UPDATE SET shown = excluded.shown, key_id = excluded.key_id, sealed = excluded.sealed,
+        ON CONFLICT (name) DO UPDATE SET shown = excluded.shown, key_id = excluded.key_id,
+            sealed = excluded.sealed,
             entered_by = excluded.entered_by, entered_at = now()
         RETURNING true
         """,
@@ -129,11 +154,16 @@ FUNCTIONS = {
         f"DELETE FROM telegram_secrets WHERE name = secret AND {IS_OPERATOR} RETURNING true",
     ),
 }
-"""For one tenant. Secrets of the installation are entered by the operator's tenant only, and no function returns one."""
+"""For one tenant.
+
+Secrets of the installation are entered by the operator's tenant only, and no function returns one.
+"""
 
 
 def definer(name: str, signature: str, body: str) -> None:
     rights = "SECURITY DEFINER SET search_path TO 'public', 'pg_temp'"
-    op.execute(f"CREATE FUNCTION {name}{signature} LANGUAGE sql VOLATILE {rights} AS $function${body}$function$")
+    op.execute(
+        f"CREATE FUNCTION {name}{signature} LANGUAGE sql VOLATILE {rights} AS $function${body}$function$"
+    )
     op.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
     op.execute(f"GRANT EXECUTE ON FUNCTION {name} TO tga_tenant")

@@ -7,10 +7,13 @@ down_revision = "0037"
 
 
 def upgrade() -> None:
-    """Says nothing about when an account read the channel, nor about the accounts of others: who reads it depends on other tenants."""
+    """Says nothing about when an account read the channel, nor about the accounts of others:
+    who reads it depends on other tenants.
+    """
     op.execute(
         """
-        CREATE FUNCTION own_accounts_of_channel(followed_channel bigint) RETURNS TABLE(public_id uuid, phone_masked text, state text,
+        CREATE FUNCTION own_accounts_of_channel(followed_channel bigint) RETURNS TABLE(public_id uuid,
+            phone_masked text, state text,
             joined boolean, lost_at timestamptz, lost_reason text)
         LANGUAGE sql STABLE SECURITY DEFINER SET search_path TO 'public', 'pg_temp'
         AS $$

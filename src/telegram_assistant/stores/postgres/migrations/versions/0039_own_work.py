@@ -1,4 +1,6 @@
-"""What a tenant does for itself: it deletes the login of its own account, and has its stored posts understood."""
+"""What a tenant does for itself: it deletes the login of its own account,
+and has its stored posts understood.
+"""
 
 from alembic import op
 
@@ -23,7 +25,8 @@ def forget_own_login() -> None:
             WHERE a.account_id = l.account_id AND a.public_id = account AND a.tenant_id = current_tenant()
               AND a.state NOT IN ('active', 'logging out') AND l.state NOT IN ('done', 'failed', 'expired');
             UPDATE telegram_accounts SET state = 'new', state_reason = NULL, key_id = NULL, session = NULL
-            WHERE public_id = account AND tenant_id = current_tenant() AND state NOT IN ('active', 'logging out');
+            WHERE public_id = account AND tenant_id = current_tenant()
+                AND state NOT IN ('active', 'logging out');
         $$
         """
     )
@@ -38,31 +41,39 @@ def want_own_history() -> None:
     """
     op.execute(
         """
-        CREATE FUNCTION want_own_history(since timestamptz, local_model text, version text, wanted_work text, is_paid boolean)
+        CREATE FUNCTION want_own_history(since timestamptz, local_model text, version text, wanted_work text,
+            is_paid boolean)
         RETURNS TABLE(local bigint, provider bigint)
         LANGUAGE sql SECURITY DEFINER SET search_path TO 'public', 'pg_temp'
         AS $$
             WITH own AS MATERIALIZED (
                 SELECT p.channel_id, p.message_id, p.revision, p.posted_at,
-                       NOT EXISTS (SELECT 1 FROM post_enrichment l WHERE l.channel_id = p.channel_id AND l.message_id = p.message_id
-                                     AND l.kind = 'tags' AND l.tier = 'local' AND l.revision = p.revision AND l.model = local_model
+                       NOT EXISTS (SELECT 1 FROM post_enrichment l
+                           WHERE l.channel_id = p.channel_id AND l.message_id = p.message_id
+                                     AND l.kind = 'tags' AND l.tier = 'local' AND l.revision = p.revision
+                                         AND l.model = local_model
                                      AND l.prompt_version = version) AS is_local,
                        is_paid AND p.text <> '' AND s.ai_policy = 'provider'
                            AND EXISTS (SELECT 1 FROM ai_consents k WHERE k.tenant_id = s.tenant_id)
-                           AND NOT EXISTS (SELECT 1 FROM post_enrichment r WHERE r.channel_id = p.channel_id AND r.message_id = p.message_id
-                                             AND r.kind = 'tags' AND r.tier = 'provider' AND r.revision = p.revision
+                           AND NOT EXISTS (SELECT 1 FROM post_enrichment r
+                               WHERE r.channel_id = p.channel_id AND r.message_id = p.message_id
+                                             AND r.kind = 'tags' AND r.tier = 'provider'
+                                                 AND r.revision = p.revision
                                              AND r.prompt_version = version) AS is_wanted
                 FROM subscriptions s JOIN channels c ON c.channel_id = s.channel_id AND NOT c.ai_blocked
-                JOIN posts p ON p.channel_id = s.channel_id AND p.posted_at >= greatest(since, s.visible_from) AND p.deleted_at IS NULL
+                JOIN posts p ON p.channel_id = s.channel_id AND p.posted_at >= greatest(since, s.visible_from)
+                    AND p.deleted_at IS NULL
                 WHERE s.tenant_id = current_tenant() AND s.active AND s.ai_policy <> 'off'
             ), replayed AS (
                 INSERT INTO outbox (channel_id, message_id, revision, lane, requested_by)
                 SELECT o.channel_id, o.message_id, o.revision, 'bulk', current_tenant() FROM own o
                 WHERE o.is_local AND NOT EXISTS (SELECT 1 FROM outbox q
-                    WHERE q.channel_id = o.channel_id AND q.message_id = o.message_id AND q.revision = o.revision)
+                    WHERE q.channel_id = o.channel_id AND q.message_id = o.message_id
+                        AND q.revision = o.revision)
             ), wanted AS (
                 INSERT INTO provider_wanted (channel_id, message_id, work, posted_at)
-                SELECT o.channel_id, o.message_id, wanted_work, o.posted_at FROM own o WHERE o.is_wanted ORDER BY 1, 2
+                SELECT o.channel_id, o.message_id, wanted_work, o.posted_at FROM own o WHERE o.is_wanted
+                ORDER BY 1, 2
                 ON CONFLICT DO NOTHING
             )
             SELECT count(*) FILTER (WHERE o.is_local), count(*) FILTER (WHERE o.is_wanted) FROM own o

@@ -1,4 +1,6 @@
-"""What the operator watches: running processes, the throughput of stages, and functions that count what waits."""
+"""What the operator watches: running processes, the throughput of stages,
+and functions that count what waits.
+"""
 
 from alembic import op
 
@@ -33,7 +35,10 @@ def processes() -> None:
     )
     system_table("processes", "The last report of every process about itself.", system_may="SELECT, DELETE")
     op.execute("COMMENT ON COLUMN processes.parts IS 'Health reports by role and part.'")
-    op.execute("COMMENT ON COLUMN processes.samples IS 'Metrics as [name, labels, value], the same as on /metrics at that moment.'")
+    op.execute(
+        "COMMENT ON COLUMN processes.samples IS 'Metrics as [name, labels, value], "
+        "the same as on /metrics at that moment.'"
+    )
 
 
 def stage_minutes() -> None:
@@ -51,33 +56,46 @@ def stage_minutes() -> None:
         """
     )
     system_table("stage_minutes", "What each stage did in each minute of the last day, by process.")
-    op.execute("COMMENT ON COLUMN stage_minutes.lag IS 'The most entries that waited for the stage in this minute.'")
+    op.execute(
+        "COMMENT ON COLUMN stage_minutes.lag IS 'The most entries that waited for the stage in this minute.'"
+    )
 
 
 FUNCTIONS = {
     "report_process": (
-        "(reporter text, its_roles text[], its_version text, its_parts jsonb, its_samples jsonb, away jsonb, is_last boolean) RETURNS void",
+        (
+            "(reporter text, its_roles text[], its_version text, its_parts jsonb, its_samples jsonb, "
+            "away jsonb, is_last boolean) RETURNS void"
+        ),
         """
         INSERT INTO processes AS p (instance, roles, version, parts, samples, servers_away, stopped_at)
-        VALUES (reporter, its_roles, its_version, its_parts, its_samples, away, CASE WHEN is_last THEN now() END)
-        ON CONFLICT (instance) DO UPDATE SET roles = excluded.roles, version = excluded.version, parts = excluded.parts,
-            samples = excluded.samples, servers_away = excluded.servers_away, at = now(), stopped_at = excluded.stopped_at
+        VALUES (reporter, its_roles, its_version, its_parts, its_samples, away, CASE WHEN is_last
+            THEN now() END)
+        ON CONFLICT (instance) DO UPDATE SET roles = excluded.roles, version = excluded.version,
+            parts = excluded.parts,
+            samples = excluded.samples, servers_away = excluded.servers_away, at = now(),
+            stopped_at = excluded.stopped_at
         """,
         "tga_api",
     ),
     "operator_processes": (
         """
-        () RETURNS TABLE(instance text, roles text[], version text, parts jsonb, samples jsonb, servers_away jsonb,
-            started_at timestamptz, at timestamptz, stopped_at timestamptz, age_seconds double precision)
+        () RETURNS TABLE(instance text, roles text[], version text, parts jsonb, samples jsonb,
+            servers_away jsonb, started_at timestamptz, at timestamptz, stopped_at timestamptz,
+            age_seconds double precision)
         """,
         """
-        SELECT instance, roles, version, parts, samples, servers_away, started_at, at, stopped_at, extract(epoch FROM now() - at)::float8
+        SELECT instance, roles, version, parts, samples, servers_away, started_at, at, stopped_at,
+            extract(epoch FROM now() - at)::float8
         FROM processes WHERE at > now() - interval '1 hour' ORDER BY started_at, instance
         """,
         "tga_api",
     ),
     "operator_stage_minutes": (
-        "(since timestamptz) RETURNS TABLE(minute timestamptz, stage text, processed bigint, failed bigint, lag bigint)",
+        (
+            "(since timestamptz) RETURNS TABLE(minute timestamptz, stage text, processed bigint, "
+            "failed bigint, lag bigint)"
+        ),
         """
         SELECT m.minute, m.stage, sum(m.processed)::bigint, sum(m.failed)::bigint, max(m.lag)
         FROM stage_minutes m WHERE m.minute >= since GROUP BY m.minute, m.stage ORDER BY m.minute, m.stage
@@ -88,15 +106,21 @@ FUNCTIONS = {
         "() RETURNS TABLE(queue text, kind text, entries bigint, oldest_at timestamptz)",
         """
         SELECT 'outbox', o.lane, count(*), min(o.created_at) FROM outbox o GROUP BY o.lane
-        UNION ALL SELECT 'backfills', b.kind, count(*), min(b.created_at) FROM backfills b WHERE b.state = 'open' GROUP BY b.kind
-        UNION ALL SELECT 'dead_letters', d.stage, count(*), min(d.created_at) FROM dead_letters d GROUP BY d.stage
-        UNION ALL SELECT 'parked', 'channels', count(*), NULL FROM channels c WHERE c.parked_until IS NOT NULL HAVING count(*) > 0
+        UNION ALL SELECT 'backfills', b.kind, count(*), min(b.created_at) FROM backfills b
+            WHERE b.state = 'open' GROUP BY b.kind
+        UNION ALL SELECT 'dead_letters', d.stage, count(*), min(d.created_at) FROM dead_letters d
+            GROUP BY d.stage
+        UNION ALL SELECT 'parked', 'channels', count(*), NULL FROM channels c WHERE c.parked_until IS NOT NULL
+            HAVING count(*) > 0
         ORDER BY 1, 2
         """,
         "tga_api, tga_system",
     ),
     "operator_job_runs": (
-        "() RETURNS TABLE(job text, period_start timestamptz, instance text, started_at timestamptz, finished_at timestamptz, error text)",
+        (
+            "() RETURNS TABLE(job text, period_start timestamptz, instance text, started_at timestamptz, "
+            "finished_at timestamptz, error text)"
+        ),
         """
         SELECT DISTINCT ON (r.job) r.job, r.period_start, r.instance, r.started_at, r.finished_at, r.error
         FROM job_runs r ORDER BY r.job, r.period_start DESC
@@ -104,10 +128,14 @@ FUNCTIONS = {
         "tga_api",
     ),
     "operator_parked_channels": (
-        "(most integer) RETURNS TABLE(channel_id bigint, title text, reason text, until timestamptz, failures integer)",
+        (
+            "(most integer) RETURNS TABLE(channel_id bigint, title text, reason text, until timestamptz, "
+            "failures integer)"
+        ),
         """
         SELECT c.channel_id, c.title, c.parked_reason, c.parked_until, s.fail_count
-        FROM channels c JOIN poll_schedule s USING (channel_id) WHERE c.parked_until IS NOT NULL ORDER BY c.parked_until, c.channel_id LIMIT most
+        FROM channels c JOIN poll_schedule s USING (channel_id) WHERE c.parked_until IS NOT NULL
+        ORDER BY c.parked_until, c.channel_id LIMIT most
         """,
         "tga_api",
     ),
@@ -117,6 +145,8 @@ FUNCTIONS = {
 
 def definer(name: str, signature: str, body: str, *, callers: str) -> None:
     rights = "SECURITY DEFINER SET search_path TO 'public', 'pg_temp'"
-    op.execute(f"CREATE FUNCTION {name}{signature} LANGUAGE sql VOLATILE {rights} AS $function${body}$function$")
+    op.execute(
+        f"CREATE FUNCTION {name}{signature} LANGUAGE sql VOLATILE {rights} AS $function${body}$function$"
+    )
     op.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
     op.execute(f"GRANT EXECUTE ON FUNCTION {name} TO {callers}")

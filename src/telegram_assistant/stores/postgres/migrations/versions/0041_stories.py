@@ -1,8 +1,15 @@
-"""Stories: which posts tell the same, by which links, and the words by which the posts of three days are compared."""
+"""Stories: which posts tell the same, by which links,
+and the words by which the posts of three days are compared.
+"""
 
 from alembic import op
 
-from telegram_assistant.stores.postgres.migrations.classes import by_channel, subscribed_table, system_table, within_window
+from telegram_assistant.stores.postgres.migrations.classes import (
+    by_channel,
+    subscribed_table,
+    system_table,
+    within_window,
+)
 
 revision = "0041"
 down_revision = "0040"
@@ -33,8 +40,15 @@ def stories() -> None:
         """
     )
     op.execute("CREATE INDEX stories_merged ON stories (merged_into) WHERE (merged_into IS NOT NULL)")
-    system_table("stories", "Stories: posts that tell of the same event, over all channels. What a tenant sees of one follows from its own posts.")
-    op.execute("COMMENT ON COLUMN stories.merged_into IS 'Where most of its posts went; the story itself has none any more.'")
+    system_table(
+        "stories",
+        "Stories: posts that tell of the same event, over all channels. "
+        "What a tenant sees of one follows from its own posts.",
+    )
+    op.execute(
+        "COMMENT ON COLUMN stories.merged_into IS 'Where most of its posts went; "
+        "the story itself has none any more.'"
+    )
 
 
 def story_posts() -> None:
@@ -55,9 +69,19 @@ def story_posts() -> None:
     by_channel("story_posts")
     op.execute("CREATE INDEX story_posts_story ON story_posts (story_id)")
     op.execute("CREATE INDEX story_posts_newest ON story_posts (channel_id, posted_at DESC)")
-    subscribed_table("story_posts", "Which story a post belongs to.", rows=within_window("story_posts", "story_posts.posted_at >= s.visible_from"))
-    op.execute("COMMENT ON COLUMN story_posts.link IS 'The surest link to another post of the story; empty for a post alone.'")
-    op.execute("COMMENT ON COLUMN story_posts.terms_hash IS 'Of the words and pictures with which it was compared last.'")
+    subscribed_table(
+        "story_posts",
+        "Which story a post belongs to.",
+        rows=within_window("story_posts", "story_posts.posted_at >= s.visible_from"),
+    )
+    op.execute(
+        "COMMENT ON COLUMN story_posts.link IS 'The surest link to another post of the story; "
+        "empty for a post alone.'"
+    )
+    op.execute(
+        "COMMENT ON COLUMN story_posts.terms_hash IS 'Of the words and pictures with which it was compared "
+        "last.'"
+    )
 
 
 def story_links() -> None:
@@ -79,9 +103,18 @@ def story_links() -> None:
     )
     op.execute("CREATE INDEX story_links_other ON story_links (other_channel_id, other_message_id)")
     own = within_window("story_links", "story_links.posted_at >= s.visible_from")
-    other = own.replace("story_links.channel_id", "story_links.other_channel_id").replace("story_links.posted_at", "story_links.other_posted_at")
-    subscribed_table("story_links", "Why two posts are in one story, the later first. A tenant sees it with both ends.", rows=f"{own} AND {other}")
-    op.execute("COMMENT ON COLUMN story_links.is_leaf IS 'One end is in a private channel: it joins a story and holds nothing together.'")
+    other = own.replace("story_links.channel_id", "story_links.other_channel_id").replace(
+        "story_links.posted_at", "story_links.other_posted_at"
+    )
+    subscribed_table(
+        "story_links",
+        "Why two posts are in one story, the later first. A tenant sees it with both ends.",
+        rows=f"{own} AND {other}",
+    )
+    op.execute(
+        "COMMENT ON COLUMN story_links.is_leaf IS 'One end is in a private channel: "
+        "it joins a story and holds nothing together.'"
+    )
 
 
 def post_terms() -> None:
@@ -111,7 +144,10 @@ def post_terms() -> None:
     )
     op.execute("CREATE INDEX post_terms_written ON post_terms (written_at)")
     op.execute("CREATE INDEX post_terms_posted ON post_terms (posted_at)")
-    system_table("post_terms", "The words of a post as hashes, to compare it with the posts of the days around it; kept for a week.")
+    system_table(
+        "post_terms",
+        "The words of a post as hashes, to compare it with the posts of the days around it; kept for a week.",
+    )
     op.execute("COMMENT ON COLUMN post_terms.pairs IS 'Neighbouring words: copies share most of them.'")
     op.execute("COMMENT ON COLUMN post_terms.looks IS 'Perceptual hashes of its pictures, 40 bytes each.'")
     op.execute("COMMENT ON COLUMN post_terms.seen IS 'Words and numbers read in its pictures.'")
@@ -119,7 +155,9 @@ def post_terms() -> None:
 
 
 def term_postings() -> None:
-    """A key holds the three days that it belongs to, so a common word finds no older posts, however many are stored."""
+    """A key holds the three days that it belongs to, so a common word finds no older posts,
+    however many are stored.
+    """
     op.execute(
         """
         CREATE TABLE term_postings (
@@ -131,7 +169,9 @@ def term_postings() -> None:
         )
         """
     )
-    system_table("term_postings", "Which posts have a rare word, name, number, link or picture, by three days.")
+    system_table(
+        "term_postings", "Which posts have a rare word, name, number, link or picture, by three days."
+    )
 
 
 def term_counts() -> None:
@@ -146,7 +186,11 @@ def term_counts() -> None:
         )
         """
     )
-    system_table("term_counts", "How many public posts of the last days have a word: rare words weigh more. The highest number holds.")
+    system_table(
+        "term_counts",
+        "How many public posts of the last days have a word: rare words weigh more. "
+        "The highest number holds.",
+    )
 
 
 def current_story() -> None:
@@ -159,7 +203,8 @@ def current_story() -> None:
             WITH RECURSIVE way AS (
                 SELECT story_id, merged_into, 0 AS steps FROM stories WHERE story_id = known
                 UNION ALL
-                SELECT s.story_id, s.merged_into, w.steps + 1 FROM way w JOIN stories s ON s.story_id = w.merged_into WHERE w.steps < 100
+                SELECT s.story_id, s.merged_into, w.steps + 1 FROM way w
+                JOIN stories s ON s.story_id = w.merged_into WHERE w.steps < 100
             )
             SELECT story_id FROM way ORDER BY steps DESC LIMIT 1
         $$

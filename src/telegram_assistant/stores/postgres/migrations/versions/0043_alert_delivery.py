@@ -42,7 +42,10 @@ def receivers() -> None:
         )
         """
     )
-    seen = "tenant_id, receiver_id, kind, name, address, language, created_by, created_at, failures, failing_since, retry_at, trouble, paused_at"
+    seen = (
+        "tenant_id, receiver_id, kind, name, address, language, created_by, created_at, failures, "
+        "failing_since, retry_at, trouble, paused_at"
+    )
     tenant_table(
         "receivers",
         "Where a tenant wants its alerts: webhooks and e-mail addresses.",
@@ -71,9 +74,20 @@ def deliveries() -> None:
         )
         """
     )
-    op.execute("CREATE INDEX deliveries_waiting ON deliveries (tenant_id, receiver_id, due_at, number) WHERE (delivered_at IS NULL)")
-    tenant_table("deliveries", "The outbox of alerts, in order for each receiver.", "SELECT, DELETE", "UPDATE (due_at, delivered_at)")
-    op.execute("COMMENT ON COLUMN deliveries.delivery_id IS 'Sent with every attempt: a receiver that has it already ignores it.'")
+    op.execute(
+        "CREATE INDEX deliveries_waiting ON deliveries (tenant_id, receiver_id, due_at, "
+        "number) WHERE (delivered_at IS NULL)"
+    )
+    tenant_table(
+        "deliveries",
+        "The outbox of alerts, in order for each receiver.",
+        "SELECT, DELETE",
+        "UPDATE (due_at, delivered_at)",
+    )
+    op.execute(
+        "COMMENT ON COLUMN deliveries.delivery_id IS 'Sent with every attempt: "
+        "a receiver that has it already ignores it.'"
+    )
     op.execute("COMMENT ON COLUMN deliveries.due_at IS 'After the quiet hours of the watch.'")
 
 
@@ -93,16 +107,22 @@ def feed_addresses() -> None:
         )
         """
     )
-    tenant_table("feed_addresses", "Secret addresses of RSS and Atom feeds, by their SHA-256.", "SELECT, INSERT, DELETE")
+    tenant_table(
+        "feed_addresses",
+        "Secret addresses of RSS and Atom feeds, by their SHA-256.",
+        "SELECT, INSERT, DELETE",
+    )
 
 
 def find_feed_address() -> None:
     op.execute(
         """
-        CREATE FUNCTION find_feed_address(address_hash bytea) RETURNS TABLE(tenant_id bigint, kind text, subject text, name text)
+        CREATE FUNCTION find_feed_address(address_hash bytea) RETURNS TABLE(tenant_id bigint, kind text,
+            subject text, name text)
         LANGUAGE sql STABLE SECURITY DEFINER SET search_path TO 'public', 'pg_temp'
         AS $$
-            SELECT f.tenant_id, f.kind, f.subject, f.name FROM feed_addresses f JOIN tenants t USING (tenant_id)
+            SELECT f.tenant_id, f.kind, f.subject, f.name FROM feed_addresses f
+            JOIN tenants t USING (tenant_id)
             WHERE f.hash = address_hash AND t.suspended_at IS NULL
         $$
         """

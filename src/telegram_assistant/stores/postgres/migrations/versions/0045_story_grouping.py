@@ -15,6 +15,13 @@ def upgrade() -> None:
             CHECK (story_grouping IN ('loose', 'normal', 'strict'))
         """
     )
-    op.execute("COMMENT ON COLUMN tenants.story_grouping IS 'How sure a link must be to hold two posts of a story together.'")
+    op.execute(
+        "COMMENT ON COLUMN tenants.story_grouping IS 'How sure a link must be to hold two posts of a story "
+        "together.'"
+    )
     op.execute("GRANT UPDATE (story_grouping) ON tenants TO tga_tenant")
-    add_index("story_posts", "story_posts_linked", "(channel_id, posted_at DESC) INCLUDE (story_id) WHERE (link IS NOT NULL)")
+    add_index(
+        "story_posts",
+        "story_posts_linked",
+        "(channel_id, posted_at DESC) INCLUDE (story_id) WHERE (link IS NOT NULL)",
+    )

@@ -66,6 +66,10 @@ def interests() -> None:
         )
         """
     )
-    person_table("interests", "Topics of a person: their own words, or learnt from what they liked.", "SELECT, INSERT, UPDATE, DELETE")
+    person_table(
+        "interests",
+        "Topics of a person: their own words, or learnt from what they liked.",
+        "SELECT, INSERT, UPDATE, DELETE",
+    )
     op.execute("ALTER TABLE saved_posts ADD COLUMN learnt_at timestamptz")
     op.execute("CREATE INDEX saved_posts_not_learnt ON saved_posts (tenant_id) WHERE (learnt_at IS NULL)")

@@ -20,9 +20,17 @@ def upgrade() -> None:
         """
     )
     op.execute("COMMENT ON COLUMN deliveries.user_id IS 'Whose digest it is.'")
-    op.execute("COMMENT ON TABLE deliveries IS 'class: tenant. The outbox of alerts and digests, in order for each receiver.'")
-    op.execute("COMMENT ON TABLE receivers IS 'class: tenant. Where a tenant wants alerts and digests: webhooks and e-mail addresses.'")
-    op.execute("GRANT INSERT (delivery_id, receiver_id, digest_id, user_id, due_at) ON deliveries TO tga_tenant")
+    op.execute(
+        "COMMENT ON TABLE deliveries IS 'class: tenant. The outbox of alerts and digests, "
+        "in order for each receiver.'"
+    )
+    op.execute(
+        "COMMENT ON TABLE receivers IS 'class: tenant. Where a tenant wants alerts and digests: "
+        "webhooks and e-mail addresses.'"
+    )
+    op.execute(
+        "GRANT INSERT (delivery_id, receiver_id, digest_id, user_id, due_at) ON deliveries TO tga_tenant"
+    )
     feeds_of_people()
 
 
@@ -33,7 +41,8 @@ def feeds_of_people() -> None:
         ALTER TABLE feed_addresses
             ADD COLUMN user_id bigint REFERENCES users ON DELETE CASCADE,
             DROP CONSTRAINT feed_addresses_kind_check,
-            ADD CONSTRAINT feed_addresses_kind_check CHECK (kind IN ('watch', 'folder', 'search', 'story', 'digest'))
+            ADD CONSTRAINT feed_addresses_kind_check CHECK (kind IN ('watch', 'folder', 'search', 'story',
+                'digest'))
         """
     )
     op.execute("COMMENT ON COLUMN feed_addresses.user_id IS 'Whose digests the feed lists.'")
@@ -41,7 +50,8 @@ def feeds_of_people() -> None:
     op.execute(
         """
         CREATE FUNCTION find_feed_address(address_hash bytea)
-            RETURNS TABLE(tenant_id bigint, tenant uuid, kind text, subject text, name text, user_id bigint, language text)
+            RETURNS TABLE(tenant_id bigint, tenant uuid, kind text, subject text, name text, user_id bigint,
+                language text)
         LANGUAGE sql STABLE SECURITY DEFINER SET search_path TO 'public', 'pg_temp'
         AS $$
             SELECT f.tenant_id, t.public_id, f.kind, f.subject, f.name, f.user_id, u.language

@@ -7,19 +7,23 @@ down_revision = "0050"
 
 
 def upgrade() -> None:
-    """A private channel needs the agreement of everybody who follows it; what others have chosen is not revealed beyond that."""
+    """A private channel needs the agreement of everybody who follows it;
+    what others have chosen is not revealed beyond that.
+    """
     op.execute(
         """
         CREATE FUNCTION channels_for_provider(wanted bigint[]) RETURNS SETOF bigint
         LANGUAGE sql STABLE SECURITY DEFINER SET search_path TO 'public', 'pg_temp'
         AS $$
             SELECT c.channel_id FROM channels c JOIN subscriptions s ON s.channel_id = c.channel_id
-            WHERE c.channel_id = ANY (wanted) AND s.tenant_id = current_tenant() AND s.active AND s.ai_policy = 'provider'
+            WHERE c.channel_id = ANY (wanted) AND s.tenant_id = current_tenant() AND s.active
+                AND s.ai_policy = 'provider'
               AND EXISTS (SELECT 1 FROM ai_consents k WHERE k.tenant_id = s.tenant_id)
               AND NOT c.protected AND NOT c.ai_blocked
               AND (NOT c.is_private OR NOT EXISTS (
                   SELECT 1 FROM subscriptions o WHERE o.channel_id = c.channel_id AND o.active
-                    AND (o.ai_policy <> 'provider' OR NOT EXISTS (SELECT 1 FROM ai_consents k WHERE k.tenant_id = o.tenant_id))))
+                    AND (o.ai_policy <> 'provider' OR NOT EXISTS (SELECT 1 FROM ai_consents k
+                        WHERE k.tenant_id = o.tenant_id))))
         $$
         """
     )

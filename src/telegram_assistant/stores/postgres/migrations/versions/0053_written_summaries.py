@@ -21,5 +21,12 @@ def upgrade() -> None:
         """
     )
     op.execute("CREATE INDEX written_summaries_oldest ON written_summaries (written_at)")
-    tenant_table("written_summaries", "What a provider wrote about a story, and what code left out of it.", "SELECT, INSERT")
-    op.execute("COMMENT ON COLUMN written_summaries.material IS 'Hash of the posts that were sent, their texts, their language and the prompt.'")
+    tenant_table(
+        "written_summaries",
+        "What a provider wrote about a story, and what code left out of it.",
+        "SELECT, INSERT",
+    )
+    op.execute(
+        "COMMENT ON COLUMN written_summaries.material IS 'Hash of the posts that were sent, their texts, "
+        "their language and the prompt.'"
+    )

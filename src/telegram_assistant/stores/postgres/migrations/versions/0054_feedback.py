@@ -24,5 +24,9 @@ def upgrade() -> None:
         )
         """
     )
-    person_table("feedback", "What a person said about a story, by one of its posts, or about a post.", "SELECT, INSERT, UPDATE, DELETE")
+    person_table(
+        "feedback",
+        "What a person said about a story, by one of its posts, or about a post.",
+        "SELECT, INSERT, UPDATE, DELETE",
+    )
     op.execute("COMMENT ON COLUMN feedback.topics IS 'The interests that were learnt from it.'")

@@ -8,4 +8,8 @@ down_revision = "0057"
 
 def upgrade() -> None:
     """Few posts are: an index of these alone answers for all others."""
-    add_index("post_enrichment", "post_enrichment_ads", "(channel_id, message_id) WHERE kind = 'tags' AND (data ->> 'is_ad')::boolean")
+    add_index(
+        "post_enrichment",
+        "post_enrichment_ads",
+        "(channel_id, message_id) WHERE kind = 'tags' AND (data ->> 'is_ad')::boolean",
+    )

@@ -1,4 +1,6 @@
-"""Receivers are confirmed before anything is sent to them, tenants take turns, and secrets of webhooks are sealed."""
+"""Receivers are confirmed before anything is sent to them, tenants take turns,
+and secrets of webhooks are sealed.
+"""
 
 from alembic import op
 
@@ -29,10 +31,18 @@ def confirmed_receivers() -> None:
         """
     )
     op.execute("UPDATE receivers SET confirmed_at = created_at WHERE delivered_at IS NOT NULL")
-    op.execute("COMMENT ON COLUMN receivers.confirmed_at IS 'Somebody there has shown the code; nothing else is sent before.'")
-    op.execute("COMMENT ON COLUMN receivers.code_number IS 'Raised with every new code: older codes and links end.'")
+    op.execute(
+        "COMMENT ON COLUMN receivers.confirmed_at IS 'Somebody there has shown the code; "
+        "nothing else is sent before.'"
+    )
+    op.execute(
+        "COMMENT ON COLUMN receivers.code_number IS 'Raised with every new code: older codes and links end.'"
+    )
     op.execute("GRANT SELECT (confirmed_at, code_number, wrong_codes) ON receivers TO tga_tenant")
-    op.execute("GRANT INSERT (receiver_id), UPDATE (confirmed_at, code_number, wrong_codes) ON receivers TO tga_tenant")
+    op.execute(
+        "GRANT INSERT (receiver_id), UPDATE (confirmed_at, code_number, "
+        "wrong_codes) ON receivers TO tga_tenant"
+    )
 
 
 def receiver_secrets() -> None:
@@ -57,7 +67,9 @@ def receiver_secrets() -> None:
         "UPDATE (ends_at)",
         "DELETE",
     )
-    op.execute("COMMENT ON COLUMN receiver_secrets.ends_at IS 'When a secret that was replaced stops signing.'")
+    op.execute(
+        "COMMENT ON COLUMN receiver_secrets.ends_at IS 'When a secret that was replaced stops signing.'"
+    )
     op.execute("ALTER TABLE receivers DROP COLUMN secret")
 
 
@@ -68,7 +80,8 @@ def single_addresses() -> None:
         CREATE TEMPORARY TABLE duplicate_receivers ON COMMIT DROP AS
         SELECT tenant_id, receiver_id, oldest_id FROM (
             SELECT tenant_id, receiver_id, first_value(receiver_id) OVER (
-                PARTITION BY tenant_id, kind, CASE kind WHEN 'email' THEN lower(address) ELSE address END ORDER BY created_at, receiver_id
+                PARTITION BY tenant_id, kind, CASE kind WHEN 'email' THEN lower(address) ELSE address END
+                    ORDER BY created_at, receiver_id
             ) AS oldest_id FROM receivers) r
         WHERE receiver_id <> oldest_id
         """
@@ -79,12 +92,19 @@ def single_addresses() -> None:
             UPDATE {table} t SET receivers = (
                 SELECT array_agg(DISTINCT coalesce(d.oldest_id, chosen)) FROM unnest(t.receivers) AS chosen
                 LEFT JOIN duplicate_receivers d ON d.tenant_id = t.tenant_id AND d.receiver_id = chosen)
-            WHERE EXISTS (SELECT 1 FROM duplicate_receivers d WHERE d.tenant_id = t.tenant_id AND d.receiver_id = ANY (t.receivers))
+            WHERE EXISTS (SELECT 1 FROM duplicate_receivers d
+                WHERE d.tenant_id = t.tenant_id AND d.receiver_id = ANY (t.receivers))
             """
         )
     for table in ("deliveries", "receivers"):
-        op.execute(f"DELETE FROM {table} t USING duplicate_receivers d WHERE t.tenant_id = d.tenant_id AND t.receiver_id = d.receiver_id")
-    op.execute("CREATE UNIQUE INDEX receivers_address ON receivers (tenant_id, kind, (CASE kind WHEN 'email' THEN lower(address) ELSE address END))")
+        op.execute(
+            f"DELETE FROM {table} t USING duplicate_receivers d WHERE t.tenant_id = d.tenant_id "
+            "AND t.receiver_id = d.receiver_id"
+        )
+    op.execute(
+        "CREATE UNIQUE INDEX receivers_address ON receivers (tenant_id, kind, "
+        "(CASE kind WHEN 'email' THEN lower(address) ELSE address END))"
+    )
 
 
 def confirmation_codes() -> None:
@@ -96,7 +116,10 @@ def confirmation_codes() -> None:
             ADD CHECK (code_number IS NULL OR (alert_id IS NULL AND digest_id IS NULL))
         """
     )
-    op.execute("COMMENT ON COLUMN deliveries.code_number IS 'Of the code that confirms the receiver, if that is what is delivered.'")
+    op.execute(
+        "COMMENT ON COLUMN deliveries.code_number IS 'Of the code that confirms the receiver, "
+        "if that is what is delivered.'"
+    )
     op.execute("GRANT INSERT (code_number) ON deliveries TO tga_tenant")
     op.execute(
         """
@@ -108,7 +131,11 @@ def confirmation_codes() -> None:
         )
         """
     )
-    tenant_table("unsubscribed_addresses", "SHA-256 of e-mail addresses whose readers want no more mails of a tenant.", "SELECT, INSERT, DELETE")
+    tenant_table(
+        "unsubscribed_addresses",
+        "SHA-256 of e-mail addresses whose readers want no more mails of a tenant.",
+        "SELECT, INSERT, DELETE",
+    )
 
 
 def delivery_shares() -> None:
@@ -122,7 +149,12 @@ def delivery_shares() -> None:
         ) WITH (fillfactor = 50)
         """
     )
-    tenant_table("delivery_shares", "When a tenant had its last turn of deliveries, and its attempts in an hour.", "SELECT", "INSERT (tenant_id)")
+    tenant_table(
+        "delivery_shares",
+        "When a tenant had its last turn of deliveries, and its attempts in an hour.",
+        "SELECT",
+        "INSERT (tenant_id)",
+    )
     op.execute("INSERT INTO delivery_shares (tenant_id) SELECT DISTINCT tenant_id FROM receivers")
 
 

@@ -12,11 +12,14 @@ def create() -> None:
 
 
 def drop_partitions() -> None:
-    """Like `make_partition`: it runs as the owner and touches only partitions of tables that are cut by time."""
+    """Like `make_partition`:
+    it runs as the owner and touches only partitions of tables that are cut by time.
+    """
     op.execute(
         r"""
         CREATE FUNCTION drop_partitions(parent text, older_than timestamptz) RETURNS text[]
-        LANGUAGE plpgsql SECURITY DEFINER SET search_path TO 'public', 'pg_temp' SET lock_timeout TO '5s' SET "TimeZone" TO 'UTC'
+        LANGUAGE plpgsql SECURITY DEFINER SET search_path TO 'public', 'pg_temp' SET lock_timeout TO '5s'
+            SET "TimeZone" TO 'UTC'
         AS $$
             DECLARE
                 old record;
@@ -26,7 +29,8 @@ def drop_partitions() -> None:
                     SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
                     JOIN pg_partitioned_table t ON t.partrelid = i.inhparent AND t.partstrat = 'r'
                     WHERE i.inhparent = to_regclass(quote_ident(parent)) AND c.relname <> parent || '_rest'
-                      AND substring(pg_get_expr(c.relpartbound, c.oid) FROM $re$TO \('([^']+)'\)$re$)::timestamptz <= older_than
+                      AND substring(pg_get_expr(c.relpartbound, c.oid)
+                            FROM $re$TO \('([^']+)'\)$re$)::timestamptz <= older_than
                     ORDER BY c.relname
                 LOOP
                     EXECUTE format('DROP TABLE %I', old.relname);
@@ -42,16 +46,21 @@ def drop_partitions() -> None:
 
 
 def make_partition() -> None:
-    """tga_system may not create tables. This function runs as the owner and touches only partitions of tables that are cut by time."""
+    """tga_system may not create tables.
+
+    This function runs as the owner and touches only partitions of tables that are cut by time.
+    """
     op.execute(
         """
         CREATE FUNCTION make_partition(parent text, begins timestamptz, ends timestamptz) RETURNS text
-        LANGUAGE plpgsql SECURITY DEFINER SET search_path TO 'public', 'pg_temp' SET lock_timeout TO '5s' SET "TimeZone" TO 'UTC'
+        LANGUAGE plpgsql SECURITY DEFINER SET search_path TO 'public', 'pg_temp' SET lock_timeout TO '5s'
+            SET "TimeZone" TO 'UTC'
         AS $$
             DECLARE
                 name text := parent || to_char(begins, '"_"YYYY"_"MM');
                 rest text := parent || '_rest';
-                cut_by text := (SELECT a.attname FROM pg_partitioned_table t JOIN pg_attribute a ON a.attrelid = t.partrelid AND
+                cut_by text := (SELECT a.attname FROM pg_partitioned_table t
+                    JOIN pg_attribute a ON a.attrelid = t.partrelid AND
                     a.attnum = t.partattrs[0]
                                 WHERE t.partrelid = to_regclass(quote_ident(parent)) AND t.partstrat = 'r');
             BEGIN
@@ -61,11 +70,16 @@ def make_partition() -> None:
                 IF to_regclass(quote_ident(name)) IS NOT NULL THEN
                     RETURN NULL;
                 END IF;
-                EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING STORAGE INCLUDING COMPRESSION)', name, parent);
-                -- Rows that came before their partition wait in the rest; a partition cannot be attached over them.
-                EXECUTE format('WITH early AS (DELETE FROM %I WHERE %I >= $1 AND %I < $2 RETURNING *) INSERT INTO %I SELECT * FROM early',
+                EXECUTE format(
+                    'CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING STORAGE INCLUDING COMPRESSION)',
+                    name, parent);
+                -- Rows that came before their partition wait in the rest; a partition cannot be attached over
+                -- them.
+                EXECUTE format('WITH early AS (DELETE FROM %I WHERE %I >= $1 AND %I < $2 RETURNING *) """
+        """INSERT INTO %I SELECT * FROM early',
                                rest, cut_by, cut_by, name) USING begins, ends;
-                EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, name, begins, ends);
+                EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent,
+                    name, begins, ends);
                 RETURN name;
             END
         $$
@@ -90,10 +104,12 @@ def find_dead_letter() -> None:
 def list_dead_letters() -> None:
     op.execute(
         """
-        CREATE FUNCTION list_dead_letters(only_stage text, before bigint, most integer) RETURNS SETOF dead_letters
+        CREATE FUNCTION list_dead_letters(only_stage text, before bigint,
+            most integer) RETURNS SETOF dead_letters
         LANGUAGE sql STABLE SECURITY DEFINER SET search_path TO 'public', 'pg_temp'
         AS $$
-            SELECT * FROM dead_letters WHERE (only_stage IS NULL OR stage = only_stage) AND (before IS NULL OR dead_letter_id < before)
+            SELECT * FROM dead_letters WHERE (only_stage IS NULL OR stage = only_stage)
+                AND (before IS NULL OR dead_letter_id < before)
             ORDER BY dead_letter_id DESC LIMIT most
         $$
         """
@@ -109,9 +125,11 @@ def remove_dead_letter() -> None:
         CREATE FUNCTION remove_dead_letter(number bigint, given_up_revision integer) RETURNS void
         LANGUAGE sql SECURITY DEFINER SET search_path TO 'public', 'pg_temp'
         AS $$
-            WITH removed AS (DELETE FROM dead_letters WHERE dead_letter_id = number RETURNING channel_id, message_id)
+            WITH removed AS (DELETE FROM dead_letters WHERE dead_letter_id = number
+                RETURNING channel_id, message_id)
             DELETE FROM outbox o USING removed r
-            WHERE o.channel_id = r.channel_id AND o.message_id = r.message_id AND o.revision <= given_up_revision
+            WHERE o.channel_id = r.channel_id AND o.message_id = r.message_id
+                AND o.revision <= given_up_revision
         $$
         """
     )

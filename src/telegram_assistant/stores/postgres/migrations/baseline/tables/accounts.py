@@ -14,7 +14,9 @@ def create() -> None:
 
 
 def telegram_accounts() -> None:
-    """One Telegram account is one row: Telegram counts requests per account, so two rows would have twice its budget."""
+    """One Telegram account is one row: Telegram counts requests per account,
+    so two rows would have twice its budget.
+    """
     op.execute(
         """
         CREATE TABLE telegram_accounts (
@@ -35,18 +37,23 @@ def telegram_accounts() -> None:
         )
         """
     )
-    op.execute("CREATE UNIQUE INDEX telegram_accounts_phone ON telegram_accounts (phone_print) WHERE (phone_print IS NOT NULL)")
+    op.execute(
+        "CREATE UNIQUE INDEX telegram_accounts_phone ON telegram_accounts (phone_print) WHERE (phone_print "
+        "IS NOT NULL)"
+    )
     op.execute("CREATE INDEX telegram_accounts_tenant ON telegram_accounts (tenant_id)")
     tenant_table(
         "telegram_accounts",
         "Logins that read channels. The session is a full login: encrypted, and readable for ingest only.",
-        "SELECT (account_id, public_id, tenant_id, phone_masked, state, state_reason, lease_owner, lease_until, created_at)",
+        "SELECT (account_id, public_id, tenant_id, phone_masked, state, state_reason, lease_owner, "
+        "lease_until, created_at)",
         "UPDATE (state, state_reason)",
     )
     op.execute("REVOKE SELECT ON telegram_accounts FROM tga_system")
     op.execute(
         """
-        GRANT SELECT (account_id, public_id, tenant_id, phone_masked, key_id, state, state_reason, lease_owner, lease_epoch, lease_until,
+        GRANT SELECT (account_id, public_id, tenant_id, phone_masked, key_id, state, state_reason,
+            lease_owner, lease_epoch, lease_until,
             created_at, user_id, phone_print) ON telegram_accounts TO tga_system
         """
     )
@@ -68,7 +75,9 @@ def account_limits() -> None:
         )
         """
     )
-    system_table("account_limits", "What Telegram asked each account to wait for, and how much of each budget is used.")
+    system_table(
+        "account_limits", "What Telegram asked each account to wait for, and how much of each budget is used."
+    )
 
 
 def account_plans() -> None:
@@ -85,7 +94,10 @@ def account_plans() -> None:
         )
         """
     )
-    system_table("account_plans", "What a poll must be worth for each account, so that its requests suffice for all its channels.")
+    system_table(
+        "account_plans",
+        "What a poll must be worth for each account, so that its requests suffice for all its channels.",
+    )
 
 
 def login_attempts() -> None:
@@ -112,7 +124,8 @@ def login_attempts() -> None:
     )
     op.execute(
         """
-        CREATE UNIQUE INDEX login_attempts_open ON login_attempts (account_id) WHERE (state <> ALL (ARRAY['done', 'failed',
+        CREATE UNIQUE INDEX login_attempts_open ON login_attempts (account_id)
+            WHERE (state <> ALL (ARRAY['done', 'failed',
             'expired']))
         """
     )
@@ -120,7 +133,8 @@ def login_attempts() -> None:
     op.execute("REVOKE SELECT, INSERT, UPDATE, DELETE ON login_attempts FROM tga_system")
     op.execute(
         """
-        GRANT SELECT (attempt_id, tenant_id, account_id, state, error, created_at, expires_at, taken_by, public_key, question, way, door_key,
+        GRANT SELECT (attempt_id, tenant_id, account_id, state, error, created_at, expires_at, taken_by,
+            public_key, question, way, door_key,
             shown) ON login_attempts TO tga_system
         """
     )
@@ -144,4 +158,8 @@ def push_state() -> None:
         ) WITH (fillfactor=70)
         """
     )
-    system_table("push_state", "How far the live updates of a channel have been seen by an account; channel 0 is the account itself.")
+    system_table(
+        "push_state",
+        "How far the live updates of a channel have been seen by an account; "
+        "channel 0 is the account itself.",
+    )

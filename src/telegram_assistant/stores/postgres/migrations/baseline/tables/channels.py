@@ -57,11 +57,16 @@ def followed_folders() -> None:
         """
     )
     op.execute("CREATE INDEX followed_folders_due ON followed_folders (account_id, next_look_at)")
-    system_table("followed_folders", "Folders of an account at Telegram whose channels a tenant follows, with what is put in or taken out later.")
+    system_table(
+        "followed_folders",
+        "Folders of an account at Telegram whose channels a tenant follows, "
+        "with what is put in or taken out later.",
+    )
 
 
 def subscriptions() -> None:
-    """A tenant may not insert or activate rows: whether it may follow a private channel is not its own decision.
+    """A tenant may not insert or activate rows: whether it may follow a private channel is not its own
+    decision.
 
     The indexes hold every column that the policies of other tables ask for.
     """
@@ -88,32 +93,43 @@ def subscriptions() -> None:
     )
     op.execute(
         """
-        CREATE INDEX subscriptions_channel ON subscriptions (channel_id, tenant_id) INCLUDE (visible_from, created_at) WHERE active
+        CREATE INDEX subscriptions_channel ON subscriptions (channel_id, tenant_id) INCLUDE (visible_from,
+            created_at) WHERE active
         """
     )
-    op.execute("CREATE INDEX subscriptions_from_folder ON subscriptions (from_folder) WHERE (from_folder IS NOT NULL)")
+    op.execute(
+        "CREATE INDEX subscriptions_from_folder ON subscriptions (from_folder) WHERE (from_folder IS NOT "
+        "NULL)"
+    )
     tenant_table(
         "subscriptions",
         "Which tenant follows which channel. Everything a tenant sees, it sees through an active row here.",
         "SELECT, DELETE",
-        "UPDATE (folder, priority, ai_policy, history_days, retention_days, wants_media, keeps_protected, from_folder)",
+        "UPDATE (folder, priority, ai_policy, history_days, retention_days, wants_media, keeps_protected, "
+        "from_folder)",
     )
     # The policy of channels looks into subscriptions.
     subscribed_table("channels", "Channels, once, whoever follows them.")
     op.execute(
         """
-        COMMENT ON COLUMN subscriptions.created_at IS 'Since when the tenant follows the channel; what was noticed before, it does not see.'
+        COMMENT ON COLUMN subscriptions.created_at
+            IS 'Since when the tenant follows the channel; what was noticed before, it does not see.'
         """
     )
     op.execute(
         """
-        COMMENT ON COLUMN subscriptions.keeps_protected IS 'Media are kept although the channel is private or protects its content.'
+        COMMENT ON COLUMN subscriptions.keeps_protected
+            IS 'Media are kept although the channel is private or protects its content.'
         """
     )
-    op.execute("COMMENT ON COLUMN subscriptions.from_folder IS 'The folder that brought it; none where a person has asked for it.'")
+    op.execute(
+        "COMMENT ON COLUMN subscriptions.from_folder IS 'The folder that brought it; "
+        "none where a person has asked for it.'"
+    )
     op.execute(
         """
-        COMMENT ON COLUMN subscriptions.visible_from IS 'The tenant sees what was posted since this UTC midnight; -infinity: everything.'
+        COMMENT ON COLUMN subscriptions.visible_from
+            IS 'The tenant sees what was posted since this UTC midnight; -infinity: everything.'
         """
     )
 
@@ -134,7 +150,10 @@ def account_channels() -> None:
         """
     )
     op.execute("CREATE INDEX account_channels_channel ON account_channels (channel_id)")
-    system_table("account_channels", "Which account can open which channel: an access hash is valid for one account only.")
+    system_table(
+        "account_channels",
+        "Which account can open which channel: an access hash is valid for one account only.",
+    )
 
 
 def channel_requests() -> None:
@@ -145,7 +164,8 @@ def channel_requests() -> None:
             request_id uuid DEFAULT gen_random_uuid() PRIMARY KEY,
             tenant_id bigint DEFAULT current_tenant() REFERENCES tenants ON DELETE CASCADE,
             account_id bigint REFERENCES telegram_accounts ON DELETE CASCADE,
-            kind text NOT NULL DEFAULT 'username' CHECK (kind = ANY (ARRAY['username', 'invite', 'dialogs', 'list',
+            kind text NOT NULL DEFAULT 'username' CHECK (kind = ANY (ARRAY['username', 'invite', 'dialogs',
+                'list',
                 'folder', 'access'])),
             reference text NOT NULL,
             reference_key text GENERATED ALWAYS AS (
@@ -167,34 +187,52 @@ def channel_requests() -> None:
         )
         """
     )
-    op.execute("CREATE INDEX channel_requests_access ON channel_requests (reference, created_at) WHERE (kind = 'access')")
+    op.execute(
+        "CREATE INDEX channel_requests_access ON channel_requests (reference, "
+        "created_at) WHERE (kind = 'access')"
+    )
     op.execute("CREATE INDEX channel_requests_newest ON channel_requests (tenant_id, created_at, request_id)")
     op.execute(
         """
-        CREATE INDEX channel_requests_next ON channel_requests (party, kind, created_at, request_id) WHERE (state = 'open')
+        CREATE INDEX channel_requests_next ON channel_requests (party, kind, created_at, request_id)
+            WHERE (state = 'open')
         """
     )
     op.execute(
         """
-        CREATE UNIQUE INDEX channel_requests_open ON channel_requests (tenant_id, kind, reference_key) WHERE ((state = 'open') AND
+        CREATE UNIQUE INDEX channel_requests_open ON channel_requests (tenant_id, kind, reference_key)
+            WHERE ((state = 'open') AND
             (account_id IS NULL))
         """
     )
-    op.execute("CREATE INDEX channel_requests_turns ON channel_requests (party, kind, taken_at) WHERE (taken_at IS NOT NULL)")
+    op.execute(
+        "CREATE INDEX channel_requests_turns ON channel_requests (party, kind, "
+        "taken_at) WHERE (taken_at IS NOT NULL)"
+    )
     tenant_table(
         "channel_requests",
-        "Requests to follow channels, which an account or a public preview answers. Those of no tenant ask for an account''s access.",
+        "Requests to follow channels, which an account or a public preview answers. "
+        "Those of no tenant ask for an account''s access.",
         "SELECT",
         "INSERT (account_id, kind, reference, options, created_at)",
         "UPDATE (options)",
     )
     op.execute("COMMENT ON COLUMN channel_requests.account_id IS 'Only this account may serve it.'")
-    op.execute("COMMENT ON COLUMN channel_requests.reference_key IS 'A column, as row-level security uses no index on lower().'")
-    op.execute("COMMENT ON COLUMN channel_requests.options IS 'How the channels shall be followed, as far as it was said.'")
-    op.execute("COMMENT ON COLUMN channel_requests.taken_at IS 'When somebody began to serve it: turns go by it.'")
+    op.execute(
+        "COMMENT ON COLUMN channel_requests.reference_key IS 'A column, "
+        "as row-level security uses no index on lower().'"
+    )
+    op.execute(
+        "COMMENT ON COLUMN channel_requests.options IS 'How the channels shall be followed, "
+        "as far as it was said.'"
+    )
+    op.execute(
+        "COMMENT ON COLUMN channel_requests.taken_at IS 'When somebody began to serve it: turns go by it.'"
+    )
     op.execute(
         """
-        COMMENT ON COLUMN channel_requests.party IS 'Who takes turns: the tenant, or 0 for the access that belongs to nobody.'
+        COMMENT ON COLUMN channel_requests.party
+            IS 'Who takes turns: the tenant, or 0 for the access that belongs to nobody.'
         """
     )
 
@@ -210,4 +248,8 @@ def folder_channels() -> None:
         """
     )
     op.execute("CREATE INDEX folder_channels_channel ON folder_channels (channel_id)")
-    system_table("folder_channels", "What was in a followed folder at the last look, groups included: only what has changed since is acted on.")
+    system_table(
+        "folder_channels",
+        "What was in a followed folder at the last look, groups included: "
+        "only what has changed since is acted on.",
+    )

@@ -71,11 +71,16 @@ def notices() -> None:
     )
     op.execute("CREATE INDEX notices_announced ON notices (announced_at) WHERE (announced_at IS NOT NULL)")
     op.execute("CREATE INDEX notices_waiting ON notices (lane, created_at) WHERE (announced_at IS NULL)")
-    system_table("notices", "Events that were written with what they tell of, and go out on the streams; kept for a day.")
+    system_table(
+        "notices",
+        "Events that were written with what they tell of, and go out on the streams; kept for a day.",
+    )
 
 
 def outbox() -> None:
-    """Not unique: the same revision announced twice is one event, and a unique index makes landing a tenth slower."""
+    """Not unique: the same revision announced twice is one event,
+    and a unique index makes landing a tenth slower.
+    """
     op.execute(
         """
         CREATE TABLE outbox (
@@ -88,23 +93,34 @@ def outbox() -> None:
             announced_at timestamptz,
             attempts smallint NOT NULL DEFAULT 0,
             ended_branches smallint NOT NULL DEFAULT 0
-        ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0)
+        ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000,
+        autovacuum_vacuum_cost_delay=0)
         """
     )
     op.execute(
         """
-        CREATE INDEX outbox_bulk ON outbox (requested_by, created_at) WHERE ((announced_at IS NULL) AND (lane = 'bulk'))
+        CREATE INDEX outbox_bulk ON outbox (requested_by, created_at)
+            WHERE ((announced_at IS NULL) AND (lane = 'bulk'))
         """
     )
     op.execute(
         """
-        CREATE INDEX outbox_bulk_announced ON outbox (announced_at) WHERE ((announced_at IS NOT NULL) AND (lane = 'bulk'))
+        CREATE INDEX outbox_bulk_announced ON outbox (announced_at)
+            WHERE ((announced_at IS NOT NULL) AND (lane = 'bulk'))
         """
     )
-    op.execute("CREATE INDEX outbox_live ON outbox (created_at) WHERE ((announced_at IS NULL) AND (lane = 'live'))")
+    op.execute(
+        "CREATE INDEX outbox_live ON outbox (created_at) WHERE ((announced_at IS NULL) AND (lane = 'live'))"
+    )
     op.execute("CREATE INDEX outbox_post ON outbox (channel_id, message_id)")
-    system_table("outbox", "Post revisions that have not passed the pipeline yet: the announcement queue and the not-yet-done list at once.")
-    op.execute("COMMENT ON COLUMN outbox.ended_branches IS 'One bit for each branch of the pipeline that has ended.'")
+    system_table(
+        "outbox",
+        "Post revisions that have not passed the pipeline yet: the announcement queue and the not-yet-done "
+        "list at once.",
+    )
+    op.execute(
+        "COMMENT ON COLUMN outbox.ended_branches IS 'One bit for each branch of the pipeline that has ended.'"
+    )
 
 
 def rebuilds() -> None:
@@ -126,10 +142,16 @@ def rebuilds() -> None:
         )
         """
     )
-    system_table("rebuilds", "Projections that are made anew, one row for each: who does it, under a lease, and how far it is.")
+    system_table(
+        "rebuilds",
+        "Projections that are made anew, one row for each: who does it, under a lease, and how far it is.",
+    )
     op.execute("COMMENT ON COLUMN rebuilds.target IS 'What is being filled; empty: what is in use.'")
     op.execute("COMMENT ON COLUMN rebuilds.message_id IS 'The last post that was done, with channel_id.'")
-    op.execute("COMMENT ON COLUMN rebuilds.completed_at IS 'When what is searched last held every post; null: it may lack some.'")
+    op.execute(
+        "COMMENT ON COLUMN rebuilds.completed_at IS 'When what is searched last held every post; null: "
+        "it may lack some.'"
+    )
 
 
 def stream_epoch() -> None:

@@ -2,7 +2,12 @@
 
 from alembic import op
 
-from telegram_assistant.stores.postgres.migrations.classes import beside_posts, by_channel, subscribed_table, system_table
+from telegram_assistant.stores.postgres.migrations.classes import (
+    beside_posts,
+    by_channel,
+    subscribed_table,
+    system_table,
+)
 
 
 def create() -> None:
@@ -33,7 +38,10 @@ def media_jobs() -> None:
         )
         """
     )
-    op.execute("CREATE INDEX media_jobs_due ON media_jobs (account_id, ((lane = 'bulk')), ((NOT is_photo)), next_try_at)")
+    op.execute(
+        "CREATE INDEX media_jobs_due ON media_jobs (account_id, ((lane = 'bulk')), ((NOT is_photo)), "
+        "next_try_at)"
+    )
     op.execute("CREATE INDEX media_jobs_file ON media_jobs (media_id, is_photo)")
     system_table("media_jobs", "Files that are still to be fetched, and by which account.")
 
@@ -52,12 +60,29 @@ def media_objects() -> None:
         )
         """
     )
-    op.execute("CREATE INDEX media_objects_look_0 ON media_objects ((((phash >> 0) & (65535)::bigint))) WHERE (phash IS NOT NULL)")
-    op.execute("CREATE INDEX media_objects_look_1 ON media_objects ((((phash >> 16) & (65535)::bigint))) WHERE (phash IS NOT NULL)")
-    op.execute("CREATE INDEX media_objects_look_2 ON media_objects ((((phash >> 32) & (65535)::bigint))) WHERE (phash IS NOT NULL)")
-    op.execute("CREATE INDEX media_objects_look_3 ON media_objects ((((phash >> 48) & (65535)::bigint))) WHERE (phash IS NOT NULL)")
-    op.execute("CREATE INDEX media_objects_removing ON media_objects (removing_at) WHERE (removing_at IS NOT NULL)")
-    system_table("media_objects", "The bytes in the store, once. A row is written before its bytes, and goes after them.")
+    op.execute(
+        "CREATE INDEX media_objects_look_0 ON media_objects ((((phash >> 0) & (65535)::bigint))) WHERE "
+        "(phash IS NOT NULL)"
+    )
+    op.execute(
+        "CREATE INDEX media_objects_look_1 ON media_objects ((((phash >> 16) & (65535)::bigint))) WHERE "
+        "(phash IS NOT NULL)"
+    )
+    op.execute(
+        "CREATE INDEX media_objects_look_2 ON media_objects ((((phash >> 32) & (65535)::bigint))) WHERE "
+        "(phash IS NOT NULL)"
+    )
+    op.execute(
+        "CREATE INDEX media_objects_look_3 ON media_objects ((((phash >> 48) & (65535)::bigint))) WHERE "
+        "(phash IS NOT NULL)"
+    )
+    op.execute(
+        "CREATE INDEX media_objects_removing ON media_objects (removing_at) WHERE (removing_at IS NOT NULL)"
+    )
+    system_table(
+        "media_objects",
+        "The bytes in the store, once. A row is written before its bytes, and goes after them.",
+    )
 
 
 def media_results() -> None:
@@ -76,8 +101,14 @@ def media_results() -> None:
         )
         """
     )
-    system_table("media_results", "What was seen in a file, whichever post shows it. Tenants see it through their posts.")
-    op.execute("COMMENT ON COLUMN media_results.same_as IS 'The file with the same picture that was really looked at.'")
+    system_table(
+        "media_results",
+        "What was seen in a file, whichever post shows it. Tenants see it through their posts.",
+    )
+    op.execute(
+        "COMMENT ON COLUMN media_results.same_as IS 'The file with the same picture that was really looked "
+        "at.'"
+    )
 
 
 def media_sources() -> None:
@@ -92,7 +123,10 @@ def media_sources() -> None:
         """
     )
     op.execute("CREATE INDEX media_sources_object ON media_sources (sha256)")
-    system_table("media_sources", "Which of Telegram''s files holds which bytes: a file that was forwarded is not fetched again.")
+    system_table(
+        "media_sources",
+        "Which of Telegram''s files holds which bytes: a file that was forwarded is not fetched again.",
+    )
 
 
 def post_media() -> None:
@@ -122,4 +156,6 @@ def post_media() -> None:
     by_channel("post_media")
     op.execute("CREATE INDEX post_media_object ON post_media (sha256) WHERE (sha256 IS NOT NULL)")
     op.execute("CREATE INDEX post_media_skipped ON post_media (channel_id, reason) WHERE (state = 'skipped')")
-    subscribed_table("post_media", "The files that posts show, and what became of each.", rows=beside_posts("post_media"))
+    subscribed_table(
+        "post_media", "The files that posts show, and what became of each.", rows=beside_posts("post_media")
+    )

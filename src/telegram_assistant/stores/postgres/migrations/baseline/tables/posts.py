@@ -24,7 +24,10 @@ def create() -> None:
 
 
 def posts() -> None:
-    """`posts_newest` includes `deleted_at`, which the policy asks for. Without it the feed reads a row of the table for each channel."""
+    """`posts_newest` includes `deleted_at`, which the policy asks for.
+
+    Without it the feed reads a row of the table for each channel.
+    """
     op.execute(
         """
         CREATE TABLE posts (
@@ -56,13 +59,22 @@ def posts() -> None:
     )
     by_channel("posts")
     autovacuum_inserts("posts")
-    op.execute("CREATE INDEX posts_deleted ON posts (channel_id, deleted_at DESC) WHERE (deleted_at IS NOT NULL)")
+    op.execute(
+        "CREATE INDEX posts_deleted ON posts (channel_id, deleted_at DESC) WHERE (deleted_at IS NOT NULL)"
+    )
     op.execute("CREATE INDEX posts_missed ON posts (channel_id, posted_at) WHERE (missed_at IS NOT NULL)")
-    op.execute("CREATE INDEX posts_newest ON posts (channel_id, posted_at DESC, message_id DESC) INCLUDE (deleted_at)")
+    op.execute(
+        "CREATE INDEX posts_newest ON posts (channel_id, posted_at DESC, "
+        "message_id DESC) INCLUDE (deleted_at)"
+    )
     subscribed_table(
         "posts",
         "Every post, once, whoever follows its channel.",
-        rows=within_window("posts", "posts.posted_at >= s.visible_from AND (posts.deleted_at IS NULL OR posts.deleted_at >= s.created_at)"),
+        rows=within_window(
+            "posts",
+            "posts.posted_at >= s.visible_from AND (posts.deleted_at IS NULL OR posts.deleted_at >= "
+            "s.created_at)",
+        ),
     )
 
 
@@ -117,7 +129,8 @@ def media_groups() -> None:
     op.execute("CREATE INDEX media_groups_open ON media_groups (newest_item_at) WHERE (closed_at IS NULL)")
     op.execute(
         """
-        CREATE INDEX media_groups_waiting ON media_groups (closed_at) WHERE ((closed_at IS NOT NULL) AND (assembled_revision < revision))
+        CREATE INDEX media_groups_waiting ON media_groups (closed_at)
+            WHERE ((closed_at IS NOT NULL) AND (assembled_revision < revision))
         """
     )
     subscribed_table(
@@ -125,7 +138,9 @@ def media_groups() -> None:
         "Albums: which posts belong together, and whether more of them may come.",
         rows=within_window("media_groups", "media_groups.posted_at >= s.visible_from"),
     )
-    op.execute("COMMENT ON COLUMN media_groups.assembled_revision IS 'The newest revision that was summed up.'")
+    op.execute(
+        "COMMENT ON COLUMN media_groups.assembled_revision IS 'The newest revision that was summed up.'"
+    )
 
 
 def post_counts() -> None:
@@ -146,7 +161,8 @@ def post_counts() -> None:
     op.execute("CREATE TABLE post_counts_rest PARTITION OF post_counts DEFAULT")
     subscribed_table(
         "post_counts",
-        "Views, forwards, comments and reactions of a post, each time they had changed when it was read again.",
+        "Views, forwards, comments and reactions of a post, each time they had changed when it was read "
+        "again.",
         rows=beside_posts("post_counts", noticed="seen_at"),
     )
 
@@ -208,9 +224,14 @@ def post_versions() -> None:
     )
     by_channel("post_versions")
     op.execute("CREATE INDEX post_versions_replaced ON post_versions (channel_id, replaced_at DESC)")
-    subscribed_table("post_versions", "Every earlier text of a post that was edited.", rows=beside_posts("post_versions", noticed="replaced_at"))
+    subscribed_table(
+        "post_versions",
+        "Every earlier text of a post that was edited.",
+        rows=beside_posts("post_versions", noticed="replaced_at"),
+    )
     op.execute(
         """
-        COMMENT ON COLUMN post_versions.difference IS 'Characters kept, removed and added, in turn, from this text to the next one.'
+        COMMENT ON COLUMN post_versions.difference
+            IS 'Characters kept, removed and added, in turn, from this text to the next one.'
         """
     )

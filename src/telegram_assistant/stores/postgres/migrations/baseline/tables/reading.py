@@ -40,8 +40,12 @@ def backfills() -> None:
     )
     op.execute("CREATE INDEX backfills_due ON backfills (account_id, next_try_at) WHERE (state = 'open')")
     op.execute("CREATE UNIQUE INDEX backfills_open ON backfills (channel_id) WHERE (state = 'open')")
-    op.execute("CREATE INDEX backfills_unfinished ON backfills (channel_id, backfill_id) WHERE (state <> 'done')")
-    system_table("backfills", "Channels whose past is being read: to a new depth, into a gap, or once more to be sure.")
+    op.execute(
+        "CREATE INDEX backfills_unfinished ON backfills (channel_id, backfill_id) WHERE (state <> 'done')"
+    )
+    system_table(
+        "backfills", "Channels whose past is being read: to a new depth, into a gap, or once more to be sure."
+    )
 
 
 def channel_profiles() -> None:
@@ -69,8 +73,14 @@ def coverage() -> None:
         ) WITH (fillfactor=70)
         """
     )
-    subscribed_table("coverage", "Which message ids are proven to be read. A gap is what is missing between the floor and the newest.")
-    op.execute("COMMENT ON COLUMN coverage.floor_at IS 'The moment that the floor stands for: everything since then is wanted.'")
+    subscribed_table(
+        "coverage",
+        "Which message ids are proven to be read. A gap is what is missing between the floor and the newest.",
+    )
+    op.execute(
+        "COMMENT ON COLUMN coverage.floor_at IS 'The moment that the floor stands for: "
+        "everything since then is wanted.'"
+    )
 
 
 def erasures() -> None:
@@ -128,7 +138,10 @@ def preview_coverage() -> None:
         ) WITH (fillfactor=70)
         """
     )
-    subscribed_table("preview_coverage", "Which message ids public previews have shown, as long as no account reads the channel.")
+    subscribed_table(
+        "preview_coverage",
+        "Which message ids public previews have shown, as long as no account reads the channel.",
+    )
 
 
 def preview_reader() -> None:
@@ -143,4 +156,6 @@ def preview_reader() -> None:
         )
         """
     )
-    system_table("preview_reader", "One row: which process reads previews, and when the next page may be asked for.")
+    system_table(
+        "preview_reader", "One row: which process reads previews, and when the next page may be asked for."
+    )

@@ -10,7 +10,9 @@ def create() -> None:
 
 
 def post_search() -> None:
-    """Outside row-level security, which would switch the index off: tenants search through `search_words` only."""
+    """Outside row-level security, which would switch the index off:
+    tenants search through `search_words` only.
+    """
     op.execute(
         """
         CREATE TABLE post_search (
@@ -27,5 +29,10 @@ def post_search() -> None:
     op.execute("CREATE TABLE post_search_rest PARTITION OF post_search DEFAULT")
     op.execute("CREATE INDEX post_search_time ON post_search (posted_at DESC, channel_id, message_id)")
     op.execute("CREATE INDEX post_search_words ON post_search USING gin (words)")
-    system_table("post_search", "The words of each post: a projection, outside row-level security, read through one function.")
-    op.execute("COMMENT ON COLUMN post_search.has IS 'What hangs on the post, a bit each: image, video, link, file.'")
+    system_table(
+        "post_search",
+        "The words of each post: a projection, outside row-level security, read through one function.",
+    )
+    op.execute(
+        "COMMENT ON COLUMN post_search.has IS 'What hangs on the post, a bit each: image, video, link, file.'"
+    )

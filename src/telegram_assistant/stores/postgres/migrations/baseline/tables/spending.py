@@ -30,7 +30,11 @@ def budget_reservations() -> None:
         """
     )
     op.execute("CREATE INDEX budget_reservations_expires ON budget_reservations (expires_at)")
-    tenant_table("budget_reservations", "Calls under way, with what each payer has set aside. One that expires counts as spent.", "SELECT")
+    tenant_table(
+        "budget_reservations",
+        "Calls under way, with what each payer has set aside. One that expires counts as spent.",
+        "SELECT",
+    )
 
 
 def budgets() -> None:
@@ -48,7 +52,10 @@ def budgets() -> None:
         """
     )
     tenant_table(
-        "budgets", "What a tenant may spend on providers each month, and what this month has used; what is reserved counts as used.", "SELECT"
+        "budgets",
+        "What a tenant may spend on providers each month, and what this month has used; "
+        "what is reserved counts as used.",
+        "SELECT",
     )
 
 

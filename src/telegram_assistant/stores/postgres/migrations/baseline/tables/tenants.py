@@ -30,14 +30,18 @@ def tenants() -> None:
             name text NOT NULL UNIQUE,
             is_operator boolean NOT NULL DEFAULT false,
             created_at timestamptz NOT NULL DEFAULT now(),
-            default_ai_policy text NOT NULL DEFAULT 'local' CHECK (default_ai_policy IN ('off', 'local', 'provider')),
+            default_ai_policy text NOT NULL DEFAULT 'local' CHECK (default_ai_policy IN ('off', 'local',
+                'provider')),
             suspended_at timestamptz,
             suspended_reason text
         )
         """
     )
     tenant_table("tenants", "Who the system works for.", "SELECT", "UPDATE (default_ai_policy)")
-    op.execute("COMMENT ON COLUMN tenants.default_ai_policy IS 'What may understand a channel that is followed without saying so.'")
+    op.execute(
+        "COMMENT ON COLUMN tenants.default_ai_policy IS 'What may understand a channel that is followed "
+        "without saying so.'"
+    )
 
 
 def users() -> None:
@@ -55,7 +59,8 @@ def users() -> None:
 
 
 def api_keys() -> None:
-    """A tenant never reads a hash: whoever creates a key knows it, and authentication looks keys up by function.
+    """A tenant never reads a hash: whoever creates a key knows it, and authentication looks keys up by
+    function.
 
     `ancestors` is read at every authentication, so it is a short list and not a chain of look-ups.
     """
@@ -83,12 +88,14 @@ def api_keys() -> None:
         "api_keys",
         "Keys of programs, by their SHA-256. Opens no more than the role of its person, if it has one.",
         "INSERT",
-        "SELECT (key_id, tenant_id, user_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, ancestors)",
+        "SELECT (key_id, tenant_id, user_id, name, prefix, scopes, created_by, created_at, expires_at, "
+        "last_used_at, revoked_at, ancestors)",
         "UPDATE (revoked_at)",
     )
     op.execute(
         """
-        COMMENT ON COLUMN api_keys.ancestors IS 'The keys that it was made with, the first one first; its parent is the last.'
+        COMMENT ON COLUMN api_keys.ancestors
+            IS 'The keys that it was made with, the first one first; its parent is the last.'
         """
     )
 
@@ -110,7 +117,11 @@ def audit_log() -> None:
         """
     )
     op.execute("CREATE TABLE audit_log_rest PARTITION OF audit_log DEFAULT")
-    tenant_table("audit_log", "Every change that a person or a program of theirs has made. It is written once and never changed.", "INSERT, SELECT")
+    tenant_table(
+        "audit_log",
+        "Every change that a person or a program of theirs has made. It is written once and never changed.",
+        "INSERT, SELECT",
+    )
 
 
 def idempotency_keys() -> None:
@@ -129,7 +140,11 @@ def idempotency_keys() -> None:
         """
     )
     op.execute("CREATE INDEX idempotency_keys_created ON idempotency_keys (created_at)")
-    tenant_table("idempotency_keys", "Answers to changes, for a day: who asks again hears the same.", "INSERT, SELECT, UPDATE, DELETE")
+    tenant_table(
+        "idempotency_keys",
+        "Answers to changes, for a day: who asks again hears the same.",
+        "INSERT, SELECT, UPDATE, DELETE",
+    )
 
 
 def installation_keys() -> None:
@@ -141,7 +156,11 @@ def installation_keys() -> None:
         )
         """
     )
-    system_table("installation_keys", "Random keys of this installation that all of its processes share.", system_may="SELECT")
+    system_table(
+        "installation_keys",
+        "Random keys of this installation that all of its processes share.",
+        system_may="SELECT",
+    )
 
 
 def memberships() -> None:
@@ -172,4 +191,6 @@ def quotas() -> None:
     )
     tenant_table("quotas", "How much a tenant may keep, and keeps.", "SELECT")
     op.execute("COMMENT ON COLUMN quotas.media_bytes_limit IS 'Null: as MEDIA_QUOTA_BYTES says.'")
-    op.execute("COMMENT ON COLUMN quotas.media_bytes IS 'Stored or promised, in full for everybody who wants them.'")
+    op.execute(
+        "COMMENT ON COLUMN quotas.media_bytes IS 'Stored or promised, in full for everybody who wants them.'"
+    )

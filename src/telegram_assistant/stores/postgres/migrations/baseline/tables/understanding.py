@@ -2,7 +2,13 @@
 
 from alembic import op
 
-from telegram_assistant.stores.postgres.migrations.classes import beside_posts, by_channel, subscribed_table, system_table, tenant_table
+from telegram_assistant.stores.postgres.migrations.classes import (
+    beside_posts,
+    by_channel,
+    subscribed_table,
+    system_table,
+    tenant_table,
+)
 
 
 def create() -> None:
@@ -50,7 +56,11 @@ def ai_results() -> None:
         """
     )
     op.execute("CREATE INDEX ai_results_created ON ai_results (created_at)")
-    system_table("ai_results", "What providers answered, by hash of content, model and prompt version: nothing is paid for twice. No data: refused.")
+    system_table(
+        "ai_results",
+        "What providers answered, by hash of content, model and prompt version: nothing is paid for twice. "
+        "No data: refused.",
+    )
 
 
 def near_texts() -> None:
@@ -67,11 +77,16 @@ def near_texts() -> None:
         """
     )
     op.execute("CREATE INDEX near_texts_seen ON near_texts (seen_at)")
-    system_table("near_texts", "Texts that a provider was asked about, in brief: copies of them share the answer.")
+    system_table(
+        "near_texts", "Texts that a provider was asked about, in brief: copies of them share the answer."
+    )
 
 
 def pages() -> None:
-    """A row without a status is being read for the first time. `leased_*` says who reads it now, and until when."""
+    """A row without a status is being read for the first time.
+
+    `leased_*` says who reads it now, and until when.
+    """
     op.execute(
         """
         CREATE TABLE pages (
@@ -103,8 +118,8 @@ def pages() -> None:
 def post_enrichment() -> None:
     """The policy `tier` adds to that of the class.
 
-    A tenant whose subscription says `off` sees no result of a model, one that says `local` sees local ones, and a provider's
-    results are seen by those who pay for them. What linked pages say is no model's result.
+    A tenant whose subscription says `off` sees no result of a model, one that says `local` sees local ones,
+    and a provider's results are seen by those who pay for them. What linked pages say is no model's result.
     """
     op.execute(
         """
@@ -127,15 +142,22 @@ def post_enrichment() -> None:
     by_channel("post_enrichment")
     op.execute(
         """
-        CREATE INDEX post_enrichment_tags ON post_enrichment USING gin (((data -> 'tags'))) WHERE (kind = 'tags')
+        CREATE INDEX post_enrichment_tags ON post_enrichment USING gin (((data -> 'tags')))
+            WHERE (kind = 'tags')
         """
     )
-    subscribed_table("post_enrichment", "What was understood about a post, by kind and tier.", rows=beside_posts("post_enrichment"))
+    subscribed_table(
+        "post_enrichment",
+        "What was understood about a post, by kind and tier.",
+        rows=beside_posts("post_enrichment"),
+    )
     op.execute(
         """
-        CREATE POLICY tier ON post_enrichment AS RESTRICTIVE FOR SELECT TO tga_tenant USING (((kind = 'crawl') OR (EXISTS ( SELECT 1
+        CREATE POLICY tier ON post_enrichment AS RESTRICTIVE FOR SELECT TO tga_tenant
+            USING (((kind = 'crawl') OR (EXISTS ( SELECT 1
            FROM subscriptions s
-          WHERE ((s.tenant_id = ( SELECT current_tenant() AS current_tenant)) AND (s.channel_id = post_enrichment.channel_id) AND s.active AND
+          WHERE ((s.tenant_id = ( SELECT current_tenant() AS current_tenant))
+              AND (s.channel_id = post_enrichment.channel_id) AND s.active AND
                 CASE post_enrichment.tier
                     WHEN 'provider' THEN ((s.ai_policy = 'provider') AND (EXISTS ( SELECT 1
                        FROM ai_consents k
@@ -164,10 +186,15 @@ def provider_wanted() -> None:
         """
     )
     op.execute("CREATE INDEX provider_wanted_order ON provider_wanted (work, posted_at DESC)")
-    system_table("provider_wanted", "Posts that went on with a local result while a provider was wanted; worked off later, the newest first.")
+    system_table(
+        "provider_wanted",
+        "Posts that went on with a local result while a provider was wanted; worked off later, "
+        "the newest first.",
+    )
     op.execute(
         """
-        COMMENT ON COLUMN provider_wanted.is_set_aside IS 'It waits for money, or fails by itself: history does not wait for it.'
+        COMMENT ON COLUMN provider_wanted.is_set_aside
+            IS 'It waits for money, or fails by itself: history does not wait for it.'
         """
     )
 
@@ -203,7 +230,12 @@ def tenant_tags() -> None:
         )
         """
     )
-    tenant_table("tenant_tags", "Tags that a tenant hides or calls by another name.", "INSERT, SELECT, DELETE", "UPDATE (shown_as, hidden)")
+    tenant_table(
+        "tenant_tags",
+        "Tags that a tenant hides or calls by another name.",
+        "INSERT, SELECT, DELETE",
+        "UPDATE (shown_as, hidden)",
+    )
 
 
 def vocabulary() -> None:
@@ -221,4 +253,8 @@ def vocabulary() -> None:
         )
         """
     )
-    system_table("vocabulary", "The tags of this installation by language, with how many posts and channels proposed those that came later.")
+    system_table(
+        "vocabulary",
+        "The tags of this installation by language, with how many posts and channels proposed those that "
+        "came later.",
+    )

@@ -105,7 +105,7 @@ async def fill(app: App) -> tuple[str, dict[str, list[str]]]:
     maker = KeyMaker(actor="bench", scopes=KeyScope)
     made = [await make_key("bench", [*KeyScope], maker=maker, keys=keys, now=now) for _ in range(50)]
     known = {
-        "channel_id": [str(one) for one in channels],
+        "channel_id": [str(channel) for channel in channels],
         "message_id": ["1", "2"],
         "key_id": [str(one.key.key_id) for one in made[1:]],
     }

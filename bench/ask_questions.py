@@ -207,7 +207,9 @@ def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> 
             slot = hand.choice(slots)
             choices = [one for one in story.event.slots[slot] if isinstance(one, Name)]
             taken = [other.values[slot] for other in stories if other.event is story.event]
-            free = [one for one in choices if one not in taken and one not in story.values.values()]
+            free = [
+                choice for choice in choices if choice not in taken and choice not in story.values.values()
+            ]
             if not free:
                 continue
             text = said(template, {**story.values, slot: hand.choice(free)}, language, hand)

@@ -259,15 +259,15 @@ async def run(
     return {
         "bench": "chaos_ingest",
         "schedules": len(results),
-        **{name: sum(getattr(one, name) for one in results) for name in MISTAKES},
-        "posts": sum(one.posts for one in results),
-        "files": sum(one.files for one in results),
+        **{name: sum(getattr(result, name) for result in results) for name in MISTAKES},
+        "posts": sum(result.posts for result in results),
+        "files": sum(result.files for result in results),
         **{
-            name: sum(getattr(one, name) for one in results)
+            name: sum(getattr(result, name) for result in results)
             for name in ("posts_counted", "posts_inserted", "left_out", "alerts")
         },
-        "faults": dict(sum((one.faults for one in results), Counter[str]())),
-        "failing_seeds": [one.seed for one in results if not one.right],
+        "faults": dict(sum((result.faults for result in results), Counter[str]())),
+        "failing_seeds": [result.seed for result in results if not result.right],
         "seconds": round(time.monotonic() - began),
         "cores": os.cpu_count(),
     }

@@ -202,7 +202,9 @@ def _of_story(
             if text.rstrip(".") not in texts:
                 yield replace(base, sentence=text, kind="paraphrase")
             yield from _planted(base, text, template, story, texts, hand)
-    quotes = [one for post in posts for one in core_of(post, 0).sentences if _SPOKEN.search(one)]
+    quotes = [
+        sentence for post in posts for sentence in core_of(post, 0).sentences if _SPOKEN.search(sentence)
+    ]
     for quoted in quotes[:1]:
         yield replace(base, sentence=quoted, kind="own")
         yield replace(
@@ -315,7 +317,7 @@ def _renamed(base: Case, template: str, story: Story, texts: str, hand: random.R
 
 
 def _single(sentences: Sequence[str]) -> list[str]:
-    return [one for one in sentences if not re.search(r"[.!?] [A-ZА-Я«\"0-9]", one)]
+    return [sentence for sentence in sentences if not re.search(r"[.!?] [A-ZА-Я«\"0-9]", sentence)]
 
 
 def _finished(text: str) -> str:

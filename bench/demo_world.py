@@ -68,7 +68,7 @@ def statistics_of(demo: Demo, days: int) -> dict[str, float]:
         "weekend": round(sum(weekdays[5:]) / 2 / (sum(weekdays[:5]) / 5), 2),
         "forwards": share(roles[Role.FORWARD]),
         "photos": share(shows[Shows.PHOTO]),
-        "files": share(sum(shows[one] for one in FILES)),
+        "files": share(sum(shows[file] for file in FILES)),
         "pages": share(shows[Shows.PAGE]),
         "polls": share(shows[Shows.POLL]),
         "albums": share(sum(post.parts > 1 for post in posts)),

@@ -54,7 +54,7 @@ class Judged:
     novelties: Counter[str] = field(default_factory=Counter)
 
     def remembered(self, now: datetime) -> list[Digest]:
-        return [one for one in reversed(self.digests) if one.until > now - REMEMBERED]
+        return [digest for digest in reversed(self.digests) if digest.until > now - REMEMBERED]
 
 
 async def store(
@@ -66,7 +66,7 @@ async def store(
 ) -> None:
     """Stores and groups the posts as if it were their day."""
     await land(app, posts)
-    for channel_id in {one.post.channel_id for one in posts} - known:
+    for channel_id in {post.post.channel_id for post in posts} - known:
         await app.system.channels.subscribe(
             tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
         )
@@ -93,15 +93,17 @@ def repeated(story: DigestStory, earlier: Sequence[Digest]) -> int:
     known = {sentence.text for other in before for sentence in other.sentences} | {
         other.headline for other in before
     }
-    return sum(one.text in known for one in story.sentences) + (story.novelty is Novelty.NEW and bool(before))
+    return sum(sentence.text in known for sentence in story.sentences) + (
+        story.novelty is Novelty.NEW and bool(before)
+    )
 
 
 def begun_of(posts: Sequence[ToldPost], known: set[object]) -> list[list[ToldPost]]:
     """The posts of each true story that was not known before."""
     stories: dict[object, list[ToldPost]] = defaultdict(list)
-    for one in posts:
-        if one.planned.story is not None and one.truth not in known:
-            stories[one.truth].append(one)
+    for post in posts:
+        if post.planned.story is not None and post.truth not in known:
+            stories[post.truth].append(post)
     known.update(stories)
     return list(stories.values())
 
@@ -134,11 +136,11 @@ async def judge(
     judged.repeated += sum(repeated(story, earlier) for story in digest.stories)
     told = {post for one in (*earlier, digest) for story in one.stories for post in story.posts}
     for posts in begun:
-        if len({one.post.channel_id for one in posts}) > 1 and all(
-            touched([one.post.text], interests).topics for one in posts
+        if len({post.post.channel_id for post in posts}) > 1 and all(
+            touched([post.post.text], interests).topics for post in posts
         ):
             judged.interesting += 1
-            judged.missed += not told & {one.post.id for one in posts}
+            judged.missed += not told & {post.post.id for post in posts}
     if gone is not None:
         mended = [
             story for story in digest.stories if gone in story.posts and story.novelty is not Novelty.NEW
@@ -175,7 +177,7 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
         gone: PostId | None = None
         for day in range(days):
             since, now = begin + day * DAY, begin + (day + 1) * DAY
-            todays = [one for one in posts if since < one.post.posted_at <= now]
+            todays = [post for post in posts if since < post.post.posted_at <= now]
             await store(app, admin, tenant.tenant_id, todays, known)
             begun = begun_of(todays, stories_known)
             digest = await judge(app, tenant.tenant_id, since, now, begun=begun, gone=gone, judged=judged)
@@ -187,7 +189,7 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
                 )
             gone = await delete_one(admin, digest, at=now + timedelta(hours=1))
         await admin.close()
-    stories = [len(one.stories) for one in judged.digests]
+    stories = [len(digest.stories) for digest in judged.digests]
     return {
         "bench": "digests",
         "days": days,

@@ -101,10 +101,8 @@ def main() -> None:
         constants = fitted(
             np.array([features for features, _ in found]), np.array([is_same for _, is_same in found])
         )
-        print(
-            f'"{side}": ({", ".join(f"{one:.2f}" for one in constants[:-1])}), bias {constants[-1]:.2f}, '
-            f"{len(found)} pairs"
-        )
+        weights = ", ".join(f"{constant:.2f}" for constant in constants[:-1])
+        print(f'"{side}": ({weights}), bias {constants[-1]:.2f}, {len(found)} pairs')
 
 
 if __name__ == "__main__":

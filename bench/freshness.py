@@ -207,21 +207,21 @@ def run_all(sizes: dict[str, Size], options: Namespace) -> dict[str, list[Run]]:
 
 
 def mean(runs: list[Run], policy: str) -> float:
-    return float(np.mean([one.outcomes[policy].waits.mean() for one in runs]))
+    return float(np.mean([run.outcomes[policy].waits.mean() for run in runs]))
 
 
 def figures(runs: list[Run], policy: str) -> dict[str, float]:
-    outcomes = [one.outcomes[policy] for one in runs]
-    waits = np.concatenate([one.waits for one in outcomes])
+    outcomes = [run.outcomes[policy] for run in runs]
+    waits = np.concatenate([outcome.waits for outcome in outcomes])
     p50, p95, p99 = np.percentile(waits, (50, 95, 99))
-    requests = sum(one.requests for one in outcomes)
+    requests = sum(outcome.requests for outcome in outcomes)
     return {
         "mean_s": round(mean(runs, policy), 1),
         "median_s": round(p50, 1),
         "p95_s": round(p95, 1),
         "p99_s": round(p99, 1),
-        "stalest_s": round(max(one.stalest_seconds for one in outcomes)),
-        "empty_share": round(sum(one.empty for one in outcomes) / requests, 4),
+        "stalest_s": round(max(outcome.stalest_seconds for outcome in outcomes)),
+        "empty_share": round(sum(outcome.empty for outcome in outcomes) / requests, 4),
         "requests": round(requests / len(runs)),
     }
 
@@ -249,7 +249,7 @@ def decision_us() -> float:
 
 
 def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: float) -> dict[str, Any]:
-    bound = size.max_seconds + max(one.max_outage_seconds for one in runs) + SLACK_SECONDS
+    bound = size.max_seconds + max(run.max_outage_seconds for run in runs) + SLACK_SECONDS
     by_policy = {policy: figures(runs, policy) for policy in ("fresh", "oracle", "classic")}
     measured = {**ratios(runs), "worst_staleness_seconds": by_policy["fresh"]["stalest_s"]}
     bars = {"vs_oracle": bar, "vs_classic": 0.5, "worst_staleness_seconds": round(bound)}
@@ -257,7 +257,7 @@ def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: f
         "bench": "freshness",
         **measured,
         "bars": bars,
-        "vs_oracle_by_seed": [ratios([one])["vs_oracle"] for one in runs],
+        "vs_oracle_by_seed": [ratios([run])["vs_oracle"] for run in runs],
         **by_policy,
         "sensitivity": {name: ratios(those) for name, those in others.items()},
         "decision_cpu_us": round(decision_us(), 1),
@@ -267,9 +267,9 @@ def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: f
         "seeds": len(runs),
         "outages": size.with_outages,
         "max_wait_s": round(size.max_seconds),
-        "posts": round(float(np.mean([len(one.outcomes["fresh"].waits) for one in runs]))),
+        "posts": round(float(np.mean([len(run.outcomes["fresh"].waits) for run in runs]))),
         "activity": {
-            name: round(float(np.mean([one.activity[name] for one in runs])), 3) for name in runs[0].activity
+            name: round(float(np.mean([run.activity[name] for run in runs])), 3) for name in runs[0].activity
         },
         "tga": __version__,
         "python": platform.python_version(),
@@ -298,7 +298,7 @@ def draw(runs: list[Run], file: Path) -> None:
         figure = Figure(figsize=(7, 3.6), layout="constrained")
         axes = figure.add_subplot()
         for policy, label, colour, line in CURVES:
-            waits = np.concatenate([one.outcomes[policy].waits for one in runs])
+            waits = np.concatenate([run.outcomes[policy].waits for run in runs])
             shares = np.linspace(0, 100, 201)
             axes.plot(
                 np.percentile(waits, shares),

@@ -43,12 +43,12 @@ def told(most: int) -> list[Planned]:
     """The last so many posts of the demo world."""
     demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=DAYS["demo"])
     posts = [
-        one
+        post
         for past in demo.pasts
-        for one in past.posts[1:]
-        if one.kind is not Kind.SERVICE and one.part == 0 and written(one).strip()
+        for post in past.posts[1:]
+        if post.kind is not Kind.SERVICE and post.part == 0 and written(post).strip()
     ]
-    return sorted(posts, key=lambda one: one.date)[-most:]
+    return sorted(posts, key=lambda post: post.date)[-most:]
 
 
 async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) -> dict[PostId, Planned]:

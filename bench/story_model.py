@@ -72,8 +72,12 @@ def main() -> None:
         "model": MINILM,
         "pairs": len(labels),
         "same": int(labels.sum()),
-        "recall_by_words": {str(one): recall_at(by_words, labels, one) for one in PRECISIONS},
-        "recall_with_model": {str(one): recall_at(by_both, labels, one) for one in PRECISIONS},
+        "recall_by_words": {
+            str(precision): recall_at(by_words, labels, precision) for precision in PRECISIONS
+        },
+        "recall_with_model": {
+            str(precision): recall_at(by_both, labels, precision) for precision in PRECISIONS
+        },
     }
     finish(result, options)
 

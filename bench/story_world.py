@@ -63,7 +63,7 @@ def world(*, seed: int = 1, days: int = MEASURING_DAYS, with_advertising: bool =
     left_out = {Kind.SERVICE} if with_advertising else {Kind.SERVICE, Kind.ADVERTISING}
     demo = Demo(seed=seed, present=NOW, clock=lambda: NOW, days=days)
     told = [
-        _read(demo, past, one) for past in demo.pasts for one in past.posts[1:] if one.kind not in left_out
+        _read(demo, past, post) for past in demo.pasts for post in past.posts[1:] if post.kind not in left_out
     ]
     return _with_truth(sorted(told, key=lambda one: (one.post.posted_at, one.post.id)))
 
@@ -101,7 +101,8 @@ def _read(demo: Demo, past: DemoPast, planned: Planned) -> ToldPost:
         message_id=where[1],
         text=text.text,
         entities=tuple(
-            TextEntity(one.kind, one.offset, one.length, one.url or None) for one in text.entities
+            TextEntity(entity.kind, entity.offset, entity.length, entity.url or None)
+            for entity in text.entities
         ),
         posted_at=datetime.fromtimestamp(planned.date, UTC),
         lang=planned.channel.language,
@@ -236,10 +237,10 @@ def _first_sources(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -
         posts for posts in stories.values() if posts[0].planned.role is Role.FIRST and len(posts) > 1
     ]
     right = [
-        groups[grouped[one.post.id]] is posts[0]
+        groups[grouped[post.post.id]] is posts[0]
         for posts in complete
-        for one in posts[1:]
-        if one.planned.role is not Role.FOLLOW_UP
+        for post in posts[1:]
+        if post.planned.role is not Role.FOLLOW_UP
     ]
     return round(fmean(right), 4)
 

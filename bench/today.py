@@ -35,9 +35,9 @@ LIMITS = (*at_most(2, "not_news_percent", "missed_percent"), *at_least(50, "list
 async def mark_advertising(admin: "asyncpg.Connection[asyncpg.Record]", posts: Sequence[ToldPost]) -> None:
     """Says what the local tagger would say."""
     ads = [
-        one.post
-        for one in posts
-        if has_ad_marks(one.post.text, f" {' '.join(WORD.findall(one.post.text.casefold()))} ")
+        post.post
+        for post in posts
+        if has_ad_marks(post.post.text, f" {' '.join(WORD.findall(post.post.text.casefold()))} ")
     ]
     await admin.executemany(
         """
@@ -64,9 +64,9 @@ def sort_of(story: VisibleStory, truth: dict[PostId, ToldPost]) -> str:
 def events_of(posts: Sequence[ToldPost]) -> set[object]:
     """Events that enough channels told in words of their own."""
     channels = defaultdict(set)
-    for one in posts:
-        if one.planned.story is not None and one.planned.role not in REPEATED:
-            channels[one.planned.story.story_id].add(one.post.channel_id)
+    for post in posts:
+        if post.planned.story is not None and post.planned.role not in REPEATED:
+            channels[post.planned.story.story_id].add(post.post.channel_id)
     return {event for event, told in channels.items() if len(told) >= TOLD_BY}
 
 
@@ -74,13 +74,13 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
     everything = [one for one in world(with_advertising=True) if not one.is_private]
     followed = set(sorted({one.post.channel_id for one in everything})[::EVERY])
     posts = [one for one in everything if one.post.channel_id in followed]
-    until, truth = posts[-1].post.posted_at, {one.post.id: one for one in posts}
+    until, truth = posts[-1].post.posted_at, {post.post.id: post for post in posts}
     sorts, told, missed, known = Counter[str](), 0, 0, set[ChannelId]()
     async with own_database("tga_bench_today") as settings, assemble(settings) as app:
         admin, tenant = await connected(settings), await app.system.tenants.ensure("bench")
         for day in range(days):
             since, now = until - (days - day) * DAY, until - (days - day - 1) * DAY
-            todays = [one for one in posts if since < one.post.posted_at <= now]
+            todays = [post for post in posts if since < post.post.posted_at <= now]
             await store(app, admin, tenant.tenant_id, todays, known)
             await mark_advertising(admin, todays)
             listed = await stories_of_day(app, tenant.tenant_id, since, now)
@@ -114,7 +114,7 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
 
 async def stories_of_day(app: App, tenant_id: TenantId, since: datetime, now: datetime) -> list[VisibleStory]:
     found = await recent_stories(since, stores=app.tenant(tenant_id), now=now, limit=ALL)
-    return [one.story for one in found.stories]
+    return [story.story for story in found.stories]
 
 
 def main() -> None:

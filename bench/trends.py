@@ -82,10 +82,10 @@ def _truth_of(trend: Trend, truths: Mapping[PostId, object]) -> object:
 def wave_at(posts: Iterable[ToldPost]) -> datetime | None:
     """When five channels had told a story within an hour; None if they never did."""
     last: dict[int, datetime] = {}
-    for one in posts:
-        last[one.post.channel_id] = one.post.posted_at
-        if sum(one.post.posted_at - at <= WAVE for at in last.values()) >= WAVE_CHANNELS:
-            return one.post.posted_at
+    for post in posts:
+        last[post.post.channel_id] = post.post.posted_at
+        if sum(post.post.posted_at - at <= WAVE for at in last.values()) >= WAVE_CHANNELS:
+            return post.post.posted_at
     return None
 
 
@@ -151,7 +151,7 @@ def judged(
         "found_since_first": round(len(at_once) / len(planted), 3),
         "found_at_night": f"{len(set(nights) & set(soon))} of {len(nights)}",
         "found_at_weekends": f"{len(set(weekends) & set(soon))} of {len(weekends)}",
-        "missed": [f"{planted[one].post.posted_at:%a %H:%M}" for one in bursts if one not in soon],
+        "missed": [f"{planted[burst].post.posted_at:%a %H:%M}" for burst in bursts if burst not in soon],
         "trends_per_day": round(len(seen) / days, 2),
         "false_per_day": round(len(false) / days, 2),
     }

@@ -166,7 +166,10 @@ async def _land(admin: Admin, texts: Sequence[str]) -> None:
 
 async def _copy(admin: Admin, posts: Sequence[Post]) -> None:
     rows = zip(
-        [one.channel_id for one in posts], [one.posted_at for one in posts], *as_columns(posts), strict=True
+        [post.channel_id for post in posts],
+        [post.posted_at for post in posts],
+        *as_columns(posts),
+        strict=True,
     )
     await admin.copy_records_to_table("posts", records=rows, columns=COLUMNS)
 
@@ -248,7 +251,7 @@ async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int
                 now=now,
                 zone=UTC,
             )
-            found[watch.watch_id] = {one.post_id for one in previewed.alerts}
+            found[watch.watch_id] = {alert.post_id for alert in previewed.alerts}
     await admin.execute("UPDATE watches SET begins_at = $1", now - timedelta(days=30))
     for first in range(len(places), 0, -BATCH):  # the oldest first, as they came
         await system.watch_matching.raise_alerts(

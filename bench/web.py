@@ -170,7 +170,7 @@ async def count_queries(client: httpx.AsyncClient, person: ReadingPerson, path: 
 def assets_kb() -> float:
     """Our own files and the scripts that we carry, as they travel."""
     files = [STATIC / name for name in ("look.css", "app.js", "icon.svg", "vendor/htmx.min.js")]
-    return sum(len(gzip.compress(one.read_bytes(), COMPRESSION)) for one in files) / 1000
+    return sum(len(gzip.compress(file.read_bytes(), COMPRESSION)) for file in files) / 1000
 
 
 async def first_paint(app: App, tenant_id: TenantId, address: str) -> float:

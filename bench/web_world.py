@@ -166,7 +166,7 @@ async def build_world(app: App, admin: Admin, posts: int) -> World:
         tuple(ChannelId(number + 1) for number in range(CHANNELS)),
         await _ids(admin, TOLD),
         pictured,
-        tuple(one.watch_id for one in await stores.watches.all()),
+        tuple(watch.watch_id for watch in await stores.watches.all()),
         feed.token,
         await _feed_picture(app, stores, pictured[0]),
         await _digests(app, tenant_id),
@@ -184,7 +184,7 @@ async def settle(app: App, world: World, user_id: UserId) -> list[UUID]:
     """Gives a person what somebody has who came two weeks ago: saved posts, a muted word, interests,
     and digests. Returns the ids of the digests.
     """
-    own, made = app.person(world.tenant_id, user_id), {uuid4(): one for one in world.digests}
+    own, made = app.person(world.tenant_id, user_id), {uuid4(): digest for digest in world.digests}
     await own.choices.save(world.told[:30])
     await own.choices.mute_word("ферма")
     for topic in WORDS:
@@ -204,7 +204,7 @@ async def _write_posts(app: App, admin: Admin, tenant_id: TenantId, count: int) 
         for number, its in enumerate(counts)
         for post in posts_of(writer, number + 1, first_id=1, count=its, newest=newest, span=SPAN)
     ]
-    posts.sort(key=lambda one: (one.posted_at, one.id))
+    posts.sort(key=lambda post: (post.posted_at, post.id))
     stories = tell_stories(posts, seed=1)
     records = zip(
         [post.channel_id for post in posts],

@@ -77,7 +77,7 @@ class InventingModel:
         hand = random.Random(f"{self.seed}{asked.user.partition('PASSAGES')[2][:2000]}")
         lines = []
         for number, text in _PASSAGE.findall(asked.user)[:MAX_SENTENCES]:
-            sentences = [one for one in split_sentences(text) if len(one) >= MIN_LETTERS]
+            sentences = [sentence for sentence in split_sentences(text) if len(sentence) >= MIN_LETTERS]
             if not sentences:
                 continue
             sentence = hand.choice(sentences[:2])

@@ -21,7 +21,7 @@ def _proportional_kb(pid: int) -> int:
 
 def with_children(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return [pid, *(one for child in children for one in with_children(int(child)))]
+    return [pid, *(descendant for child in children for descendant in with_children(int(child)))]
 
 
 def last_words(log: Path) -> str:

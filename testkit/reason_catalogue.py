@@ -32,19 +32,26 @@ class DeclaredReason:
 
 
 def declared_reasons() -> list[DeclaredReason]:
-    return [one for file in sorted(SOURCE.rglob("*.py")) for one in _reasons_in(file)]
+    return [reason for file in sorted(SOURCE.rglob("*.py")) for reason in _reasons_in(file)]
 
 
 def _reasons_in(file: Path) -> Iterator[DeclaredReason]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Reason":
             written = [
-                one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None
-                for one in node.args
+                argument.value
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+                else None
+                for argument in node.args
             ]
             plural = written[2] if len(written) > len(("code", "text")) else ""
             yield DeclaredReason(
-                file, node.lineno, written[0], written[1], plural, frozenset(one.arg for one in node.keywords)
+                file,
+                node.lineno,
+                written[0],
+                written[1],
+                plural,
+                frozenset(keyword.arg for keyword in node.keywords),
             )
 
 
@@ -59,13 +66,13 @@ def updated_catalogue() -> str:
     written = path.read_text(encoding="utf-8")
     catalogue = read_po(BytesIO(written.encode()), locale="ru")
     found = Catalog(locale="ru")
-    for one in sorted(declared_reasons(), key=lambda one: (one.file, one.code or "")):
-        assert one.code and one.text is not None  # noqa: PT018 -- one promise of the tests
-        place = str(one.file.relative_to(SOURCE))
+    for reason in sorted(declared_reasons(), key=lambda reason: (reason.file, reason.code or "")):
+        assert reason.code and reason.text is not None  # noqa: PT018 -- one promise of the tests
+        place = str(reason.file.relative_to(SOURCE))
         found.add(
-            (one.text, one.plural) if one.plural else one.text,
+            (reason.text, reason.plural) if reason.plural else reason.text,
             locations=[(place, 0)],
-            auto_comments=[one.code],
+            auto_comments=[reason.code],
         )
     catalogue.update(found, no_fuzzy_matching=True, update_creation_date=False)
     body = BytesIO()

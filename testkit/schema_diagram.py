@@ -272,11 +272,10 @@ def _draw_subject(
         partitioned = f" Partitioned by {table.partition_key}." if table.partition_key else ""
         lines.append(f"| `{name}` | {table.table_class} | {table.about}{partitioned} |")
     lines += ["", "```mermaid", "erDiagram"]
-    for one in references:
-        if one.table in names:
-            lines.append(
-                f'    {one.target} ||{"--" if one.is_enforced else ".."}o{{ {one.table} : "{one.columns}"'
-            )
+    for reference in references:
+        if reference.table in names:
+            line = "--" if reference.is_enforced else ".."
+            lines.append(f'    {reference.target} ||{line}o{{ {reference.table} : "{reference.columns}"')
     for name in names:
         lines += [f"    {name} {{", *(_draw_column(column) for column in tables[name].columns), "    }"]
     return "\n".join([*lines, "```", ""])

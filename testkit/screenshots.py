@@ -118,8 +118,8 @@ async def take(
         for name, address in pages.items():
             await page.goto(address)
             troubles += [
-                f"{device.name} {name}: {one}"
-                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+                f"{device.name} {name}: {trouble}"
+                for trouble in [*await layout_troubles(page), *await accessibility_violations(page)]
             ]
             await save_screenshot(page, folder, f"{name}.{device.name}")
         print(f"{device.name}: {len(pages)} pictures", flush=True)

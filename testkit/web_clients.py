@@ -119,7 +119,7 @@ async def begin_session(app: App, user_id: UserId, *, agent: str = "test") -> Ne
 async def public_id_of(app: App, token: str, tenant_id: TenantId) -> UUID:
     found = await app.api.people.session(token)
     assert found is not None
-    return next(one.tenant for one in found.memberships if one.tenant_id == tenant_id)
+    return next(membership.tenant for membership in found.memberships if membership.tenant_id == tenant_id)
 
 
 @asynccontextmanager

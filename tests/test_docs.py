@@ -80,9 +80,9 @@ def test_modules_that_pages_name_exist() -> None:
         )
     )
     missing += [
-        f"docs/code-tour.md: {one}"
-        for one in modules
-        if not ((PROGRAM / f"{one}.py").exists() or (PROGRAM / one).is_dir())
+        f"docs/code-tour.md: {module}"
+        for module in modules
+        if not ((PROGRAM / f"{module}.py").exists() or (PROGRAM / module).is_dir())
     ]
     assert missing == []
 
@@ -195,10 +195,10 @@ async def shown(port: int) -> bool:
         metrics = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
     stages = [parts.get(f"stage {name}", {}) for name in ("post_persistence", "urgency")]
     known = all(
-        one.get("status") == "ok"
-        and one.get("lag") == 0
-        and "last_success" in one
-        and "oldest_seconds" in one
-        for one in stages
+        stage.get("status") == "ok"
+        and stage.get("lag") == 0
+        and "last_success" in stage
+        and "oldest_seconds" in stage
+        for stage in stages
     )
     return known and 'stage_processed_total{stage="urgency"}' in metrics

@@ -14,16 +14,18 @@ from testkit.reason_catalogue import declared_reasons, placeholders
 def test_every_reason_is_written_out_where_it_is_made() -> None:
     """Otherwise it could not be translated."""
     unclear = [
-        str(one) for one in declared_reasons() if None in {one.code, one.text, one.plural, *one.parameters}
+        str(reason)
+        for reason in declared_reasons()
+        if None in {reason.code, reason.text, reason.plural, *reason.parameters}
     ]
     assert unclear == []
 
 
 def test_a_code_has_one_sentence_and_a_sentence_one_code() -> None:
     sentences, codes = defaultdict(set), defaultdict(set)
-    for one in declared_reasons():
-        sentences[one.code].add((one.text, one.plural))
-        codes[one.text].add(one.code)
+    for reason in declared_reasons():
+        sentences[reason.code].add((reason.text, reason.plural))
+        codes[reason.text].add(reason.code)
     assert {code: found for code, found in sentences.items() if len(found) > 1} == {}
     assert {text: found for text, found in codes.items() if len(found) > 1} == {}
     assert [code for code in sentences if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", code or "")] == []
@@ -31,10 +33,14 @@ def test_a_code_has_one_sentence_and_a_sentence_one_code() -> None:
 
 def test_a_sentence_names_every_parameter_and_no_other() -> None:
     wrong = [
-        str(one) for one in declared_reasons() if placeholders(f"{one.text}{one.plural}") != one.parameters
+        str(reason)
+        for reason in declared_reasons()
+        if placeholders(f"{reason.text}{reason.plural}") != reason.parameters
     ]
     assert wrong == []
-    assert [str(one) for one in declared_reasons() if one.plural and "count" not in one.parameters] == []
+    assert [
+        str(reason) for reason in declared_reasons() if reason.plural and "count" not in reason.parameters
+    ] == []
 
 
 def test_an_error_reads_like_its_reason() -> None:

@@ -34,11 +34,11 @@ async def work(_app: App, _now: datetime) -> str:
 async def make_digests(app: App, now: datetime) -> str:
     """Make the digests of everybody for this period, as the job of the program does for theirs."""
     people = await app.system.digest_plans.everybody()
-    for one in people:
-        stores, own = app.tenant(one.tenant_id), app.person(one.tenant_id, one.user_id)
+    for person in people:
+        stores, own = app.tenant(person.tenant_id), app.person(person.tenant_id, person.user_id)
         await make_digest(
-            one.tenant_id,
-            one.user_id,
+            person.tenant_id,
+            person.user_id,
             period_start(now, EVERY),
             stores=stores,
             own=own,

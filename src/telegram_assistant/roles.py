@@ -152,7 +152,7 @@ async def run_roles(
     _warn_of_weak_key(settings.http)
     with _open_listeners(settings.http, roles) as listeners:
         async with _assemble_for(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
-            running = [_start(one, listeners[one.name], app=app, group=group) for one in plans]
+            running = [_start(plan, listeners[plan.name], app=app, group=group) for plan in plans]
             stopped = asyncio.Event()
             group.create_task(_report_process(app, plans, stopped))
             log.info(
@@ -237,7 +237,7 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
 
 async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyncio.Event) -> None:
     """Measure memory and disks, and send heartbeats, until the roles have drained."""
-    roles = {one.name.value: one.health for one in plans}
+    roles = {plan.name.value: plan.health for plan in plans}
     heartbeats = Loop(
         "heartbeats",
         partial(send_heartbeats, processes=app.api.processes, instance=app.instance, roles=roles),

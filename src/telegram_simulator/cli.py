@@ -268,10 +268,10 @@ async def _serve(world: World, serving: _Serving, life_of: Life | None) -> None:
         servers = [
             _Quiet(
                 uvicorn.Config(
-                    one, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=PATIENCE
+                    app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=PATIENCE
                 )
             )
-            for one in apps
+            for app in apps
         ]
         for server, listener in zip(servers, (control_socket, web_socket), strict=True):
             group.create_task(server.serve(sockets=[listener]))

@@ -221,7 +221,7 @@ class Simulator:
         """The newest connection of every key, unless updates get lost at present."""
         if self.faults.drop_updates:
             return []
-        known = ((one, one.record) for one in self.connections)
+        known = ((connection, connection.record) for connection in self.connections)
         return [
             (one, record)
             for one, record in known
@@ -230,9 +230,9 @@ class Simulator:
 
     def drop_connections(self, phone: str | None = None, *, abruptly: bool = True) -> int:
         dropped = [
-            one
-            for one in self.connections
-            if phone is None or (one.record is not None and one.record.phone == phone)
+            connection
+            for connection in self.connections
+            if phone is None or (connection.record is not None and connection.record.phone == phone)
         ]
         for connection in dropped:
             connection.close(abruptly=abruptly)

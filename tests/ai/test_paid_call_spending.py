@@ -90,7 +90,7 @@ async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(
     assert server.calls == 37
     assert sum(one.tier is Tier.PROVIDER for one in found) == 37
     assert sum(one.cost_micro for one in found) == 37 * A_CALL
-    budget = next(one for one in await app.system.spending.budgets() if one.tenant_id == tenant_id)
+    budget = next(budget for budget in await app.system.spending.budgets() if budget.tenant_id == tenant_id)
     assert budget.used_micro == 37 * A_CALL
     assert (
         sum(line.micro for line in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)) == 37 * A_CALL
@@ -143,7 +143,7 @@ def make_call() -> ProviderCall:
 
 
 async def used_by(system: SystemStores, tenant_id: TenantId) -> tuple[int, int]:
-    budget = next(one for one in await system.spending.budgets() if one.tenant_id == tenant_id)
+    budget = next(budget for budget in await system.spending.budgets() if budget.tenant_id == tenant_id)
     return budget.used_micro, budget.used_tokens
 
 

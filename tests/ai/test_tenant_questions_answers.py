@@ -153,12 +153,12 @@ async def test_supported_sentences_appear_while_they_are_written_and_the_others_
     assert (first.price.highest_micro, first.price.spent_micro) == (700, None)
     assert [len(one.sentences) for one in grown] == [1, 2, 2]
     final = grown[-1]
-    assert [(one.text, one.passages) for one in final.sentences] == [
+    assert [(sentence.text, sentence.passages) for sentence in final.sentences] == [
         ("Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины.", (0,)),
         ("Дорожники обещают: Каменный мост в Солнцеборе закрыли на 18 дней.", (1,)),
     ]
     assert (final.written_by, final.is_final, final.checks.replaced) == (Tier.PROVIDER, True, 1)
-    assert [one.code for one in final.checks.reasons] == [
+    assert [reason.code for reason in final.checks.reasons] == [
         "left_out_number",
         "left_out_name",
         "left_out_uncited",
@@ -229,7 +229,7 @@ async def test_what_the_posts_say_stands_where_a_provider_fails(newsroom, server
     ]
     assert {one.outcome for one in (nothing, invented, away, poor)} == {Outcome.ANSWERED}
     assert {one.written_by for one in (nothing, invented, away, poor)} == {Tier.LOCAL}
-    assert [one.code for one in invented.checks.reasons] == ["left_out_number", "left_out_uncited"]
+    assert [reason.code for reason in invented.checks.reasons] == ["left_out_number", "left_out_uncited"]
     assert (elsewhere.outcome, elsewhere.fallback, server.calls) == (Outcome.NOTHING, None, 3)
 
 

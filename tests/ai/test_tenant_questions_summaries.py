@@ -105,7 +105,7 @@ class Newsroom:
         await store_story(
             self.admin,
             posts,
-            [(one, first, LinkKind.REWRITE, 9.0, False) for one in posts if one != first],
+            [(post, first, LinkKind.REWRITE, 9.0, False) for post in posts if post != first],
             story_id=known,
         )
         return first
@@ -157,7 +157,9 @@ class Newsroom:
 
     async def spent(self) -> int:
         (budget,) = [
-            one for one in await self.app.system.spending.budgets() if one.tenant_id == self.tenant_id
+            budget
+            for budget in await self.app.system.spending.budgets()
+            if budget.tenant_id == self.tenant_id
         ]
         return budget.used_micro
 
@@ -198,7 +200,7 @@ async def test_a_summary_keeps_supported_sentences_counts_the_others_and_is_paid
         spent = await room.spent()
     written = writing.written
     assert written is not None
-    assert [one.text for one in written.sentences] == [
+    assert [sentence.text for sentence in written.sentences] == [
         "Каменный мост в Солнцеборе закрыли на 16 дней.",
         "Дорожники обещают: Каменный мост в Солнцеборе закрыли на 18 дней.",
     ]
@@ -244,10 +246,10 @@ async def test_a_summary_is_in_the_readers_language_where_a_post_is_in_it(
         english, russian = await room.write(first, language="en"), await room.write(first, language="ru")
         german = await room.full(first, language="de")
     assert english.written is not None
-    assert [one.text for one in english.written.sentences] == [ENGLISH]
+    assert [sentence.text for sentence in english.written.sentences] == [ENGLISH]
     assert "Каменный" not in server.asked[0].user
     assert russian.written is not None
-    assert [one.text for one in russian.written.sentences] == [WROTE.partition(" [")[0]]
+    assert [sentence.text for sentence in russian.written.sentences] == [WROTE.partition(" [")[0]]
     assert "Stone Bridge" not in server.asked[1].user
     assert german.written == russian.written
 
@@ -260,7 +262,7 @@ async def test_nothing_is_sent_that_may_not_be(newsroom: Newsrooms, server: Fake
         refused = await room.write(first)
         assert (refused, server.calls) == (SummaryWriting(None, NOT_SENT), 0)
         digest = await room.digest()
-        assert [(one.model, bool(one.headline)) for one in digest.stories] == [("", True)]
+        assert [(story.model, bool(story.headline)) for story in digest.stories] == [("", True)]
         await room.tell([(await room.channel(), OTHERS)], like=first)
         await room.write(first)
     assert server.calls == 1
@@ -302,7 +304,7 @@ async def test_the_posts_own_words_stand_where_a_provider_does_not_write(
     assert invented.written is not None
     assert (invented.written.sentences, len(invented.written.checks.left_out)) == ((), 2)
     assert (away.written, poor.written, server.calls) == (None, None, calls)
-    assert [(one.model, bool(one.headline)) for one in digest.stories] == [("", True)] * 3
+    assert [(story.model, bool(story.headline)) for story in digest.stories] == [("", True)] * 3
     assert len(digest.checks.left_out) == 2, "what was dropped is told although nothing of the text is shown"
 
 
@@ -333,7 +335,7 @@ async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(
         channels = [await room.channel() for _ in range(3)]
         first = await room.tell([(channels[0], CLOSED), (channels[1], TOO)])
         page = await room.digest(writes=False)
-        assert [one.model for one in page.stories] == [""]
+        assert [story.model for story in page.stories] == [""]
         assert server.calls == 0
         digest = await room.digest()
         page = await room.digest(writes=False)
@@ -350,10 +352,12 @@ async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(
     assert set(story.sentences[0].posts) <= set(story.posts)
     assert ([one.value for one in digest.checks.left_out], digest.checks.replaced) == (["name"], 1)
     assert page.stories == digest.stories, "a page shows what was written, and pays nothing"
-    assert [(one.novelty, one.model, [said.text for said in one.sentences]) for one in grown.stories] == [
+    assert [
+        (story.novelty, story.model, [said.text for said in story.sentences]) for story in grown.stories
+    ] == [
         (Novelty.GROWN, "gpt-4o-mini", [later]),
     ]
-    assert [(one.novelty, one.model) for one in again.stories] == [(Novelty.GROWN, "")], (
+    assert [(story.novelty, story.model) for story in again.stories] == [(Novelty.GROWN, "")], (
         "the text has nothing new, so the post tells it"
     )
     assert "Павел Крылов" in again.stories[0].sentences[0].text
@@ -376,7 +380,7 @@ async def test_the_job_writes_the_digests_that_are_due_and_old_texts_are_forgott
         first = await room.tell([(await room.channel(), text) for text in (CLOSED, TOO)])
         await make_digests(room.app, datetime.now(UTC))
         (kept,) = await own.digests.newest(limit=5)
-        assert [one.model for one in kept.digest.stories] == ["gpt-4o-mini"]
+        assert [story.model for story in kept.digest.stories] == ["gpt-4o-mini"]
         assert [one.value for one in kept.digest.checks.left_out] == ["name"]
         assert (await room.full(first, language="ru")).written is not None, (
             "the page of the story shows the same text"
@@ -419,7 +423,7 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(
         channels = [await room.channel() for _ in range(2)]
         stories = [await room.tell(list(zip(channels, texts, strict=True))) for texts in said]
         results = [await room.write(first) for first in stories]
-    shown = {sentence.text for one in results if one.written for sentence in one.written.sentences}
+    shown = {sentence.text for result in results if result.written for sentence in result.written.sentences}
     posts = " ".join(text for texts in said for text in texts)
     assert model.written >= 50
     assert len(model.planted) >= 10
@@ -427,7 +431,9 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(
     assert all(text in posts for text in shown)
     assert len(shown) >= 0.9 * (model.written - len(model.planted))
     assert sum(
-        len(one.written.checks.left_out) + one.written.checks.replaced for one in results if one.written
+        len(result.written.checks.left_out) + result.written.checks.replaced
+        for result in results
+        if result.written
     ) >= 0.9 * len(model.planted)
 
 
@@ -468,7 +474,7 @@ async def test_hostile_posts_change_nothing_but_their_own_sentence(
             await room.store(target, text, NOW - timedelta(minutes=40))
             writing = await room.write(first)
             for sentence in writing.written.sentences if writing.written else ():
-                sources = {one.channel_id for one in sentence.posts}
+                sources = {post.channel_id for post in sentence.posts}
                 if evil in sources:
                     assert sources == {evil}, text
                     assert harmless(sentence.text) in harmless(text)

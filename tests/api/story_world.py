@@ -16,7 +16,7 @@ async def tell_story(admin: Admin, channels: Sequence[ChannelId], message_id: Me
     only because of a post that A does not see.
     """
     posts = [PostId(channel_id, message_id) for channel_id in channels]
-    links = [(one, posts[0], LinkKind.REWRITE, 3.0, False) for one in posts[1:3]]
+    links = [(post, posts[0], LinkKind.REWRITE, 3.0, False) for post in posts[1:3]]
     await store_story(admin, posts, links, story_id=STORY)
 
 

@@ -92,12 +92,12 @@ async def test_every_change_is_in_the_audit_log_and_nothing_else(
     await client.delete("/api/v1/channels/1", headers=key)
     await client.delete(f"/api/v1/channels/{channel_id}", headers=key)
     entries = (await client.get("/api/v1/audit-log", headers=key)).json()["items"]
-    assert [(one["action"], one["subject"], one["facts"]) for one in entries] == [
+    assert [(entry["action"], entry["subject"], entry["facts"]) for entry in entries] == [
         ("unfollow_channel", f"/channels/{channel_id}", {}),
         ("change_channel", f"/channels/{channel_id}", {"priority": "high"}),
         ("follow_channels", "/channels", {"references": ["@some_channel", "https://t.me/+AbCd…"]}),
     ]
-    assert {one["actor"] for one in entries} == {"key test"}
+    assert {entry["actor"] for entry in entries} == {"key test"}
     first = (await client.get("/api/v1/audit-log", headers=key, params={"limit": 2})).json()
     rest = (
         await client.get("/api/v1/audit-log", headers=key, params={"limit": 2, "cursor": first["next"]})

@@ -68,7 +68,7 @@ async def test_the_keys_of_a_tenant_have_a_limit_together(
     ):
         keys = [await key_of(app, tenant_id) for _ in range(5)]
         answers = [await client.get("/api/v1/me", headers=key) for key in keys for _ in range(2)]
-        assert [one.status_code for one in answers] == [200] * 6 + [429] * 4
+        assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 4
         assert limit_of(answers[0]) == ("key", "4", "3")
         assert limit_of(answers[5]) == ("tenant", "6", "0")
         assert problem_of(answers[-1]) == (

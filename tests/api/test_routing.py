@@ -30,7 +30,7 @@ def test_everything_is_under_one_version() -> None:
 
 
 def test_operation_ids_differ() -> None:
-    ids = [one.id for one in OPERATIONS]
+    ids = [operation.id for operation in OPERATIONS]
     assert len(ids) == len(set(ids))
 
 

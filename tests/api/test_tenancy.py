@@ -65,7 +65,9 @@ def test_every_endpoint_has_its_case() -> None:
     assert set(CASES) == set(OPERATIONS)
 
 
-@pytest.mark.parametrize("operation", [one for one in OPERATIONS if "{" in OPERATIONS[one][1]])
+@pytest.mark.parametrize(
+    "operation", [operation for operation in OPERATIONS if "{" in OPERATIONS[operation][1]]
+)
 def test_every_endpoint_with_an_id_in_its_path_is_asked_with_a_foreign_one(operation: str) -> None:
     assert CASES[operation].foreign is not None or CASES[operation].status == 403
 
@@ -106,12 +108,12 @@ async def test_b_itself_sees_the_past_that_a_does_not(worlds: Worlds) -> None:
             for message_id, statuses in ((DEEPEST, (404, 200)), (FIRST - 1, (404, 200)), (FIRST, (200, 200))):
                 address = f"/api/v1/posts/{channel_id}/{message_id}"
                 answers = [await client.get(address, headers=key) for key in (worlds.key, worlds.key_of_b)]
-                assert tuple(one.status_code for one in answers) == statuses, address
+                assert tuple(answer.status_code for answer in answers) == statuses, address
             ledgers = [
                 await client.get(f"/api/v1/channels/{channel_id}/coverage", headers=key)
                 for key in (worlds.key, worlds.key_of_b)
             ]
-            assert [one.json()["ledger"]["floor_id"] for one in ledgers] == [FIRST, DEEPEST]
+            assert [ledger.json()["ledger"]["floor_id"] for ledger in ledgers] == [FIRST, DEEPEST]
 
 
 def paths(case: Case, worlds: Worlds) -> list[dict[str, object]]:

@@ -40,7 +40,9 @@ async def test_changes_of_a_tenant_are_in_its_audit_log(
     tenant = await system.tenants.ensure(name)
     await system.channels.subscribe(tenant.tenant_id, make_subscription(channel_id))
     for arguments in CHANGES.values():
-        await call(runner, [*(one.format(channel=channel_id) for one in arguments), "--tenant", name])
+        await call(
+            runner, [*(argument.format(channel=channel_id) for argument in arguments), "--tenant", name]
+        )
     rows = await admin.fetch(
         "SELECT actor, action FROM audit_log WHERE tenant_id = $1 ORDER BY at", tenant.tenant_id
     )

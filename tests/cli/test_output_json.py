@@ -159,7 +159,7 @@ def test_every_command_that_prints_data_has_the_option() -> None:
     assert isinstance(root, TyperGroup)
     known = dict(commands(root))
     with_json = {
-        name for name, command in known.items() if any("--json" in one.opts for one in command.params)
+        name for name, command in known.items() if any("--json" in param.opts for param in command.params)
     }
     assert with_json == {*ENDPOINTS, *NEED_MORE, *WITHOUT_ENDPOINT}
     assert known.keys() - with_json == PRINT_NO_DATA
@@ -221,7 +221,7 @@ async def test_where_a_post_was_seen_first_is_printed_for_programs(
 
 
 @pytest.mark.parametrize(
-    "command", sorted(ENDPOINTS, key=lambda one: one == "tenants suspend")
+    "command", sorted(ENDPOINTS, key=lambda endpoint: endpoint == "tenants suspend")
 )  # it comes last
 async def test_what_is_printed_is_what_the_api_describes(
     runner: CliRunner, described: dict[str, Any], tenant: tuple[str, int], command: str

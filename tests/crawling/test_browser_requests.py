@@ -184,7 +184,9 @@ async def test_the_browser_keeps_its_own_sandbox(attacked: Attack) -> None:
 
 async def test_no_process_of_the_browser_knows_our_environment(attacked: Attack) -> None:
     assert len(attacked.processes) > 2
-    assert not [one for one in attacked.processes if "DATABASE_URL" in one or "REDIS_URL" in one]
+    assert not [
+        process for process in attacked.processes if "DATABASE_URL" in process or "REDIS_URL" in process
+    ]
 
 
 async def test_without_the_guard_the_same_page_would_reach_the_secret() -> None:

@@ -96,7 +96,9 @@ def test_our_services_run_as_a_user_without_rights() -> None:
 
 
 def test_services_that_stay_have_a_health_check_and_time_to_stop() -> None:
-    grace = next(float(one.default) for one in variables() if one.name == "SHUTDOWN_GRACE_SECONDS")
+    grace = next(
+        float(variable.default) for variable in variables() if variable.name == "SHUTDOWN_GRACE_SECONDS"
+    )
     for name, service in whole().items():
         if name not in {"prepare", "migrate", "tga", "demo-prepare"}:
             assert service["healthcheck"]["test"], name

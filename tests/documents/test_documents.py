@@ -33,7 +33,7 @@ def words_of(text: str) -> str:
 @given(DOCUMENTS)
 def test_messages_show_the_text_of_the_document_and_are_short_enough(document: Document) -> None:
     messages = write_messages(document, max_units=1000)
-    assert all(len(one.encode("utf-16-le")) // 2 <= 1000 for one in messages)
+    assert all(len(message.encode("utf-16-le")) // 2 <= 1000 for message in messages)
     text = "".join(
         span.text for item in items_of(document) for one in numbered(item)[0] for span in one.spans
     )
@@ -51,7 +51,7 @@ def test_an_item_stays_in_one_message_and_references_lead_to_posts_in_every_writ
         Block(BlockKind.TEXT, (Span("Найдены 4 трещины. " * 20), Span("", "https://t.me/gorod/1"))),
     )
     messages = write_messages(item * 9)
-    assert [one.count("*Мост") for one in messages] == [8, 1]
+    assert [message.count("*Мост") for message in messages] == [8, 1]
     assert r"[\[1\]](https://t.me/gorod/1)" in messages[0]
     assert "[1] https://t.me/gorod/1" in write_plain(item)
     assert '<sup><a href="https://t.me/gorod/1"' in write_html(item, language="ru")

@@ -96,7 +96,7 @@ async def test_a_stored_name_waits_in_the_same_queue_and_is_followed_without_a_l
         channel.channel_id,
         channel.title,
     )
-    assert [one.channel_id for one in await office.app.tenant(tenant_id).followed.channels()] == [
+    assert [channel.channel_id for channel in await office.app.tenant(tenant_id).followed.channels()] == [
         channel.channel_id
     ]
     assert office.calls(RESOLVE) == before
@@ -148,8 +148,10 @@ async def test_names_without_look_ups_left_hold_back_neither_folders_nor_stored_
     others = [await ask(office, link), await ask(office, f"@{stored.username}")]
     while await office.resolver.turn():
         pass
-    assert [(await fate(office, office.tenant_id, one)).state for one in names] == [RequestState.OPEN] * 3
-    assert [(await fate(office, office.tenant_id, one)).state for one in others] == [RequestState.DONE] * 2
+    assert [(await fate(office, office.tenant_id, name)).state for name in names] == [RequestState.OPEN] * 3
+    assert [(await fate(office, office.tenant_id, other)).state for other in others] == [
+        RequestState.DONE
+    ] * 2
     assert office.calls(RESOLVE) == 1  # and nobody asks again before the wait is over
     control.forgive()
     assert (

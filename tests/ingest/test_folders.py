@@ -41,7 +41,9 @@ async def served(office: Office, kind: RequestKind, reference: str) -> ChannelRe
 
 async def followed(office: Office) -> set[int]:
     return {
-        one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active
+        channel.channel_id
+        for channel in await office.app.tenant(office.tenant_id).followed.channels()
+        if channel.active
     }
 
 

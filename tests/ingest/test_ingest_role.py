@@ -95,7 +95,7 @@ async def test_an_account_that_telegram_refuses_is_parked_and_says_so(
     trouble(control)
 
     async def parked() -> bool:
-        return any(one.state is state for one in await system.accounts.all())
+        return any(account.state is state for account in await system.accounts.all())
 
     with capture_logs() as logged:
         async with following(account, database):

@@ -88,7 +88,7 @@ async def test_the_end_of_the_lease_ends_every_connection_and_every_request(libr
     library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)
     await library.read(channel_id)
     await library.fetcher.step()
-    assert {one.dc_id for one in library.sim.connections} == {2, SECOND_DC}
+    assert {connection.dc_id for connection in library.sim.connections} == {2, SECOND_DC}
     library.control.post(channel_id, media=FileKind.JPEG, size=70_000, dc_id=SECOND_DC)
     await library.read(channel_id)
     library.office.mine.lease.extend(-1e9)

@@ -240,7 +240,7 @@ async def test_sigterm_finishes_the_page_in_hand_and_puts_the_rest_back(
     assert sorted(stored) == [0, 0, 30]
     rows = await admin.fetch(
         "SELECT next_poll_at <= now() AS due, fail_count FROM poll_schedule WHERE channel_id = ANY($1)",
-        [one.channel_id for one in channels],
+        [channel.channel_id for channel in channels],
     )
     assert sorted((row["due"], row["fail_count"]) for row in rows) == [(False, 0), (True, 0), (True, 0)]
 

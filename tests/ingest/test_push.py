@@ -95,7 +95,7 @@ async def test_an_edit_of_a_pushed_post_keeps_its_earlier_text(office: Office, c
     versions = await office.admin.fetch(
         "SELECT message_id, revision, text FROM post_versions WHERE channel_id = $1", channel.channel_id
     )
-    assert [tuple(one) for one in versions] == [(post.message_id, 1, "Сначала так")]
+    assert [tuple(version) for version in versions] == [(post.message_id, 1, "Сначала так")]
 
 
 async def test_what_was_pushed_is_kept_as_telegram_sent_it(office: Office, control: Control) -> None:
@@ -119,7 +119,7 @@ async def test_what_was_pushed_is_kept_as_telegram_sent_it(office: Office, contr
         channel.channel_id,
         post.message_id,
     )
-    assert [one.message for one in unpack_messages(body)] == ["Свежая новость"]
+    assert [message.message for message in unpack_messages(body)] == ["Свежая новость"]
 
 
 async def test_t8_an_album_that_is_pushed_is_stored_item_by_item(office: Office, control: Control) -> None:

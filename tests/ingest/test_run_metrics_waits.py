@@ -91,7 +91,7 @@ async def test_trouble_of_postgresql_is_not_counted_as_telegrams(
     channel_id = await office.follow(channel)
     await office.poll(channel_id)
     say(channel, "новое")
-    before = {one: counted("parser_retries_total", reason=one) for one in reasons}
+    before = {reason: counted("parser_retries_total", reason=reason) for reason in reasons}
     await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
     async with admin.transaction():
         await admin.execute("SELECT FROM channels WHERE channel_id = $1 FOR UPDATE", channel_id)
@@ -101,7 +101,7 @@ async def test_trouble_of_postgresql_is_not_counted_as_telegrams(
         await admin.execute("SELECT pg_terminate_backend($1)", waiting)
     await polling
     assert len(await office.stored(channel_id)) == 4
-    assert {one: counted("parser_retries_total", reason=one) for one in reasons} == before
+    assert {reason: counted("parser_retries_total", reason=reason) for reason in reasons} == before
     control.fail(HISTORY, code=-503, message="TIMEOUT")
     await office.poll(channel_id)
     assert counted("parser_retries_total", reason="timeout") - before["timeout"] == 1

@@ -86,7 +86,7 @@ class Installation:
         return str(owner).partition("#")[0]
 
     async def is_held_by(self, name: str, *accounts: str) -> bool:
-        return [await self.holder_of(one) for one in accounts] == [name] * len(accounts)
+        return [await self.holder_of(account) for account in accounts] == [name] * len(accounts)
 
     def log_of(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(encoding="utf-8")
@@ -120,7 +120,9 @@ class Installation:
     async def has_one_connection(self, name: str) -> bool:
         """Whoever used the account before has hung up."""
         connections = self.telegram.state()["connections_now"]
-        return len([one for one in connections if one["phone"] == self.phone_of(name)]) == 1
+        return (
+            len([connection for connection in connections if connection["phone"] == self.phone_of(name)]) == 1
+        )
 
 
 async def until(happened: Callable[[], Awaitable[bool]], what: str, *, seconds: float = 60) -> float:

@@ -35,7 +35,9 @@ async def serve_all(office: Office) -> None:
 
 async def followed(office: Office) -> set[int]:
     return {
-        one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active
+        channel.channel_id
+        for channel in await office.app.tenant(office.tenant_id).followed.channels()
+        if channel.active
     }
 
 
@@ -161,9 +163,9 @@ async def test_a_list_is_read_again_politely_and_forgets_what_the_account_has_le
         await serve_all(office)
         await send(browser, "./channels/joined/follow", channel=str(goes.channel_id))
         page = (await browser.open("./channels/requests")).text
-    assert [one.channel_id for one in (await list_joined(stores=stores, now=office.now())).channels] == [
-        stays.channel_id
-    ]
+    assert [
+        channel.channel_id for channel in (await list_joined(stores=stores, now=office.now())).channels
+    ] == [stays.channel_id]
     assert "failed 1" in page
     assert "is not in the list of joined channels" in page
 

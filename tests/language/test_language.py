@@ -55,7 +55,7 @@ def test_names_are_found_in_quotation_marks_and_at_the_beginning_of_a_sentence()
     ],
 )
 def test_a_number_is_a_value_however_it_is_written(text: str, value: str, kind: NumberKind) -> None:
-    assert [(one.value, one.kind) for one in numbers_in(text)] == [(value, kind)]
+    assert [(number.value, number.kind) for number in numbers_in(text)] == [(value, kind)]
 
 
 def test_numbers_inside_words_are_none() -> None:

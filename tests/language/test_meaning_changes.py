@@ -24,7 +24,7 @@ from telegram_assistant.language.meaning_changes import MAX_CHANGES, meaning_cha
     ],
 )
 def test_a_change_of_the_meaning_is_said_in_plain_words(before: str, after: str, words: list[str]) -> None:
-    assert [str(one.words) for one in meaning_changes(before, after)] == words
+    assert [str(meaning_change.words) for meaning_change in meaning_changes(before, after)] == words
 
 
 def test_changes_are_few_and_weighed_by_their_kind() -> None:

@@ -87,7 +87,9 @@ def test_tags_are_marks(html: str, kind: str, url: str | None, detail: str | int
     [("e.example", "http://e.example/"), ("https://e.example/а", "https://e.example/%D0%B0")],
 )
 def test_an_address_that_is_spelled_out_is_no_hidden_link(words: str, address: str) -> None:
-    assert [one.kind for one in only(message(text(f'<a href="{address}">{words}</a>'))).entities] == ["url"]
+    assert [entity.kind for entity in only(message(text(f'<a href="{address}">{words}</a>'))).entities] == [
+        "url"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -214,11 +216,13 @@ def test_a_page_that_offers_to_open_the_app_shows_no_preview() -> None:
         read_page('<div class="tgme_page"><a>View in Telegram</a></div>', "news")
 
 
-CHANNEL = next(one for one in tiny_channels(1_750_000_000) if one.channel_id == CITY)
+CHANNEL = next(
+    tiny_channel for tiny_channel in tiny_channels(1_750_000_000) if tiny_channel.channel_id == CITY
+)
 SCENE = Scene(World(seed=1, clock=lambda: 1_750_000_000.0), CHANNEL, "http://files.example")
 PAGE = (
     f'{TITLE}<section class="tgme_channel_history">'
-    f"{''.join(bubble(SCENE, [one]) for one in posts_of(CHANNEL, before=19))}</section>"
+    f"{''.join(bubble(SCENE, [post]) for post in posts_of(CHANNEL, before=19))}</section>"
 )
 junk = st.text(max_size=30) | st.sampled_from(
     [
@@ -267,8 +271,8 @@ def check(html: str) -> None:
         )
         assert "\\u0000" not in json.dumps(post.facts)
         units = len(post.text.encode("utf-16-le")) // 2
-        assert all(0 <= one.offset < one.offset + one.length <= units for one in post.entities)
-        assert all(one.url is None or one.url == storable(one.url) for one in post.entities)
+        assert all(0 <= entity.offset < entity.offset + entity.length <= units for entity in post.entities)
+        assert all(entity.url is None or entity.url == storable(entity.url) for entity in post.entities)
 
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=8)
@@ -293,7 +297,9 @@ def test_what_the_site_writes_is_what_was_meant(parts: list[tuple[str, str | Non
         said += f"{word} \n"
     post = only(message(text(as_html(said.rstrip(), entities))))
     assert post.text == said.rstrip()
-    assert post.entities == tuple(TextEntity(one.kind, one.offset, one.length) for one in entities)
+    assert post.entities == tuple(
+        TextEntity(entity.kind, entity.offset, entity.length) for entity in entities
+    )
 
 
 async def test_a_page_of_the_simulator_is_read(sim: Simulator) -> None:

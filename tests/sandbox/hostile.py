@@ -97,9 +97,9 @@ def read_open_files(parent: int) -> list[str]:
 def peek_at_memory(parent: int) -> list[str]:
     """By process_vm_readv, where the heap is."""
     line = next(
-        one
-        for one in Path(f"/proc/{parent}/maps").read_text(encoding="ascii").splitlines()
-        if "[heap]" in one
+        line
+        for line in Path(f"/proc/{parent}/maps").read_text(encoding="ascii").splitlines()
+        if "[heap]" in line
     )
     begin, end = (int(number, 16) for number in line.split()[0].split("-"))
     kept = ctypes.create_string_buffer(end - begin)

@@ -267,14 +267,14 @@ async def test_the_world_lives_on_as_if_it_had_been_built_later(rsa_key: RsaKey)
         lines = truth(World(seed=1, clock=lambda: NOW, channels=demo.channels))
         return [
             (
-                one["channel_id"],
-                one["message_id"],
-                one["date"],
-                one["story"],
-                one["text"],
-                one["deleted_at"] is None,
+                line["channel_id"],
+                line["message_id"],
+                line["date"],
+                line["story"],
+                line["text"],
+                line["deleted_at"] is None,
             )
-            for one in lines
+            for line in lines
         ]
 
     assert simulator.counters.posts_live > 50
@@ -290,8 +290,8 @@ async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp
     def told(demo: Demo) -> list[tuple[object, ...]]:
         lines = truth(World(seed=1, clock=lambda: moment[0], channels=demo.channels))
         return [
-            (one["channel_id"], one["message_id"], one["date"], one["text"], one["deleted_at"])
-            for one in lines
+            (line["channel_id"], line["message_id"], line["date"], line["text"], line["deleted_at"])
+            for line in lines
         ]
 
     living = at_pace(journal.steps)

@@ -30,7 +30,7 @@ def files() -> list[File]:
     media = [
         past.post(number, number + 1).media for past in demo.pasts for number in range(1, len(past.posts))
     ]
-    return [one.file for one in media if isinstance(one, Photo | Document)]
+    return [file.file for file in media if isinstance(file, Photo | Document)]
 
 
 def file_of(kind: FileKind, size: int, *, scene: str = "map", lines: tuple[str, ...] = LINES) -> File:

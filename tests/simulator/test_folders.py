@@ -29,13 +29,17 @@ async def test_a_folder_names_its_channels_so_that_they_can_be_opened(
 ) -> None:
     number = people.put_into_folder(PHONE, "Новости", [CITY, TECH], without=[CLUB], all_channels=True)
     folder = (await folders(client))["Новости"]
-    assert (folder.id, folder.broadcasts, [one.channel_id for one in folder.exclude_peers]) == (
+    assert (
+        folder.id,
+        folder.broadcasts,
+        [exclude_peer.channel_id for exclude_peer in folder.exclude_peers],
+    ) == (
         number,
         True,
         [CLUB],
     )
     opened = await client(functions.channels.GetChannelsRequest(folder.include_peers))
-    assert [one.title for one in opened.chats] == ["Городские новости", "Tech Daily"]
+    assert [chat.title for chat in opened.chats] == ["Городские новости", "Tech Daily"]
 
 
 async def test_changes_of_folders_are_told(people: People, client: TelegramClient) -> None:
@@ -57,7 +61,7 @@ async def test_a_link_to_a_folder_shows_its_channels_and_joins_nothing(
     people.share_folder("AbCdEf", "Новости", [CITY, group.channel_id, CLUB])
     shown = await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
     city, neighbours, club = shown.chats
-    assert [one.channel_id for one in shown.peers] == [CITY, group.channel_id, CLUB]
+    assert [peer.channel_id for peer in shown.peers] == [CITY, group.channel_id, CLUB]
     assert (city.broadcast, city.left, neighbours.megagroup, neighbours.broadcast) == (
         True,
         True,
@@ -93,4 +97,4 @@ async def test_similar_channels_are_public_and_fewer_without_premium(
     control.account(PHONE, premium=True, joined=[CITY, TECH])
     more = await client(ask)
     assert len(more.chats) > 10
-    assert not {CITY, TECH, CLUB} & {one.id for one in more.chats}
+    assert not {CITY, TECH, CLUB} & {chat.id for chat in more.chats}

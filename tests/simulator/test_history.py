@@ -191,7 +191,7 @@ async def test_views_are_refreshed_without_being_counted(
     control.view(CITY, 40, 123_456)
     peer = await client.get_input_entity("gorod_news")
     result = await client(functions.messages.GetMessagesViewsRequest(peer, [40, 999], increment=False))
-    assert [one.views for one in result.views] == [123_456, None]
+    assert [view.views for view in result.views] == [123_456, None]
     assert sim.counters.errors["views were incremented"] == 0
 
 

@@ -134,7 +134,9 @@ async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(
     sim.drop_connections(PHONE)
     control.post(CITY, "while away")
     sim.faults.refuse_connections = False
-    await until(lambda: any(one.record and one.record.phone == PHONE for one in sim.connections))
+    await until(
+        lambda: any(connection.record and connection.record.phone == PHONE for connection in sim.connections)
+    )
     await client.get_me()
     await asyncio.sleep(0.3)
     assert heard.new == [41]
@@ -148,7 +150,9 @@ async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(
     client, _ = listening
     before = sim.counters.calls[PHONE, "updates.getDifference"]
     sim.drop_connections(PHONE)
-    await until(lambda: any(one.record and one.record.phone == PHONE for one in sim.connections))
+    await until(
+        lambda: any(connection.record and connection.record.phone == PHONE for connection in sim.connections)
+    )
     await client.get_me()
     await asyncio.sleep(0.3)
     assert sim.counters.calls[PHONE, "updates.getDifference"] == before

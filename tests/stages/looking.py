@@ -71,7 +71,7 @@ class Looking:
         self, channel_id: ChannelId, *files: bytes | dict[str, Any], message_id: int = 1, **more: Any
     ) -> PostId:
         """With a photo for each file; what is no photo comes as its facts and `data`."""
-        items = [_facts(one) for one in files]
+        items = [_facts(file) for file in files]
         stored = [items[number].pop("data", None) for number in range(len(items))]
         facts = {
             "media": {"kind": "paid", "items": items} if len(items) > 1 else items[0],

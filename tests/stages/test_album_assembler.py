@@ -195,7 +195,7 @@ async def test_an_item_that_nobody_looks_at_keeps_its_album_for_a_quarter_of_an_
     await album.hear(*await album.close(), await album.look(1))
     closed = datetime.now(UTC) + SETTLED
     await system.albums.announce_overdue(closed + OVERDUE - timedelta(seconds=5))
-    assert [one.is_overdue for one in await album.notices()] == [False]
+    assert [notice.is_overdue for notice in await album.notices()] == [False]
     for _ in range(2):
         await system.albums.announce_overdue(closed + OVERDUE + timedelta(seconds=5))
     (overdue,) = await album.notices()

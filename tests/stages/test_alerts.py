@@ -112,7 +112,9 @@ async def test_a_watch_finds_what_the_search_of_the_same_query_would(
     desk: Desk, query: str, found: set[int]
 ) -> None:
     username = (await desk.stores.followed.channels())[0].username
-    here = next(one for one in await desk.stores.followed.channels() if one.channel_id == desk.channels[0])
+    here = next(
+        channel for channel in await desk.stores.followed.channels() if channel.channel_id == desk.channels[0]
+    )
     assert username
     await desk.watch(query.replace("HERE", here.username or ""))
     posts = await desk.post(

@@ -87,7 +87,7 @@ async def test_trimming_waits_for_the_graph_only_while_there_is_one(
     stages = stages_of(read_settings({**database, "NEO4J_URI": environ["NEO4J_URI"] if is_on else ""}))
     assert (graph_indexing in stages) is is_on
     stages = tuple(
-        one for one in stages if one is graph_indexing or one.name not in {"stories", "alerts"}
+        stage for stage in stages if stage is graph_indexing or stage.name not in {"stories", "alerts"}
     )  # they wait like the graph
     await ensure_groups(
         redis,

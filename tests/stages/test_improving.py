@@ -168,7 +168,7 @@ async def test_what_could_not_be_tried_uses_no_attempt(
         for _ in range(10):
             await its_time_comes(admin)
             assert await improved(app) == 0
-    assert [one["attempts"] for one in await admin.fetch("SELECT attempts FROM provider_wanted")] == [0]
+    assert [row["attempts"] for row in await admin.fetch("SELECT attempts FROM provider_wanted")] == [0]
     assert server.calls == 0
 
 

@@ -176,7 +176,7 @@ async def test_over_the_quota_files_are_skipped_until_there_is_room(
         rules = app.media_rules
     for channel_id in channels:
         await persist(system, channel_id, {"quota_bytes": rules.quota_bytes}, facts=photo(size_bytes=1000))
-    assert [await file_of(admin, one) for one in channels] == [
+    assert [await file_of(admin, channel) for channel in channels] == [
         ("wanted", None),
         ("wanted", None),
         ("skipped", "quota"),

@@ -45,7 +45,7 @@ async def test_a_post_is_tagged_again_when_its_picture_says_something(app: App) 
     (told,) = await retag(app, posts)
     assert (told.post, told.trigger) == (posts[0], Trigger.VISION_RETAG)
     assert "футбол" in told.tags
-    assert [one.data["tags"] for one in await rows(app, posts)] == [list(told.tags), []]
+    assert [row.data["tags"] for row in await rows(app, posts)] == [list(told.tags), []]
 
 
 async def test_where_nothing_was_seen_nothing_is_told(app: App) -> None:
@@ -73,7 +73,7 @@ async def test_local_tags_know_nothing_of_what_a_provider_saw(app: App, server: 
     (told,) = await retag(app, posts)
     assert told.tags == ()
     assert "шайба" in server.asked[-1].user
-    assert {one.tier: one.data["tags"] for one in await rows(app, posts)} == {
+    assert {row.tier: row.data["tags"] for row in await rows(app, posts)} == {
         "local": [],
         "provider": ["хоккей"],
     }

@@ -163,7 +163,7 @@ async def test_running_twice_changes_nothing_and_tells_the_same(
 ) -> None:
     posts = await told_by(system, morning, FIRE, FIRE_AGAIN)
     first = await group(builder, *posts)
-    story = next(iter(set((await system.stories.of_posts([one.id for one in posts])).values())))
+    story = next(iter(set((await system.stories.of_posts([post.id for post in posts])).values())))
     before = await system.stories.whole(story)
     assert {one.event_id for one in await group(builder, *posts)} == {one.event_id for one in first}
     assert await system.stories.whole(story) == before
@@ -177,7 +177,7 @@ async def test_stories_do_not_depend_on_the_order_in_which_posts_come(
         posts = await told_by(system, INDEXED - timedelta(days=next(_days)), FIRE, MATCH, FIRE_AGAIN)
         for place in order:
             await group(builder, posts[place])
-        found = await system.stories.of_posts([one.id for one in posts])
+        found = await system.stories.of_posts([post.id for post in posts])
         seen.add((order, found[posts[0].id] == found[posts[2].id], found[posts[0].id] == found[posts[1].id]))
     assert {(same, other) for _, same, other in seen} == {(True, False)}
 
@@ -201,9 +201,9 @@ async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(
             random.Random(seed).shuffle(order)
         for start in range(0, len(order), 9):
             await group(builder, *(posts[place] for place in order[start : start + 9]))
-        found = await system.stories.of_posts([one.id for one in posts])
-        stories_of = [found[one.id] for one in posts]
-        seen.add(tuple(stories_of.index(one) for one in stories_of))
+        found = await system.stories.of_posts([post.id for post in posts])
+        stories_of = [found[post.id] for post in posts]
+        seen.add(tuple(stories_of.index(story) for story in stories_of))
     assert len(seen) == 1
 
 
@@ -224,7 +224,7 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
     for some in batched(posts, 200):
         await system.landing.land(make_page(*some), Claim(channel_id, 0))
         await group(builder, *some)
-    before = await system.stories.of_posts([one.id for one in posts])
+    before = await system.stories.of_posts([post.id for post in posts])
     hidden = make_post(
         channel_id=await make_channel(system),
         message_id=1,
@@ -237,7 +237,7 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
     for one in (hidden, last, other):
         await group(builder, one)
     assert own_cpu_seconds() - used < 2
-    after = await system.stories.of_posts([one.id for one in (*posts, last, other)])
+    after = await system.stories.of_posts([post.id for post in (*posts, last, other)])
     assert {post: after[post] for post in before} == before
     assert after[last.id] in before.values()
     assert after[other.id] not in before.values()
@@ -321,7 +321,7 @@ async def test_a_private_post_takes_no_story_apart(
 ) -> None:
     posts = await told_by(system, morning, *(f"{FIRE} Выпуск {number}." for number in range(5)))
     await group(builder, *posts)
-    before = await system.stories.of_posts([one.id for one in posts])
+    before = await system.stories.of_posts([post.id for post in posts])
     hidden = make_post(
         channel_id=await make_channel(system),
         message_id=1,
@@ -353,7 +353,7 @@ async def test_what_a_story_says_of_its_links_is_true(
     assert [(link.post, link.other, link.kind) for link in story.links] == [
         (posts[1].id, posts[0].id, LinkKind.COPY)
     ]
-    assert {one.link for one in story.members} == {LinkKind.COPY}
+    assert {member.link for member in story.members} == {LinkKind.COPY}
 
 
 async def test_words_are_counted_as_soon_as_posts_have_doubled_however_fast_they_come(

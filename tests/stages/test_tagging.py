@@ -111,7 +111,7 @@ async def test_a_hundred_copies_in_other_channels_cost_one_call(app: App, server
     for start in range(0, COPIES, 25):
         await tag(app, posts[start : start + 25])
     assert server.calls == 1
-    assert sum(one.tier == "provider" for one in await rows(app, posts)) == COPIES
+    assert sum(row.tier == "provider" for row in await rows(app, posts)) == COPIES
 
 
 async def test_the_same_words_with_another_number_or_name_are_another_post(
@@ -226,7 +226,7 @@ async def test_an_edited_post_shows_what_is_known_of_the_edit(app: App, server: 
     server.status = 200
     await tag(app, posts, revision=1)
     assert await seen_by(app, paid, posts) != {}
-    assert {one.revision for one in await rows(app, posts) if one.tier == "local"} == {2}
+    assert {row.revision for row in await rows(app, posts) if row.tier == "local"} == {2}
 
 
 async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(
@@ -251,11 +251,11 @@ async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(
     vocabulary = await app.system.vocabularies.current()
     known = {*vocabulary.of("ru"), *vocabulary.of("en")}
     words = prompt("tagging").text[:40]
-    for one in await rows(app, posts):
-        tags = one.data["tags"]
+    for row in await rows(app, posts):
+        tags = row.data["tags"]
         assert isinstance(tags, list)
         assert set(tags) <= known
-        assert words not in json.dumps(one.data, ensure_ascii=False)
+        assert words not in json.dumps(row.data, ensure_ascii=False)
     assert not {*STRANGE} & {tag for event in told for tag in event.tags}
 
 
@@ -264,7 +264,7 @@ async def test_service_messages_are_known_as_such(app: App, kind: PostKind) -> N
     channel_id, _ = await follow(app, LOCAL)
     posts = await land(app, channel_id, "Channel photo updated", kind=kind)
     await tag(app, posts)
-    assert [one.data["kind"] for one in await rows(app, posts)] == [
+    assert [row.data["kind"] for row in await rows(app, posts)] == [
         "service" if kind is PostKind.SERVICE else "news"
     ]
 

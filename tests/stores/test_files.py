@@ -182,7 +182,9 @@ async def test_thumbnails_are_kept_and_listed_beside_the_files(files: Files) -> 
     await files.put_thumbnail(small, b"small")
     await files.put_thumbnail(medium, b"medium")
     assert (await files.thumbnail(small), await files.thumbnail(medium)) == (b"small", b"medium")
-    assert {one async for one in files.listed_thumbnails(name[0]) if one.sha256 == name} == {small, medium}
+    assert {
+        thumbnail async for thumbnail in files.listed_thumbnails(name[0]) if thumbnail.sha256 == name
+    } == {small, medium}
     assert name not in {one.sha256 async for one in files.listed(name[0])}
     await files.delete_thumbnails([small])
     await files.delete_thumbnails([small, medium])
@@ -207,7 +209,7 @@ async def test_what_is_not_named_by_its_hash_is_not_ours(tmp_path: Path) -> None
     (tmp_path / "thumbs/00/00").mkdir(parents=True)
     (tmp_path / f"thumbs/00/00/{'00' * 32}-huge.jpg").write_text("somebody's")
     assert [one async for one in files.listed(0)] == []
-    assert [one async for one in files.listed_thumbnails(0)] == []
+    assert [thumbnail async for thumbnail in files.listed_thumbnails(0)] == []
 
 
 async def test_a_store_that_is_away_is_busy(environ: dict[str, str], tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class Bench:
         return int(summary["pending"])
 
     async def consumers(self, stage: AnyStage, key: str = KEY) -> set[str]:
-        return {one["name"].decode() for one in await self.redis.xinfo_consumers(key, stage.name)}
+        return {consumer["name"].decode() for consumer in await self.redis.xinfo_consumers(key, stage.name)}
 
     async def letters(self, stage: str) -> list[str]:
         return [letter.reason for letter in await self.system.dead_letters.newest(stage)]
@@ -143,7 +143,7 @@ async def has(items: list[Any], count: int, *, at_least: bool = False) -> bool:
 
 
 async def pending_are(bench: Bench, stage_name: str, count: int) -> bool:
-    groups = [one for one in await bench.redis.xinfo_groups(KEY) if one["name"].decode() == stage_name]
+    groups = [group for group in await bench.redis.xinfo_groups(KEY) if group["name"].decode() == stage_name]
     return bool(groups) and groups[0]["lag"] == 0 and groups[0]["pending"] == count
 
 

@@ -55,7 +55,7 @@ def event(number: int, *media: str) -> PostVisionUploaded:
 
 async def write(system_pool: Pool, *events: PostVisionUploaded, lane: Lane = Lane.LIVE) -> None:
     async with SystemTransactions(system_pool).begin() as connection:
-        await write_notices(connection, [QueuedNotice(one, lane) for one in events])
+        await write_notices(connection, [QueuedNotice(event, lane) for event in events])
 
 
 async def announced(redis: Redis, lane: Lane = Lane.LIVE) -> list[PostVisionUploaded]:

@@ -324,7 +324,7 @@ async def test_the_group_of_a_stage_that_now_reads_elsewhere_is_removed_when_no_
         assert await bench.redis.xlen(KEY) == 300
         await bench.redis.xgroup_delconsumer(KEY, "moved", "an earlier release")
         await trim(bench.redis, [staying, moved], 1)
-        groups = {one["name"].decode() for one in await bench.redis.xinfo_groups(KEY)}
+        groups = {group["name"].decode() for group in await bench.redis.xinfo_groups(KEY)}
         assert groups == {"staying", "of somebody else"}
         assert await bench.redis.xlen(KEY) < 300
 

@@ -68,7 +68,8 @@ def test_every_sentence_is_supported_by_the_posts_it_cites_and_signatures_are_go
     ]
     for sentence in shown:
         assert (
-            check_sentence(sentence.text, [posts[one] for one in sentence.posts]).verdict is Verdict.SUPPORTED
+            check_sentence(sentence.text, [posts[post] for post in sentence.posts]).verdict
+            is Verdict.SUPPORTED
         )
         assert not any(word in sentence.text for word in ("Шепчут", "обновлять", "#авария", "Подпишитесь"))
 
@@ -77,8 +78,8 @@ def test_the_number_of_most_channels_stands_and_the_others_are_named() -> None:
     summary = summarise(STORY)
     assert summary is not None
     (dispute,) = summary.disputed
-    assert (dispute.stands.number, [one.number for one in dispute.others]) == ("7 человек", ["8 человек"])
-    assert [one.channel_id for one in dispute.stands.posts] == [1, 2]
+    assert (dispute.stands.number, [other.number for other in dispute.others]) == ("7 человек", ["8 человек"])
+    assert [post.channel_id for post in dispute.stands.posts] == [1, 2]
     told = [*summary.known, *(one.sentence for one in summary.added)]
     assert not any("8 человек" in one.text for one in told)
 
@@ -90,7 +91,7 @@ def test_a_correction_of_the_source_outweighs_copies_of_its_old_text() -> None:
     )
     assert summary is not None
     assert summary.disputed[0].stands.number == "8 складов"
-    assert [(one.kind, one.text) for one in summary.changes] == [
+    assert [(change.kind, change.text) for change in summary.changes] == [
         (ChangeSort.CORRECTION, "В порту сгорели 8 складов.")
     ]
 
@@ -105,7 +106,7 @@ def test_what_one_channel_adds_has_its_name_and_deleted_posts_support_nothing() 
         one.sentence.text for one in summary.added if one.channel == "Канал 3"
     ]
     assert not any(gone.post_id in one.posts for one in summary.known)
-    assert [(one.kind, one.channel) for one in summary.changes] == [(ChangeSort.DELETED, "Канал 5")]
+    assert [(change.kind, change.channel) for change in summary.changes] == [(ChangeSort.DELETED, "Канал 5")]
 
 
 def test_the_readers_language_is_used_where_there_is_one_and_advertising_never() -> None:
@@ -187,7 +188,7 @@ def test_a_number_without_a_noun_is_disputed_where_everything_around_it_is_the_s
     summary = summarise([post(1, fares.format(63)), post(2, fares.format(77)), post(3, fares.format(63))])
     assert summary is not None
     (dispute,) = summary.disputed
-    assert (dispute.stands.number, [one.number for one in dispute.others]) == ("63", ["77"])
+    assert (dispute.stands.number, [other.number for other in dispute.others]) == ("63", ["77"])
     assert not any("77" in one.text for one in summary.known)
 
 
@@ -299,7 +300,7 @@ def test_a_disputed_number_that_the_lead_has_is_told_once_with_what_others_say()
     ]
     summary = summarise([post(number, text) for number, text in enumerate(texts, start=1)])
     assert summary is not None
-    with_number = [one.text for one in summary.sentences if "520 человек" in one.text]
+    with_number = [sentence.text for sentence in summary.sentences if "520 человек" in sentence.text]
     assert len(with_number) == 1
     assert summary.others_say(with_number[0]) == ("610 человек",)
     assert summary.others_say("Приехали 1520 человек.") == ()

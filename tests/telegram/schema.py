@@ -52,23 +52,22 @@ class Field:
 def fields_of(kind: Any) -> tuple[Field, ...]:
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
     return tuple(
-        _field(one.name, one.annotation, one.default)
-        for one in parameters
-        if one.kind is one.POSITIONAL_OR_KEYWORD
+        _field(parameter.name, parameter.annotation, parameter.default)
+        for parameter in parameters
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     )
 
 
 def _field(name: str, annotation: Any, default: Any) -> Field:
     wanted = _resolved(annotation)
     if type(None) in typing.get_args(wanted):
-        wanted = _resolved(
-            typing.Union[tuple(one for one in typing.get_args(wanted) if one is not type(None))]  # noqa: UP007 -- made while running
-        )
+        others = tuple(argument for argument in typing.get_args(wanted) if argument is not type(None))
+        wanted = _resolved(typing.Union[others])  # noqa: UP007 -- made while running
     is_list = typing.get_origin(wanted) is list
     if is_list:
         wanted = _resolved(typing.get_args(wanted)[0])
     kinds = list(typing.get_args(wanted)) or [wanted]
-    received = [one for one in kinds if not one.__name__.startswith("Input")]
+    received = [kind for kind in kinds if not kind.__name__.startswith("Input")]
     return Field(name, received or kinds, is_list, optional=default is None)
 
 
@@ -84,9 +83,9 @@ def _resolved(annotation: Any) -> Any:
 def _shallow(kinds: list[type]) -> list[type]:
     """Those that need no other object, so that making ends."""
     return [
-        one
-        for one in kinds
-        if all(field.optional or field.is_list or field.kinds[0] in PLAIN for field in fields_of(one))
+        kind
+        for kind in kinds
+        if all(field.optional or field.is_list or field.kinds[0] in PLAIN for field in fields_of(kind))
     ] or kinds
 
 

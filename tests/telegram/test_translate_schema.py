@@ -43,10 +43,10 @@ def storable(post: Post) -> bool:
     words = [
         post.text,
         post.author or "",
-        json.dumps([one.as_json() for one in post.entities], ensure_ascii=False),
+        json.dumps([entity.as_json() for entity in post.entities], ensure_ascii=False),
     ]
     words.append(json.dumps(post.facts, ensure_ascii=False, allow_nan=False))
-    return all(b"\x00" not in one.encode() and "\\u0000" not in one for one in words)
+    return all(b"\x00" not in word.encode() and "\\u0000" not in word for word in words)
 
 
 @given(chance=st.randoms(use_true_random=False))
@@ -111,6 +111,6 @@ def test_nothing_that_opens_a_file_or_a_call_becomes_a_fact() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_packed_is_translated_as_before(seed: int) -> None:
     for message in of_every_kind(Maker(Random(seed), ("", "текст", "a\x00"), everything=True)):
-        assert [read(one) for one in unpack_messages(pack_messages([message, message]))] == [
+        assert [read(message) for message in unpack_messages(pack_messages([message, message]))] == [
             read(message)
         ] * 2

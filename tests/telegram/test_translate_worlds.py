@@ -33,7 +33,9 @@ def expected(channel: Channel, post: theirs.Post) -> Post:
     if post.service is not None:
         return expected_service(channel, post)
     kind, shown, ids = expected_media(post)
-    entities = tuple(TextEntity(one.kind, one.offset, one.length, one.url or None) for one in post.entities)
+    entities = tuple(
+        TextEntity(entity.kind, entity.offset, entity.length, entity.url or None) for entity in post.entities
+    )
     counts: Facts = {"views": post.views, "forwards": post.forwards}
     facts: Facts = {**shown, "counts": counts}
     if post.comments is not None:

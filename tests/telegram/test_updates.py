@@ -76,9 +76,9 @@ async def test_posts_edits_and_deletions_come_by_themselves(
     control.edit(CITY, post.message_id, "Исправленная новость")
     control.delete(CITY, [5, 6])
     heard = await heard_by(receiver, 4)
-    assert [one.text for one in heard[CITY].posts] == ["Исправленная новость"]
+    assert [post.text for post in heard[CITY].posts] == ["Исправленная новость"]
     assert heard[CITY].deleted_ids == (5, 6)
-    assert [one.text for one in heard[TECH].posts] == ["News"]
+    assert [post.text for post in heard[TECH].posts] == ["News"]
     assert {one.gap for one in heard.values()} == {None}
 
 
@@ -87,7 +87,7 @@ async def test_a_line_without_an_ear_is_told_nothing(lines: Lines, sim: Simulato
         await line.ask(ME)
         control.post(CITY, "Свежая новость")
         await line.ask(ME)
-        assert all(one.wants_updates is None for one in sim.connections)
+        assert all(connection.wants_updates is None for connection in sim.connections)
 
 
 async def test_listening_asks_nothing_that_is_not_asked_without_it(
@@ -106,7 +106,7 @@ async def test_t6_a_busy_channel_never_costs_a_difference(
     line: AccountClient, receiver: UpdateBuffer, sim: Simulator, control: Control
 ) -> None:
     channels = [control.add_channel(f"Busy {number}", f"busy_{number}") for number in range(200)]
-    control.account(PHONE, joined=[one.channel_id for one in channels])
+    control.account(PHONE, joined=[channel.channel_id for channel in channels])
     await line.ask(ME)
     for channel in channels:
         control.post(channel.channel_id, "heard")
@@ -138,8 +138,8 @@ async def test_t8_an_album_is_heard_as_its_messages(
     assert line is not None
     control.album(CITY, [FileKind.JPEG, FileKind.MP4], "Два кадра")
     (heard,) = (await heard_by(receiver, 2)).values()
-    assert [one.message_id for one in heard.posts] == [41, 42]
-    assert len({one.grouped_id for one in heard.posts}) == 1
+    assert [post.message_id for post in heard.posts] == [41, 42]
+    assert len({post.grouped_id for post in heard.posts}) == 1
 
 
 async def test_a_connection_that_is_made_or_lost_is_a_doubt(
@@ -194,7 +194,7 @@ def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(rece
     assert [one.gap for one in receiver.take()] == [None]
     receiver.receive(told(50, pts=50))
     (heard,) = receiver.take()
-    assert (heard.gap, [one.message_id for one in heard.posts]) == (Gap.MISSED, [50])
+    assert (heard.gap, [post.message_id for post in heard.posts]) == (Gap.MISSED, [50])
 
 
 def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(receiver: UpdateBuffer) -> None:
@@ -209,7 +209,7 @@ def test_what_was_covered_before_or_comes_late_is_nothing_new(receiver: UpdateBu
     for message_id in (41, 43, 42, 43):
         receiver.receive(told(message_id, pts=message_id))
     (heard,) = receiver.take()
-    assert (heard.gap, [one.message_id for one in heard.posts]) == (Gap.MISSED, [41, 43])
+    assert (heard.gap, [post.message_id for post in heard.posts]) == (Gap.MISSED, [41, 43])
 
 
 def test_events_that_bring_no_post_are_counted_too(receiver: UpdateBuffer) -> None:
@@ -243,7 +243,7 @@ def test_a_deletion_without_a_channel_touches_no_channel(receiver: UpdateBuffer)
     receiver.receive(told_by(types.UpdateDeleteMessages([41], 7, 1)))
     receiver.receive(types.UpdateShort(types.UpdateDeleteMessages([41], 8, 1), NOW))
     (heard,) = receiver.take()
-    assert ([one.message_id for one in heard.posts], heard.deleted_ids) == ([41], ())
+    assert ([post.message_id for post in heard.posts], heard.deleted_ids) == ([41], ())
 
 
 def test_a_burst_that_telegram_cuts_short_is_a_doubt(receiver: UpdateBuffer) -> None:

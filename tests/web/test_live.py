@@ -124,7 +124,7 @@ async def test_a_member_who_was_removed_hears_nothing_more(
         members = await app.tenant(tenant_id).members.all()
         mine = await app.api.people.session(guest.client.cookies[SESSION])
         assert mine is not None
-        target = next(one.public_id for one in members if one.public_id == mine.person.public_id)
+        target = next(member.public_id for member in members if member.public_id == mine.person.public_id)
         assert await app.tenant(tenant_id).members.remove(target, session=owner.client.cookies[SESSION])
         assert await heard(lines, "event:") == "event: over"
     assert (await owner.open("./feed")).status_code == 200

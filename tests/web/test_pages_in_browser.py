@@ -88,14 +88,14 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
         for name, path in paths.items():
             await page.goto(base + path)
             troubles += [
-                f"{name}: {one}"
-                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+                f"{name}: {trouble}"
+                for trouble in [*await layout_troubles(page), *await accessibility_violations(page)]
             ]
         for name, path in {"me": "/me", "not-found": "/nothing/here"}.items():
             await page.goto(path)
             troubles += [
-                f"{name}: {one}"
-                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+                f"{name}: {trouble}"
+                for trouble in [*await layout_troubles(page), *await accessibility_violations(page)]
             ]
         assert not troubles, "\n".join(troubles)
 
@@ -137,7 +137,7 @@ async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_langua
             for folded in await page.locator("main details > summary").all():
                 await folded.click()
             troubles += [
-                f"{name}: {one}"
-                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+                f"{name}: {trouble}"
+                for trouble in [*await layout_troubles(page), *await accessibility_violations(page)]
             ]
         assert not troubles, "\n".join(troubles)

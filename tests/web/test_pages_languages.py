@@ -136,7 +136,7 @@ def english_in(page: str) -> list[str]:
     )
     seen = re.sub(r"\w+:\w+", " ", seen)  # operators of the search
     words = [" ".join(one.split()) for one in re.findall(r"(?:\b[A-Za-z][a-z']+\b[ ,.:;]*){3,}", seen)]
-    return [one for one in words if not set(re.findall(r"\w+", one)) <= OURS]
+    return [word for word in words if not set(re.findall(r"\w+", word)) <= OURS]
 
 
 async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_language(

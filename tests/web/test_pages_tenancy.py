@@ -90,7 +90,7 @@ def test_every_page_with_an_id_in_its_path_is_asked_with_a_foreign_one() -> None
         for one in OF_TENANT
         if "{" in one.path and one.needs is not KeyScope.OPERATE and "{tag}" not in one.path
     ]
-    assert [name_of(one) for one in of_tenants if CASES[name_of(one)].foreign is None] == []
+    assert [name_of(of_tenant) for of_tenant in of_tenants if CASES[name_of(of_tenant)].foreign is None] == []
 
 
 async def test_a_person_of_a_learns_and_changes_nothing_of_b(worlds: Worlds) -> None:
@@ -111,7 +111,10 @@ async def test_a_person_of_a_learns_and_changes_nothing_of_b(worlds: Worlds) -> 
         for answers, status in zip(
             zip(without[name], beside[name], strict=True), (case.status, case.foreign_status), strict=False
         ):
-            assert [one.status_code for one in answers] == [status, status], (name, answers[1].text[-600:])
+            assert [answer.status_code for answer in answers] == [status, status], (
+                name,
+                answers[1].text[-600:],
+            )
             assert shown(answers[0]) == shown(answers[1]), name
             sent = f"{answers[1].request.url}{answers[1].request.content.decode()}"
             assert not [mark for mark in marks if mark in answers[1].text and mark not in sent], name

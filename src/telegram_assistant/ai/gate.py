@@ -130,8 +130,8 @@ class Gate:
         All posts wait as long as one of them may. Copies of one text, in this call or an earlier one, are one
         question.
         """
-        allowed = await self._policies.of_channels(list({one.channel_id for one in materials}))
-        policies = [allowed[one.channel_id].policy for one in materials]
+        allowed = await self._policies.of_channels(list({material.channel_id for material in materials}))
+        policies = [allowed[material.channel_id].policy for material in materials]
         wanted = [place for place, policy in enumerate(policies) if policy is not AiPolicy.OFF]
         tagged = (
             await self._local.tags([materials[place] for place in wanted], vocabulary=vocabulary)
@@ -164,7 +164,7 @@ class Gate:
         urgency: Urgency,
     ) -> list[ProviderAnswer[Tags] | FallbackReason]:
         """Asks providers about all materials, with one lookup of copies and one of cached answers."""
-        texts = [one.text_for(Tier.PROVIDER) for one in materials]
+        texts = [material.text_for(Tier.PROVIDER) for material in materials]
         contents = await self._copies.originals(texts)
         listed = {
             language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))

@@ -68,7 +68,7 @@ def _operation(method: str, path: str, operation: Described, described: Describe
     yield f'<code>{escape(path)}</code> <span class="soft">{escape(operation["summary"])}</span></summary>'
     yield _blocks(operation.get("description", ""))
     if parameters := operation.get("parameters"):
-        yield "<table>" + "".join(_parameter(one) for one in parameters) + "</table>"
+        yield "<table>" + "".join(_parameter(parameter) for parameter in parameters) + "</table>"
     if body := operation.get("requestBody"):
         yield f"<p>Request body</p>{_code(_example(body['content']['application/json'], described))}"
     for status, answer in operation["responses"].items():

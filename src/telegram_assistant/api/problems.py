@@ -193,7 +193,7 @@ def _invalid(error: RequestValidationError | ValidationError) -> Response:
         }
         for one in found[:MAX_ERRORS]
     ]
-    detail = "; ".join(f"{one['where']}: {one['why']}" for one in errors[:SAID_IN_DETAIL])
+    detail = "; ".join(f"{error['where']}: {error['why']}" for error in errors[:SAID_IN_DETAIL])
     return problem(
         422, INVALID_REQUEST, detail=quote(detail), errors=errors, more_errors=len(found) - len(errors)
     )

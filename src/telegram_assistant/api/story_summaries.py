@@ -135,19 +135,21 @@ def summary_response(summary: StorySummary) -> StorySummaryResponse:
             for one in summary.added
         ],
         corrections=[
-            CorrectionResponse(kind=one.kind, channel=one.channel, text=one.text, post_id=str(one.post_id))
-            for one in summary.changes
+            CorrectionResponse(
+                kind=change.kind, channel=change.channel, text=change.text, post_id=str(change.post_id)
+            )
+            for change in summary.changes
         ],
     )
 
 
 def written_response(written: WrittenSummary, say: Callable[[Reason], str]) -> WrittenSummaryResponse:
     return WrittenSummaryResponse(
-        sentences=[cited_response(one) for one in written.sentences],
+        sentences=[cited_response(sentence) for sentence in written.sentences],
         provider=written.provider,
         model=written.model,
         unit=written.unit,
         cost_micro=written.cost_micro,
         replaced=written.checks.replaced,
-        left_out=[say(one) for one in written.checks.reasons],
+        left_out=[say(reason) for reason in written.checks.reasons],
     )

@@ -35,13 +35,22 @@ def env_file(path: Path = Path(".env")) -> EnvFile:
         return EnvFile({}, ())
     with path.open(encoding="utf-8") as lines:
         bindings = list(parse_stream(lines))
-    wrong = [one for one in bindings if one.error or (one.key is not None and one.value is None)]
+    wrong = [
+        binding
+        for binding in bindings
+        if binding.error or (binding.key is not None and binding.value is None)
+    ]
     problems = tuple(
         f"line {one.original.line} of {path} has no effect: it does not have the form NAME=value"
         for one in wrong
     )
     return EnvFile(
-        {one.key: one.value for one in bindings if one.key is not None and one.value is not None}, problems
+        {
+            binding.key: binding.value
+            for binding in bindings
+            if binding.key is not None and binding.value is not None
+        },
+        problems,
     )
 
 

@@ -205,7 +205,7 @@ def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:
 
 def _is_reachable(path: Path) -> bool:
     """Whether every user may enter the folder."""
-    return all(one.stat().st_mode & 0o001 for one in (path, *path.parents))
+    return all(parent.stat().st_mode & 0o001 for parent in (path, *path.parents))
 
 
 async def _start_redis(programs: OwnPrograms, folder: DemoFolder, children: ChildProcesses) -> RedisSettings:

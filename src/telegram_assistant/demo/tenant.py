@@ -111,7 +111,7 @@ async def log_accounts_in(telegram: SimulatedTelegram, app: App) -> None:
         for name in (one["username"], one["title"])
     }
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
-    known = [one.account_id for one in await accounts.all() if one.tenant == tenant.name]
+    known = [account.account_id for account in await accounts.all() if account.tenant == tenant.name]
     for number, wanted in enumerate(ACCOUNTS):
         session = await _login(telegram, wanted, ids)
         if number >= len(known):
@@ -135,7 +135,7 @@ async def follow_folders(app: App) -> None:
     stores = app.tenant(tenant.tenant_id)
     if await app.system.folders.of(tenant.tenant_id):
         return
-    own = [one.account_id for one in await app.system.accounts.all() if one.tenant == tenant.name]
+    own = [account.account_id for account in await app.system.accounts.all() if account.tenant == tenant.name]
     for account, account_id in zip(ACCOUNTS, own, strict=True):
         await follow_folder(
             account.folder,
@@ -150,9 +150,9 @@ async def follow_folders(app: App) -> None:
 async def new_key(app: App) -> str:
     """A key for the API that replaces the one of the start before. Its secret is not stored."""
     keys, now = (await _stores(app)).keys, datetime.now(UTC)
-    for one in (await list_keys(keys=keys, limit=1000)).keys:
-        if one.name == KEY_NAME and one.revoked_at is None:
-            await revoke_key(one.key_id, keys=keys, drop_cached_keys=RateLimits(app.redis).drop_cached_keys)
+    for key in (await list_keys(keys=keys, limit=1000)).keys:
+        if key.name == KEY_NAME and key.revoked_at is None:
+            await revoke_key(key.key_id, keys=keys, drop_cached_keys=RateLimits(app.redis).drop_cached_keys)
     scopes = SCOPES_OF[MemberRole.OWNER] - {KeyScope.OPERATE}
     return (
         await make_key(KEY_NAME, scopes, maker=KeyMaker(actor=KEY_NAME, scopes=scopes), keys=keys, now=now)

@@ -40,7 +40,7 @@ type Document = tuple[Block, ...]
 
 def block(kind: BlockKind, *spans: Span | str) -> Block:
     """Builds a block; a plain text is a span without a link."""
-    return Block(kind, tuple(Span(one) if isinstance(one, str) else one for one in spans))
+    return Block(kind, tuple(Span(span) if isinstance(span, str) else span for span in spans))
 
 
 def items_of(document: Document) -> Iterator[tuple[Block, ...]]:

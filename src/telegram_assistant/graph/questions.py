@@ -98,7 +98,7 @@ class GraphQuestions:
     def _since(self, since: date) -> dict[ChannelId, date]:
         """The day from which the tenant sees each channel."""
         begins = self._visible.since
-        return {one: max(since, begins.get(one, since)) for one in sorted(self._visible.channels)}
+        return {channel: max(since, begins.get(channel, since)) for channel in sorted(self._visible.channels)}
 
     def _days(self, since: date) -> dict[str, str]:
         """Like `_since`, as parameters of a query; a channel without an entry is not visible."""

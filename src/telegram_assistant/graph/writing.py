@@ -29,10 +29,10 @@ class Statement:
 def rows_of(contributions: Sequence[Contribution]) -> Rows:
     """The rows of each statement of WRITE."""
     days: dict[str, list[Contribution]] = defaultdict(list)
-    for one in contributions:
-        days[day_key(one)].append(one)
-    counted = [one for one in contributions if one.is_counted]
-    linked = [one for one in contributions if one.has_node]
+    for contribution in contributions:
+        days[day_key(contribution)].append(contribution)
+    counted = [contribution for contribution in contributions if contribution.is_counted]
+    linked = [contribution for contribution in contributions if contribution.has_node]
     rows: Rows = {
         "days": [
             {
@@ -52,7 +52,7 @@ def rows_of(contributions: Sequence[Contribution]) -> Rows:
             for sight, name in one.names
         ),
         "tags": _edges(((day_key(one), tag, sight.value), one) for one in counted for sight, tag in one.tags),
-        "posts": [{"id": str(one.post_id.uuid)} for one in contributions],
+        "posts": [{"id": str(contribution.post_id.uuid)} for contribution in contributions],
         "forwarded": [_link(one, one.origin) for one in linked if one.origin],
         "replying": [_link(one, one.reply_to) for one in linked if one.reply_to],
     }

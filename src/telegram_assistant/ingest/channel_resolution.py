@@ -193,7 +193,9 @@ class ChannelResolver:
                 )
             case RequestKind.FOLDER:
                 listing = await self.folders.begin(request)
-                return Resolved([one.channel for one in listing.channels], _describe_left_out(listing))
+                return Resolved(
+                    [channel.channel for channel in listing.channels], _describe_left_out(listing)
+                )
             case RequestKind.LISTING:
                 return Resolved((), listed=await self._joined.read(request))
             case RequestKind.PICK:

@@ -113,7 +113,7 @@ class FolderFollower:
         changed = await self._folders.change(
             followed,
             put_in=[chat.channel_id for chat in new],
-            readable=[one.channel.channel_id for one in channels],
+            readable=[channel.channel.channel_id for channel in channels],
             taken_out=before - inside.keys(),
         )
         await self._folders.settle(followed, title=folder.title, trouble=None, again_after=LOOK_EVERY)

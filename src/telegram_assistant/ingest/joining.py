@@ -78,9 +78,9 @@ class Joiner:
 
     async def _choose(self) -> Candidate | None:
         candidates = [
-            one
-            for one in await self.joins.candidates(self.account_id, self.clock())
-            if one.channel_id not in self._refused
+            candidate
+            for candidate in await self.joins.candidates(self.account_id, self.clock())
+            if candidate.channel_id not in self._refused
         ]
         joined = await self.joins.count(self.account_id)
         if worth_joining(candidates, joined=joined, is_premium=True) is None:

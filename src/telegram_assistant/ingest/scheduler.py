@@ -167,12 +167,17 @@ class Scheduler:
         if survey.active > MAX_LOGGED_CHANNELS and not log.isEnabledFor(logging.DEBUG):
             return
         log_status = log.debug if survey.active > MAX_LOGGED_CHANNELS else log.info
-        for one in await self._planning.statuses(survey.active):
+        for status in await self._planning.statuses(survey.active):
             mode, _ = choose_mode(
-                self._settings, last_parsed_at=one.last_parsed_at, last_polled_at=one.last_polled_at, now=now
+                self._settings,
+                last_parsed_at=status.last_parsed_at,
+                last_polled_at=status.last_polled_at,
+                now=now,
             )
-            parsed_at = iso(one.last_parsed_at) if one.last_parsed_at else None
-            log_status("Channel status", channel_id=one.channel_id, mode=mode.value, last_parsed_at=parsed_at)
+            parsed_at = iso(status.last_parsed_at) if status.last_parsed_at else None
+            log_status(
+                "Channel status", channel_id=status.channel_id, mode=mode.value, last_parsed_at=parsed_at
+            )
 
     async def _plan(self, now: datetime) -> None:
         await self._planning.suspend_unread()

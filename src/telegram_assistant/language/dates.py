@@ -111,11 +111,11 @@ class WrittenDate:
             return self.days_from_today == other.days_from_today
         theirs = other.days(posted_on)
         if self.weekday is not None:
-            return any(one.weekday() == self.weekday for one in theirs)
+            return any(their.weekday() == self.weekday for their in theirs)
         if self.day is not None:
             return any(
-                (self.day, self.month) == (one.day, one.month) and self.year in {None, one.year}
-                for one in theirs
+                (self.day, self.month) == (their.day, their.month) and self.year in {None, their.year}
+                for their in theirs
             )
         if self.month is not None:
             return other.month == self.month and self.year in {

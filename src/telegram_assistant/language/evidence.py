@@ -36,10 +36,10 @@ class Evidence:
         self.posts = tuple(replace(post, text=post.text[:MAX_CHARACTERS]) for post in posts)
         self.parsed = [parse_text(post.text) for post in self.posts]
         titles = [parse_text(post.channel) for post in self.posts if post.channel]
-        self.readings = frozenset[str]().union(*(one.readings for one in (*self.parsed, *titles)))
-        self.keys = frozenset[str]().union(*(one.keys for one in (*self.parsed, *titles)))
+        self.readings = frozenset[str]().union(*(title.readings for title in (*self.parsed, *titles)))
+        self.keys = frozenset[str]().union(*(title.keys for title in (*self.parsed, *titles)))
         self.quantities = [one for post in self.posts for one in quantities_in(post.text).all]
-        self.ranges = {one for post in self.posts for one in quantities_in(post.text).ranges}
+        self.ranges = {range_ for post in self.posts for range_ in quantities_in(post.text).ranges}
         self.sentences = [sentence for post in self.posts for sentence in parse_sentences(post.text)]
 
     def has(self, word: ParsedWord) -> bool:
@@ -69,7 +69,9 @@ def nearest_sentences(said: ParsedText, posts: Sequence[CitedPost]) -> list[tupl
             if len(sentence.words) >= MIN_SOURCE_WORDS and sentence.text[0] not in "#@"
         ]
         if sentences:
-            score, best = max(((_likeness(said, one), one) for one in sentences), key=lambda found: found[0])
+            score, best = max(
+                ((_likeness(said, sentence), sentence) for sentence in sentences), key=lambda found: found[0]
+            )
             nearest.append((place, score, best))
     return sorted(nearest, key=lambda one: -one[1])
 

@@ -87,7 +87,7 @@ def _in_order(post: CitedPost, low: float, high: float) -> bool:
 
 
 def _names(said: ParsedText, evidence: Evidence) -> Reason | None:
-    dated = [(one.start, one.end) for one in dates_in(said.text)]
+    dated = [(date.start, date.end) for date in dates_in(said.text)]
     for word in said.words:
         if (
             not word.is_capitalised
@@ -142,14 +142,14 @@ def _stands_together(run: Sequence[ParsedWord], post: ParsedText) -> bool:
 
 
 def _dates(said: ParsedText, evidence: Evidence) -> Reason | None:
-    for one in dates_in(said.text):
+    for date in dates_in(said.text):
         if not any(
-            one.is_said_by(other, post.posted_on) for post in evidence.posts for other in dates_in(post.text)
+            date.is_said_by(other, post.posted_on) for post in evidence.posts for other in dates_in(post.text)
         ):
             return Reason(
                 "citation_date",
                 "the date {date!r} is in none of the cited posts",
-                date=said.text[one.start : one.end],
+                date=said.text[date.start : date.end],
             )
     return None
 

@@ -62,7 +62,10 @@ def _words(pattern: "re.Pattern[str]", text: str) -> _Said:
 
 
 def _numbers(text: str) -> _Said:
-    return [(f"{one.kind} {one.value}", text[one.start : one.end].strip()) for one in numbers_in(text)]
+    return [
+        (f"{number.kind} {number.value}", text[number.start : number.end].strip())
+        for number in numbers_in(text)
+    ]
 
 
 def _names(text: str) -> _Said:

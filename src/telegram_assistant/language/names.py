@@ -103,7 +103,9 @@ def _nominative(word: str) -> str:
     if words is None or len(word) > MAX_WORD_CHARACTERS:
         return lemma(word)
     readings = words.parse(word)
-    named = next((one for one in readings if any(mark in one.tag for mark in _NAMED)), readings[0])
+    named = next(
+        (reading for reading in readings if any(mark in reading.tag for mark in _NAMED)), readings[0]
+    )
     return str(named.normal_form)
 
 

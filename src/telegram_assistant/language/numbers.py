@@ -49,16 +49,16 @@ def numbers_in(text: str) -> tuple[Number, ...]:
     """The numbers of a text in their order. Numbers inside words and addresses are none."""
     text = text[:MAX_CHARACTERS]
     scores = [
-        Number(f"{int(one[1])}:{int(one[2])}", NumberKind.SCORE, one.start(), one.end())
-        for one in _SCORE.finditer(text)
+        Number(f"{int(match[1])}:{int(match[2])}", NumberKind.SCORE, match.start(), match.end())
+        for match in _SCORE.finditer(text)
     ]
-    taken = {place for one in scores for place in range(one.start, one.end)}
+    taken = {place for score in scores for place in range(score.start, score.end)}
     plain = [
         _number(found, text)
         for found in _NUMBER.finditer(text)
         if found.start() not in taken and found.end() - 1 not in taken
     ]
-    return tuple(sorted((*scores, *plain), key=lambda one: one.start))
+    return tuple(sorted((*scores, *plain), key=lambda score: score.start))
 
 
 def _number(found: "re.Match[str]", text: str) -> Number:

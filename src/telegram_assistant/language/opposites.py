@@ -194,4 +194,4 @@ def _sides() -> dict[str, frozenset[str]]:
 def opposites_of(readings: frozenset[str]) -> frozenset[str]:
     """The dictionary forms that mean the contrary, or another degree, of a word with these readings."""
     sides = _sides()
-    return frozenset(other for one in readings for other in sides.get(one, ()))
+    return frozenset(other for reading in readings for other in sides.get(reading, ()))

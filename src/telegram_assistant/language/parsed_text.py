@@ -78,7 +78,7 @@ def is_cyrillic(text: str) -> bool:
 def parse_text(text: str) -> ParsedText:
     text = text[:MAX_CHARACTERS]
     words = tuple(_parsed(found, text) for found in WORD.finditer(text))
-    readings = frozenset(one for word in words for one in word.readings)
+    readings = frozenset(reading for word in words for reading in word.readings)
     keys = frozenset(key for word in words if word.is_capitalised and (key := key_of(word.text)))
     return ParsedText(text, words, tuple(word for word in words if word.is_content), readings, keys)
 

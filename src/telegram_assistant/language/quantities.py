@@ -129,7 +129,9 @@ def quantities_in(text: str) -> Quantities:
     """Finds all numbers, in figures and in words."""
     text = text[:MAX_CHARACTERS]
     dated = [
-        (one.start, one.end) for one in dates_in(text) if one.weekday is None and one.days_from_today is None
+        (date.start, date.end)
+        for date in dates_in(text)
+        if date.weekday is None and date.days_from_today is None
     ]
     tokens = [
         _Token(found.start(), found.end(), found.group(), found.lastgroup or "")
@@ -235,7 +237,7 @@ def _words_at(tokens: list[_Token], at: int) -> tuple[float | None, int]:
 
 
 def _next_is_scale(tokens: list[_Token], place: int) -> bool:
-    following = [_folded(one.text) for one in tokens[place + 1 : place + 3]]
+    following = [_folded(token.text) for token in tokens[place + 1 : place + 3]]
     return any(word in SCALE for word in following[:2]) and following[0] in {"a", *SCALE}
 
 

@@ -31,20 +31,22 @@ def terms_of(text: str, *, addresses: tuple[str, ...] = (), seen: str = "") -> S
     numbers = numbers_in(bare)
     return StoryTerms(
         language=(language_of(bare) or "").replace("uk", "ru"),
-        words=frozenset(_hashed("w", one) for one in lemmas[:MAX_WORDS]),
-        names=frozenset([_hashed("n", one) for one in sorted(names_in(bare))][:MAX_FACTS]),
+        words=frozenset(_hashed("w", lemma) for lemma in lemmas[:MAX_WORDS]),
+        names=frozenset([_hashed("n", name) for name in sorted(names_in(bare))][:MAX_FACTS]),
         numbers=frozenset(
-            [_hashed("v", one.value) for one in numbers if _tells(one.value, one.kind)][:MAX_FACTS]
+            [_hashed("v", number.value) for number in numbers if _tells(number.value, number.kind)][
+                :MAX_FACTS
+            ]
         ),
         pairs=frozenset(_hashed("p", f"{one} {other}") for one, other in pairwise(lemmas[:MAX_PAIRS])),
         links=frozenset(
-            _hashed("l", one.rstrip(".,;"))
-            for one in (*_ADDRESS.findall(text), *addresses)
-            if not _is_own(one)
+            _hashed("l", address.rstrip(".,;"))
+            for address in (*_ADDRESS.findall(text), *addresses)
+            if not _is_own(address)
         ),
         mentions=frozenset(hash_of_username(one or other) for one, other in _MENTION.findall(text)),
-        seen=frozenset(_hashed("w", one) for one in lemmas_in(seen))
-        | frozenset(_hashed("v", one.value) for one in numbers_in(seen)),
+        seen=frozenset(_hashed("w", lemma) for lemma in lemmas_in(seen))
+        | frozenset(_hashed("v", number.value) for number in numbers_in(seen)),
     )
 
 

@@ -52,7 +52,7 @@ def _substitutions(said: ParsedText, evidence: Evidence) -> Reason | None:
     """A source sentence with one word changed: it may be an opposite that no list has, or another thing."""
     content = [word for word in said.content if word not in speakers_in(said)]
     counted = [(one.start, one.end) for one in quantities_in(said.text).all] + [
-        (one.start, one.end) for one in dates_in(said.text)
+        (date.start, date.end) for date in dates_in(said.text)
     ]
     unknown = [
         word
@@ -70,8 +70,8 @@ def _negations(said: ParsedText, evidence: Evidence) -> Reason | None:
     theirs_denied, theirs_affirmed = set[str](), set[str]()
     for sentence in evidence.sentences:
         ours, others = _negated(sentence)
-        theirs_denied |= {one for word in ours for one in word.readings}
-        theirs_affirmed |= {one for word in others for one in word.readings}
+        theirs_denied |= {reading for word in ours for reading in word.readings}
+        theirs_affirmed |= {reading for word in others for reading in word.readings}
     if any(not word.readings & theirs_denied for word in denied):
         return reason
     if any(word.readings & theirs_denied and not word.readings & theirs_affirmed for word in affirmed):
@@ -87,11 +87,11 @@ def _negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedWord]]:
     words = sentence.words
     for place, word in enumerate(words):
         if word.folded in NEGATIONS or word.folded.endswith(NEGATED_ENDING):
-            behind = [one for one in words[place + 1 : place + 5] if one.is_content][
+            behind = [word for word in words[place + 1 : place + 5] if word.is_content][
                 : 1 if word.folded in {"не", "ни"} else NEGATED_WORDS
             ]
             before = (
-                [one for one in words[max(0, place - 4) : place] if one.is_content]
+                [word for word in words[max(0, place - 4) : place] if word.is_content]
                 if word.folded in {"нет", "никто"}
                 else []
             )

@@ -44,7 +44,9 @@ def text_of(node: Node) -> PreviewText:
         stripped,
         tuple(
             _clip(
-                sorted(builder.entities, key=lambda one: (one.offset, -one.length)), before, _units(stripped)
+                sorted(builder.entities, key=lambda entity: (entity.offset, -entity.length)),
+                before,
+                _units(stripped),
             )
         ),
     )
@@ -55,10 +57,10 @@ def _clip(entities: list[TextEntity], before: int, size: int) -> list[TextEntity
     which now has `size` units.
     """
     clipped = []
-    for one in entities:
-        start, end = max(0, one.offset - before), min(size, one.offset - before + one.length)
+    for entity in entities:
+        start, end = max(0, entity.offset - before), min(size, entity.offset - before + entity.length)
         if start < end:
-            clipped.append(TextEntity(one.kind, start, end - start, one.url, one.detail))
+            clipped.append(TextEntity(entity.kind, start, end - start, entity.url, entity.detail))
     return clipped
 
 

@@ -107,7 +107,7 @@ class NoticeRelay:
 
     async def _publish(self, notices: Sequence[Notice]) -> None:
         pipeline: Any = self._redis.pipeline(transaction=False)
-        for one in notices:
-            key = stream_of_channel(one.event, one.lane, one.channel_id, self._partitions)
-            pipeline.execute_command("XADD", key, "*", PAYLOAD, one.payload)
+        for notice in notices:
+            key = stream_of_channel(notice.event, notice.lane, notice.channel_id, self._partitions)
+            pipeline.execute_command("XADD", key, "*", PAYLOAD, notice.payload)
         await pipeline.execute()

@@ -158,11 +158,15 @@ class Reclaimer:
         """Take over due entries, at most `limit`."""
         entries: list[Entry] = []
         suspects_wait = False
-        async for one in self._idle_entries(source):
-            owner, entry_id, delivered = one["consumer"].decode(), one["message_id"], one["times_delivered"]
+        async for idle_entry in self._idle_entries(source):
+            owner, entry_id, delivered = (
+                idle_entry["consumer"].decode(),
+                idle_entry["message_id"],
+                idle_entry["times_delivered"],
+            )
             ours = owner == self._consumer
             min_ms = self._due_after_ms(owner, entry_id, delivered)
-            if one["time_since_delivered"] < min_ms or (ours and (source.key, entry_id) in held):
+            if idle_entry["time_since_delivered"] < min_ms or (ours and (source.key, entry_id) in held):
                 continue
             suspect = not ours and owner != RESTING and self._is_suspect(delivered + 1)
             suspects_wait = suspects_wait or suspect
@@ -224,13 +228,13 @@ class Reclaimer:
             return
         self._tidied_at = time.monotonic()
         for source in sources:
-            for one in await self._redis.xinfo_consumers(source.key, self._stage.name):
+            for consumer in await self._redis.xinfo_consumers(source.key, self._stage.name):
                 if (
-                    one["pending"] == 0
-                    and one["idle"] > FORGOTTEN_AFTER_MS
-                    and one["name"].decode() not in {RESTING, self._consumer}
+                    consumer["pending"] == 0
+                    and consumer["idle"] > FORGOTTEN_AFTER_MS
+                    and consumer["name"].decode() not in {RESTING, self._consumer}
                 ):
-                    await self._redis.xgroup_delconsumer(source.key, self._stage.name, one["name"])
+                    await self._redis.xgroup_delconsumer(source.key, self._stage.name, consumer["name"])
 
 
 async def renew_leases(redis: Redis, stage: str, consumer: str, held: Iterable[tuple[str, bytes]]) -> int:

@@ -172,9 +172,11 @@ class Relay:
     async def _announce(self, lane: Lane, limit: int) -> int:
         async def publish(announcements: Sequence[Announcement]) -> None:
             pipeline: Any = self._redis.pipeline(transaction=False)
-            for one in announcements:
-                key = stream_of_channel(PostParsed, lane, one.post_id.channel_id, self._partitions)
-                pipeline.execute_command("XADD", key, "*", PAYLOAD, parsed_event(one).model_dump_json())
+            for announcement in announcements:
+                key = stream_of_channel(PostParsed, lane, announcement.post_id.channel_id, self._partitions)
+                pipeline.execute_command(
+                    "XADD", key, "*", PAYLOAD, parsed_event(announcement).model_dump_json()
+                )
             await pipeline.execute()
 
         count = await self._outbox.announce(lane, publish, limit=limit)

@@ -86,7 +86,7 @@ def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
     seen: dict[ChannelId, Counter[str]] = {}
     posts: Counter[ChannelId] = Counter()
     for channel_id, text in texts:
-        sentences = [_fold(one) for one in split_sentences(ADDRESS.sub(" ", text))]
+        sentences = [_fold(sentence) for sentence in split_sentences(ADDRESS.sub(" ", text))]
         if len(sentences) > 1:
             posts[channel_id] += 1
             seen.setdefault(channel_id, Counter()).update({sentences[0], sentences[-1]})

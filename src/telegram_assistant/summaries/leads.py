@@ -45,7 +45,9 @@ def centrality(
     `supporters` is the share of channels that say the same.
     """
     content = sentence.content
-    words = sum(max(shares.get(one, 0.0) for one in word.readings) for word in content) / max(len(content), 1)
+    words = sum(max(shares.get(reading, 0.0) for reading in word.readings) for word in content) / max(
+        len(content), 1
+    )
     first = FIRST_BONUS if place == 0 else SECOND_BONUS if place == 1 else 0.0
     facts = FACT_BONUS * min(new_facts(sentence.text, [headline.text]), MAX_FACTS)
     return words + first + facts + SUPPORT_BONUS * supporters - SPEECH_LOSS * has_speech(sentence)

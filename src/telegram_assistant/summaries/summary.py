@@ -124,7 +124,9 @@ def _chosen_language(posts: Sequence[CleanPost], wanted: str | None) -> str:
     channels: dict[str, set[int]] = {}
     for post in posts:
         channels.setdefault(post.language, set()).add(post.post.post_id.channel_id)
-    return wanted if wanted in channels else max(channels, key=lambda one: (len(channels[one]), one))
+    return (
+        wanted if wanted in channels else max(channels, key=lambda channel: (len(channels[channel]), channel))
+    )
 
 
 def _candidates(story: _Story) -> Iterator[_Candidate]:
@@ -212,7 +214,10 @@ def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
             supporters = _supporters(post.headline, post, story)
             rank = (-len(supporters), place)
             if best is None or rank < best[0]:
-                best = rank, CitedSentence(post.headline, tuple(one.post.post_id for one in supporters))
+                best = (
+                    rank,
+                    CitedSentence(post.headline, tuple(supporter.post.post_id for supporter in supporters)),
+                )
     if best is not None:
         return best[1]
     if candidates:
@@ -224,7 +229,9 @@ def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
 def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> CitedSentence | None:
     """The most central sentence that adds something to the headline."""
     said = parse_text(headline.text)
-    others = [(one, parse_text(one.text)) for one in candidates if one.text != headline.text]
+    others = [
+        (candidate, parse_text(candidate.text)) for candidate in candidates if candidate.text != headline.text
+    ]
     adding = [one for one, parsed in others if adds_to(parsed, said) and not contradicts(parsed, said)]
     return _most_central(story, adding, said).cited if adding else _sentence_behind(headline, story)
 
@@ -245,7 +252,9 @@ def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | 
         and not _is_doubtful(behind, story)
     )
     return (
-        CitedSentence(behind.text, tuple(one.post.post_id for one in _supporters(behind.text, own, story)))
+        CitedSentence(
+            behind.text, tuple(supporter.post.post_id for supporter in _supporters(behind.text, own, story))
+        )
         if is_good
         else None
     )
@@ -272,7 +281,11 @@ def _established(
 ) -> tuple[CitedSentence, ...]:
     told = [one.text for one in already]
     kept: list[_Candidate] = []
-    confirmed = [one for one in candidates if len(one.supporters) >= MIN_CHANNELS and one.text not in told]
+    confirmed = [
+        candidate
+        for candidate in candidates
+        if len(candidate.supporters) >= MIN_CHANNELS and candidate.text not in told
+    ]
     for one in sorted(confirmed, key=lambda one: (-len(one.supporters), one.place)):
         if len(kept) < MAX_ESTABLISHED and not _is_redundant(one.text, told):
             kept.append(one)
@@ -299,13 +312,17 @@ def _added(
     """One sentence of each channel that nobody else has: a new number, name or quotation first."""
     texts = [one.text for one in told]
     channels: dict[int, Addition] = {}
-    alone = [one for one in candidates if len(one.supporters) == 1 and not _is_redundant(one.text, texts)]
+    alone = [
+        candidate
+        for candidate in candidates
+        if len(candidate.supporters) == 1 and not _is_redundant(candidate.text, texts)
+    ]
     for one in sorted(alone, key=lambda one: (-new_facts(one.text, texts), one.place)):
         channel_id = one.post.post.post_id.channel_id
         if channel_id not in channels and len(channels) < MAX_ADDED:
             channels[channel_id] = Addition(one.post.post.channel, one.cited)
     order = {post.post.post_id: place for place, post in enumerate(story.posts)}
-    return tuple(sorted(channels.values(), key=lambda one: order[one.sentence.posts[0]]))
+    return tuple(sorted(channels.values(), key=lambda channel: order[channel.sentence.posts[0]]))
 
 
 def _changes(posts: Sequence[CleanPost]) -> tuple[StoryCorrection, ...]:

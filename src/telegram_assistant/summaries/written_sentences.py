@@ -93,7 +93,7 @@ class WrittenText:
         if checked.verdict is Verdict.DROPPED:
             self._left_out.append(_LEFT_OUT.get(checked.reason.code if checked.reason else "", LeftOut.WORDS))
             return None
-        if any(one.text == checked.text for one in self.sentences):
+        if any(sentence.text == checked.text for sentence in self.sentences):
             return None
         self._replaced += checked.verdict is Verdict.REPLACED
         return WrittenSentence(
@@ -112,8 +112,8 @@ def cited_sentences(line: str) -> Iterator[tuple[str, tuple[int, ...]]]:
         numbers = tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(found.group())))
         if at < len(line) and line[at] in ".!?…":
             text, at = text + line[at], at + 1
-        yield from ((one, numbers) for one in _sentences(text))
-    yield from ((one, ()) for one in _sentences(line[at:]))
+        yield from ((sentence, numbers) for sentence in _sentences(text))
+    yield from ((sentence, ()) for sentence in _sentences(line[at:]))
 
 
 def _sentences(text: str) -> list[str]:

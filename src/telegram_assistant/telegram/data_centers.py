@@ -124,7 +124,9 @@ class DataCenterConnections:
     async def _data_center(self, dc_id: int, ask: Ask) -> DataCenter:
         config = await ask(functions.help.GetConfigRequest())
         options = [
-            one for one in config.dc_options if one.id == dc_id and not (one.ipv6 or one.cdn or one.tcpo_only)
+            dc_option
+            for dc_option in config.dc_options
+            if dc_option.id == dc_id and not (dc_option.ipv6 or dc_option.cdn or dc_option.tcpo_only)
         ]
         if not options or (self._only_address and options[0].ip_address != self._only_address):
             raise CannotStart(

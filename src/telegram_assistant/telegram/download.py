@@ -100,7 +100,7 @@ async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> by
 def _media_items(media: Any) -> list[Any]:  # noqa: ANN401 -- one of Telethon's media
     """List the media in the order of the post's facts: one, or several paid ones."""
     if isinstance(media, types.MessageMediaPaidMedia):
-        return [getattr(one, "media", None) for one in media.extended_media]
+        return [getattr(extended_file, "media", None) for extended_file in media.extended_media]
     return [media.attached_media if isinstance(media, types.MessageMediaPoll) else media]
 
 

@@ -224,7 +224,7 @@ class ChannelReader:
         try:
             answer = await self.client.ask(
                 functions.channels.GetChannelsRequest(
-                    [types.InputChannel(one.channel_id, one.access_hash) for one in chats]
+                    [types.InputChannel(chat.channel_id, chat.access_hash) for chat in chats]
                 )
             )
         except CLOSED:
@@ -339,7 +339,7 @@ def _folder(telegram_folder: types.DialogFilter | types.DialogFilterChatlist) ->
 
 
 def _found(chat: types.Channel) -> FoundChannel:
-    usernames = [one.username for one in chat.usernames or () if one.active]
+    usernames = [username.username for username in chat.usernames or () if username.active]
     username = chat.username or (usernames[0] if usernames else None)
     channel = Channel(
         channel_id=ChannelId(chat.id),

@@ -120,9 +120,9 @@ class UpdateBuffer:
         without those that are up to date.
         """
         return frozenset(
-            ChannelId(one.channel_id)
-            for one in updates
-            if isinstance(one, types.UpdateChannelTooLong) and self._is_ahead(one)
+            ChannelId(update.channel_id)
+            for update in updates
+            if isinstance(update, types.UpdateChannelTooLong) and self._is_ahead(update)
         )
 
     def take(self) -> tuple[ChannelUpdates, ...]:

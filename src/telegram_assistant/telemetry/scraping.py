@@ -67,7 +67,9 @@ class Metrics:
 
     def _values(self, name: str, labels: Mapping[str, str]) -> Iterator[float]:
         return (
-            one.value for one in self.samples if one.name == name and labels.items() <= one.labels.items()
+            sample.value
+            for sample in self.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
         )
 
 
@@ -93,9 +95,9 @@ def _read(address: RoleAddress) -> RoleStatus:
     details = json.loads(_get(address, address.operations_port, "/health/details"))
     exposed = _get(address, address.operations_port, "/metrics").decode()
     samples = tuple(
-        Sample(one.name, one.labels, one.value)
+        Sample(sample.name, sample.labels, sample.value)
         for family in text_string_to_metric_families(exposed)
-        for one in family.samples
+        for sample in family.samples
     )
     return RoleStatus(health, details, ready.get("because", {}), Metrics(samples))
 

@@ -64,7 +64,9 @@ def span(
     if _Recording.tracer is None:
         return nullcontext()
     where = _context_of(parent) if parent else context.get_current()
-    linked = [trace.Link(trace.get_current_span(_context_of(one)).get_span_context()) for one in links if one]
+    linked = [
+        trace.Link(trace.get_current_span(_context_of(link)).get_span_context()) for link in links if link
+    ]
     return _Recording.tracer.start_as_current_span(name, context=where, links=linked, attributes=attributes)
 
 

@@ -55,9 +55,9 @@ class Tagger:
         await self.enrichments.save(rows)
         await self.vocabularies.propose(
             [
-                one
+                proposal
                 for material, result in zip(materials, understood, strict=True)
-                for one in _proposals(material, result)
+                for proposal in _proposals(material, result)
             ]
         )
         return {one.post.id: result for one, result in zip(alive, understood, strict=True)}

@@ -112,7 +112,7 @@ class VectorIndex:
         ]
         if made and points:
             space = Space(made.model, len(points[0].vector))
-            fitting = {one for one in collections if space.holds(one)}
+            fitting = {collection for collection in collections if space.holds(collection)}
             if not fitting and into is None:
                 fitting = {await self._first_of(space)}
             for collection in fitting:

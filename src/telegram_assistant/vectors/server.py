@@ -63,9 +63,9 @@ class ServerVectors:
             listed = await self._client.get_collections()
             aliases = await self._client.get_aliases()
         ours = [
-            one.name.removeprefix(self._prefix)
-            for one in listed.collections
-            if one.name.startswith(self._prefix + PREFIX)
+            collection.name.removeprefix(self._prefix)
+            for collection in listed.collections
+            if collection.name.startswith(self._prefix + PREFIX)
         ]
         spaces = {
             alias.collection_name.removeprefix(self._prefix): alias.alias_name.removeprefix(self._prefix)

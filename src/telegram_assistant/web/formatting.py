@@ -127,7 +127,7 @@ def _spans(entities: Iterable[TextEntity], places: list[int], around: _Surroundi
     """What the entities draw, without overlaps in any layer and without blanks at the end."""
     units = len(places) - 1
     drawn_until: defaultdict[int, int] = defaultdict(int)
-    for entity in sorted(entities, key=lambda one: (one.offset, -one.length)):
+    for entity in sorted(entities, key=lambda entity: (entity.offset, -entity.length)):
         if entity.kind not in _LAYERS:
             continue
         layer, element_of = _LAYERS[entity.kind]

@@ -306,7 +306,7 @@ class PageHandler:
 
 
 def _membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
-    found = next((one for one in memberships if one.tenant == tenant), None)
+    found = next((membership for membership in memberships if membership.tenant == tenant), None)
     if found is None:
         raise Missing(NOTHING_HERE)
     if found.suspended_reason is not None:

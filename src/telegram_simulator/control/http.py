@@ -226,7 +226,7 @@ def _apps(people: People) -> list[Route]:
 def _posts(control: Control) -> list[Route]:
     def publish(body: PostBody, request: Request) -> Any:
         options = body.model_dump(exclude={"count", "text", "entities"})
-        entities = [Entity(**one.model_dump()) for one in body.entities]
+        entities = [Entity(**entity.model_dump()) for entity in body.entities]
         return [
             shown(control.post(channel_in(request), body.text, entities=entities, **options))
             for _ in range(body.count)

@@ -19,12 +19,12 @@ def state(simulator: Simulator) -> dict[str, Any]:
         calls.setdefault(phone, {})[method] = count
     connections = [
         {
-            "peer": one.peer,
-            "dc": one.dc_id,
-            "phone": one.record.phone if one.record else None,
-            "calls": one.calls,
+            "peer": connection.peer,
+            "dc": connection.dc_id,
+            "phone": connection.record.phone if connection.record else None,
+            "calls": connection.calls,
         }
-        for one in simulator.connections
+        for connection in simulator.connections
     ]
     return {
         "calls": calls,
@@ -83,7 +83,8 @@ def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[st
         "grouped_id": last.grouped_id,
         "deleted_at": channel.deleted_at(message_id),
         "versions": [
-            {"at": one.edit_date or one.date, "text": one.text, "hidden": one.edit_hidden} for one in versions
+            {"at": version.edit_date or version.date, "text": version.text, "hidden": version.edit_hidden}
+            for version in versions
         ],
     }
     told |= channel.about(message_id)

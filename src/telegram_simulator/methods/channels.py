@@ -117,9 +117,13 @@ def get_channel_recommendations(request: Any, caller: Caller) -> bytes:
         if request.channel is not None
         else min(account.joined, default=0)
     )
-    ids = (one for one in world.channel_ids() if one != centre and one not in account.joined)
+    ids = (
+        channel_id
+        for channel_id in world.channel_ids()
+        if channel_id != centre and channel_id not in account.joined
+    )
     others = (world.channel(one) for one in nsmallest(MAX_SIMILAR, ids, key=lambda one: abs(one - centre)))
-    similar = [one for one in others if one is not None and not (one.is_private or one.is_group)]
+    similar = [other for other in others if other is not None and not (other.is_private or other.is_group)]
     shown = [
         channel_object(world, account, one)
         for one in (similar if account.premium else similar[:SHOWN_SIMILAR])

@@ -19,7 +19,11 @@ def get_dialogs(request: Any, caller: Caller) -> bytes:
     if request.offset_date is not None and request.offset_date.timestamp() > 0:
         before = int(request.offset_date.timestamp())
         last = getattr(request.offset_peer, "channel_id", 0)
-        rest = [one for one in channels if (one.date_of(one.newest_id), -one.channel_id) < (before, -last)]
+        rest = [
+            channel
+            for channel in channels
+            if (channel.date_of(channel.newest_id), -channel.channel_id) < (before, -last)
+        ]
     page = rest[: min(request.limit, MAX_PER_PAGE) if request.limit > 0 else MAX_PER_PAGE]
     dialogs = [dialog(channel) for channel in page]
     posts = [(channel, channel.get(channel.newest_id)) for channel in page]

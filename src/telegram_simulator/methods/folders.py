@@ -33,14 +33,17 @@ def check_chatlist_invite(request: Any, caller: Caller) -> bytes:
     title = types.TextWithEntities(shared.title, [])
     return bytes(
         types.chatlists.ChatlistInvite(
-            title, [types.PeerChannel(one.channel_id) for one in channels], chats, []
+            title, [types.PeerChannel(channel.channel_id) for channel in channels], chats, []
         )
     )
 
 
 def folder_object(world: World, account: Account, number: int, folder: Folder) -> types.DialogFilter:
     def peers(channel_ids: Iterable[int]) -> list[types.InputPeerChannel]:
-        return [types.InputPeerChannel(one, world.access_hash(account, one)) for one in channel_ids]
+        return [
+            types.InputPeerChannel(channel_id, world.access_hash(account, channel_id))
+            for channel_id in channel_ids
+        ]
 
     title = types.TextWithEntities(folder.title, [])
     return types.DialogFilter(

@@ -105,7 +105,7 @@ def _content(scene: Scene, posts: Sequence[Post]) -> str:
     first = posts[0]
     parts = [_forwarded(scene, first), _reply(scene, first)]
     parts.append(_grouped(scene, posts) if len(posts) > 1 else _media(scene, first, ""))
-    caption = next((one for one in posts if one.text), None)
+    caption = next((post for post in posts if post.text), None)
     if caption is not None:
         text = (
             '<div class="tgme_widget_message_text js-message_text" '
@@ -286,7 +286,7 @@ def _footer(scene: Scene, posts: Sequence[Post]) -> str:
         else ""
     )
     edited = (
-        "edited &nbsp;" if any(one.edit_date is not None and not one.edit_hidden for one in posts) else ""
+        "edited &nbsp;" if any(post.edit_date is not None and not post.edit_hidden for post in posts) else ""
     )
     time = f'<time datetime="{moment.isoformat()}" class="time">{moment:%H:%M}</time>'
     date = f'<a class="tgme_widget_message_date" href="{scene.link(first.message_id)}">{time}</a>'

@@ -19,7 +19,7 @@ def beginning(article: Article) -> str:
     furniture = article.furniture
     sections = "\n".join(
         (f"<h2>{escape(section.heading)}</h2>\n" if section.heading else "")
-        + "\n".join(f"<p>{escape(one)}</p>" for one in section.paragraphs)
+        + "\n".join(f"<p>{escape(paragraph)}</p>" for paragraph in section.paragraphs)
         for section in article.sections
     )
     title, invitation, button = (escape(line) for line in furniture.wall)
@@ -52,7 +52,7 @@ def ending(article: Article) -> str:
 
 def comments(article: Article, size_bytes: int) -> str:
     """A block of what readers have to say, about so long."""
-    said = "".join(f"<p>{escape(one)}</p>\n" for one in article.furniture.readers)
+    said = "".join(f"<p>{escape(reader)}</p>\n" for reader in article.furniture.readers)
     again = size_bytes // len(said.encode()) + 1
     return (
         f'<section class="comments"><h3>{escape(article.furniture.comments)}</h3>\n{said * again}</section>\n'
@@ -81,9 +81,9 @@ def script_page(article: Article) -> str:
 def front_page(articles: Sequence[Article]) -> str:
     newest = articles[0]
     items = "\n".join(
-        f'<li><a href="{one.path}">{escape(one.title)}</a><p>{escape(one.rubric)} · {escape(one.author)} · '
-        f"{_date(one)}</p></li>"
-        for one in articles
+        f'<li><a href="{article.path}">{escape(article.title)}</a>'
+        f"<p>{escape(article.rubric)} · {escape(article.author)} · {_date(article)}</p></li>"
+        for article in articles
     )
     return f"""<!DOCTYPE html>
 <html lang="{newest.language}">
@@ -164,8 +164,8 @@ def _masthead(article: Article, *, front: bool = False) -> str:
     furniture = article.furniture
     here = None if front else article.rubric
     rubrics = "".join(
-        f"<span{' class=here' if one == here else ''}>{escape(one)}</span>"
-        for one in furniture.sections.values()
+        f"<span{' class=here' if section == here else ''}>{escape(section)}</span>"
+        for section in furniture.sections.values()
     )
     home = (
         "<a "
@@ -177,7 +177,7 @@ def _masthead(article: Article, *, front: bool = False) -> str:
 def _also(mentions: Sequence[Mention], heading: str) -> str:
     if not mentions:
         return ""
-    items = "".join(f'<li><a href="{one.path}">{escape(one.title)}</a></li>' for one in mentions)
+    items = "".join(f'<li><a href="{mention.path}">{escape(mention.title)}</a></li>' for mention in mentions)
     return f"<aside><h3>{escape(heading)}</h3><ul>{items}</ul></aside>"
 
 

@@ -96,7 +96,7 @@ class LoadPast:
         numbers = self._lot.sixteen(_BLOCK, block)
         busy, hours = self._busy_now, BLOCK * 24 / self.rhythm.per_day
         drawn = moments_at(
-            self.rhythm, [busy + (block + one / ALL) * hours for one in sorted(numbers[:BLOCK])]
+            self.rhythm, [busy + (block + number / ALL) * hours for number in sorted(numbers[:BLOCK])]
         )
         moments = [min(one, self._now) if block < 0 else max(one, self._now + 1) for one in drawn]
         begins_history = block * BLOCK + self._count <= 0
@@ -117,7 +117,7 @@ class LoadPast:
 
     def _text(self, numbers: tuple[int, ...]) -> str:
         choices = self._sentences
-        return " ".join([choices[one % SENTENCES] for one in numbers[7 : 10 + numbers[6] % 5]])
+        return " ".join([choices[number % SENTENCES] for number in numbers[7 : 10 + numbers[6] % 5]])
 
     def post(self, number: int, message_id: int) -> Post:
         if number == 0:

@@ -53,7 +53,7 @@ async def test_following_tells_nothing_of_what_others_follow(
             }
         )
     assert fates[0]["state"] == "open"
-    assert [{**one, "reason": None} for one in fates] == [{**fates[0], "reason": None}] * 2
+    assert [{**fate, "reason": None} for fate in fates] == [{**fates[0], "reason": None}] * 2
     assert (await client.get(CHANNELS, headers=key)).json()["items"] == []
 
 

@@ -62,7 +62,7 @@ async def test_what_is_picked_becomes_a_request_and_what_is_not_listed_is_refuse
     )
     body = {"channel_ids": [listed, followed, 1], "folder": "City"}
     items = (await client.post(f"{JOINED}/follow", headers=key, json=body)).json()["items"]
-    assert [one["status"] for one in items] == ["accepted", "already_followed", "refused"]
+    assert [item["status"] for item in items] == ["accepted", "already_followed", "refused"]
     request = (await client.get(f"{REQUESTS}/{items[0]['request_id']}", headers=key)).json()
     assert (request["kind"], request["reference"], request["state"]) == ("pick", "Клуб", "open")
     again = (await client.post(f"{JOINED}/follow", headers=key, json={"channel_ids": [listed]})).json()[

@@ -174,7 +174,7 @@ async def test_a_poll_tells_nothing_of_who_else_reads_the_channel(
         await client.post(f"/api/v1/channels/{channel_id}/poll", headers=key)
         for channel_id in (*channels[:2], channels[1])
     ]
-    assert [(one.status_code, one.json()["status"]) for one in answers] == [(202, "scheduled")] * 3
+    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "scheduled")] * 3
     rows = await admin.fetch(
         "SELECT account_id, reference FROM channel_requests WHERE kind = 'access' AND reference LIKE 'name_%'"
     )

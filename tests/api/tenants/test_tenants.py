@@ -71,7 +71,9 @@ async def test_accounts_at_risk_are_told_with_their_tenant(client: httpx.AsyncCl
     assert known is not None
     await app.system.accounts.add(known.tenant_id)
     everybodys = (await client.get("/api/v1/tenants/accounts", headers=OPERATOR)).json()["items"]
-    assert [one["risk"] for one in everybodys if one["tenant_id"] == made["tenant_id"]] == ["safe"]
+    assert [everybody["risk"] for everybody in everybodys if everybody["tenant_id"] == made["tenant_id"]] == [
+        "safe"
+    ]
     lost = (
         await client.get("/api/v1/tenants/accounts", headers=OPERATOR, params={"min_risk": "lost"})
     ).json()["items"]

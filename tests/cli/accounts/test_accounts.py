@@ -136,4 +136,8 @@ def test_the_risk_of_an_account_is_said_with_its_reasons(
 
 
 async def named_tenant_of(assembled: App, account_id: AccountId) -> str:
-    return next(one.tenant for one in await assembled.system.accounts.all() if one.account_id == account_id)
+    return next(
+        account.tenant
+        for account in await assembled.system.accounts.all()
+        if account.account_id == account_id
+    )

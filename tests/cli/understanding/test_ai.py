@@ -27,7 +27,7 @@ async def test_a_budget_is_set_and_shown_in_whole_money(runner: CliRunner, syste
     name, tenant_id = await make_named_tenant(system)
     said = await tell(runner, ["ai", "budget", "--tenant", name, "--money", "12.50", "--tokens", "90000"])
     assert said.exit_code == 0, said.output
-    budget = next(one for one in await system.spending.budgets() if one.tenant_id == tenant_id)
+    budget = next(budget for budget in await system.spending.budgets() if budget.tenant_id == tenant_id)
     assert (budget.micro, budget.tokens) == (12_500_000, 90_000)
     assert "12.5000" in (await tell(runner, ["ai", "budget"])).output
     for wrong in ("much", "-1", "1e999", "0.0000001"):
@@ -47,9 +47,9 @@ async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(
     name, tenant_id = await make_named_tenant(system)
     said = await tell(runner, ["ai", "consent", "--tenant", name, "--by", "the owner"])
     assert "Recorded" in said.output
-    assert [one.given_by for one in await system.ai_policies.consents() if one.tenant_id == tenant_id] == [
-        "the owner"
-    ]
+    assert [
+        consent.given_by for consent in await system.ai_policies.consents() if consent.tenant_id == tenant_id
+    ] == ["the owner"]
     assert (
         "The consent is withdrawn"
         in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
@@ -58,7 +58,9 @@ async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(
         "There was no consent"
         in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
     )
-    assert [one for one in await system.ai_policies.consents() if one.tenant_id == tenant_id] == []
+    assert [
+        consent for consent in await system.ai_policies.consents() if consent.tenant_id == tenant_id
+    ] == []
 
 
 async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(

@@ -34,7 +34,7 @@ def use(
 
 def test_an_account_that_nothing_speaks_against_is_safe() -> None:
     assert verdict(use()).risk is Risk.SAFE
-    assert [str(one.why) for one in verdict().reasons] == ["no signs of trouble"]
+    assert [str(reason.why) for reason in verdict().reasons] == ["no signs of trouble"]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_telegram_or_a_person_has_done_is_said_with_the_reason(state: Accou
 
 def test_the_gravest_reason_comes_first() -> None:
     said = verdict(use(pace=0.7), use(blocked_seconds=3600), is_held=False)
-    assert [one.risk for one in said.reasons] == [Risk.AT_RISK, Risk.CAREFUL, Risk.CAREFUL]
+    assert [reason.risk for reason in said.reasons] == [Risk.AT_RISK, Risk.CAREFUL, Risk.CAREFUL]
     assert "1 h" not in str(said.reasons[0].why)
     assert "60 min" in str(said.reasons[0].why)
 

@@ -173,9 +173,9 @@ def test_the_price_makes_the_polls_of_steady_channels_fit_into_the_requests(
     days: list[float], per_second: float
 ) -> None:
     channels = [usual(posts_a_day) for posts_a_day in days]
-    asked = price(sum(math.sqrt(base(one, FLAT, MONDAY)) for one in channels), per_second)
-    waits = [wait_seconds(one, FLAT, now=MONDAY, price=asked, max_seconds=NEVER) for one in channels]
-    assert sum(1 / one for one in waits) == pytest.approx(per_second, rel=0.01)
+    asked = price(sum(math.sqrt(base(channel, FLAT, MONDAY)) for channel in channels), per_second)
+    waits = [wait_seconds(channel, FLAT, now=MONDAY, price=asked, max_seconds=NEVER) for channel in channels]
+    assert sum(1 / wait for wait in waits) == pytest.approx(per_second, rel=0.01)
 
 
 def test_late_polls_raise_the_price_early_ones_lower_it_and_an_outage_says_nothing() -> None:

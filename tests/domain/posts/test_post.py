@@ -12,7 +12,7 @@ ENTITIES = [
 def test_the_fingerprint_of_what_is_stored_never_changes() -> None:
     known = "4e84112a3b9936d692dc92b44a98d558a70ce63c5f6f02fb00ede0942a0b89c2"
     assert fingerprint('Мост "закрыт" é🔥', ENTITIES, [2**62 + 1, 3]).hex() == known
-    detailed = [replace(one, detail=7) for one in ENTITIES]
+    detailed = [replace(entity, detail=7) for entity in ENTITIES]
     assert fingerprint('Мост "закрыт" é🔥', detailed, [2**62 + 1, 3]).hex() == known
 
 

@@ -40,7 +40,7 @@ def _post(number: int, shown: tuple[Shown, ...]) -> VisiblePost:
 
 
 def folded(told: VisibleStory, read: dict[str, ReadPicture]) -> list[list[int]]:
-    return [[shown.channel_id for shown in one.posts] for one in pictures_of(told, read)]
+    return [[shown.channel_id for shown in picture.posts] for picture in pictures_of(told, read)]
 
 
 def test_a_copy_saved_again_is_shown_once_as_the_largest_and_named_by_the_first_post() -> None:

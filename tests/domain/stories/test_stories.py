@@ -55,7 +55,7 @@ links = st.lists(
         st.sampled_from([LinkKind.REWRITE, LinkKind.COPY, LinkKind.FORWARD]),
     ),
     max_size=15,
-    unique_by=lambda one: (one.post, one.other),
+    unique_by=lambda build: (build.post, build.other),
 )
 POSTS = {post(number): at(number) for number in range(1, 10)}
 

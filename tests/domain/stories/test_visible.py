@@ -64,9 +64,9 @@ def test_a_story_begins_with_its_first_visible_post_whatever_the_order_of_readin
     (story,) = stories_of(
         posts, [link(posts[0], posts[2]), link(posts[1], posts[0], kind=LinkKind.COPY)], Grouping.NORMAL
     )
-    assert [one.channel_id for one in story.posts] == [2, 3, 1]
+    assert [post.channel_id for post in story.posts] == [2, 3, 1]
     assert story.story_id == posts[2].post_id
-    assert [story.repeats(one) for one in story.posts] == [False, False, True]
+    assert [story.repeats(post) for post in story.posts] == [False, False, True]
 
 
 def test_one_channel_alone_or_advertising_is_no_news() -> None:
@@ -83,9 +83,9 @@ def test_one_channel_alone_or_advertising_is_no_news() -> None:
 
 def test_many_own_words_outweigh_copies_and_age() -> None:
     posts = [post(number, number) for number in range(1, 5)]
-    rewritten = stories_of(posts, [link(one, posts[0]) for one in posts[1:]], Grouping.NORMAL)[0]
+    rewritten = stories_of(posts, [link(post, posts[0]) for post in posts[1:]], Grouping.NORMAL)[0]
     copied = stories_of(
-        posts, [link(one, posts[0], kind=LinkKind.COPY) for one in posts[1:]], Grouping.NORMAL
+        posts, [link(post, posts[0], kind=LinkKind.COPY) for post in posts[1:]], Grouping.NORMAL
     )[0]
     now = NOON + timedelta(hours=1)
     assert (

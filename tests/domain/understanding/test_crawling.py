@@ -64,7 +64,7 @@ def test_an_operator_allows_sites_and_no_others_and_a_denial_comes_first() -> No
 def test_the_first_few_that_are_worth_it_are_read() -> None:
     urls = ["https://t.me/a", *(f"https://site.example/{number}" for number in range(4))]
     decisions = decide(urls, CrawlRules(max_links=2))
-    assert [one.verdict for one in decisions] == [
+    assert [decision.verdict for decision in decisions] == [
         CrawlDecision.TELEGRAM,
         CrawlDecision.READ,
         CrawlDecision.READ,
@@ -82,7 +82,7 @@ def test_one_page_is_one_link_whoever_sent_the_reader() -> None:
         ],
         EVERYTHING,
     )
-    assert [one.url for one in decisions] == ["https://site.example/a"]
+    assert [decision.url for decision in decisions] == ["https://site.example/a"]
 
 
 def test_nothing_is_read_when_reading_is_off() -> None:

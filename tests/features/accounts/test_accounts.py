@@ -42,12 +42,16 @@ async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(
     await system.limits.keep(account_id, "contacts.resolveUsername", SavedMeter(tokens=(1.0, 15.0, 90.0)))
     await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=3600, pace=0.49))
     (health,) = await account_health(stores=world.stores_a, now=now())
-    methods = {one.method: one for one in health.methods}
-    assert [round(one.left or 0) for one in methods["contacts.resolveUsername"].allowances] == [1, 15, 90]
+    methods = {method.method: method for method in health.methods}
+    assert [round(allowance.left or 0) for allowance in methods["contacts.resolveUsername"].allowances] == [
+        1,
+        15,
+        90,
+    ]
     assert methods["contacts.resolveUsername"].blocked_until is None
-    assert [one.left for one in methods["messages.getHistory"].allowances] == [None]
+    assert [allowance.left for allowance in methods["messages.getHistory"].allowances] == [None]
     assert methods["messages.getHistory"].blocked_until is not None
-    assert [one.left for one in methods["auth.sendCode"].allowances] == [3.0]
+    assert [allowance.left for allowance in methods["auth.sendCode"].allowances] == [3.0]
     assert "messages.importChatInvite" not in methods  # it shares the budget of joining
     assert health.verdict.risk is Risk.AT_RISK
     assert "messages.getHistory" in str(health.verdict.reasons[0].why)
@@ -154,7 +158,7 @@ async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(
         await admin.fetchval("SELECT access_hash FROM account_channels WHERE account_id = $1", account_id)
         == 70
     )
-    assert [one.method for one in health.account.limits if one.blocked_until] == ["messages.getHistory"]
+    assert [limit.method for limit in health.account.limits if limit.blocked_until] == ["messages.getHistory"]
     ended = await world.stores_a.logins.get(attempt)
     assert ended is not None
     assert str(ended.error) == "the account was reset"

@@ -77,7 +77,7 @@ async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without
         )
 
     answer = await asks(QUESTION)
-    assert (answer.outcome, [one.text for one in answer.sentences]) == (
+    assert (answer.outcome, [sentence.text for sentence in answer.sentences]) == (
         Outcome.ANSWERED,
         ["Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины."],
     )
@@ -91,7 +91,7 @@ async def test_a_question_is_answered_from_the_tenants_posts_and_goes_on_without
 
 def test_who_gives_another_number_is_shown_too() -> None:
     answer = answered(CLOSED, OTHERS)
-    assert [one.text for one in answer.sentences] == [
+    assert [sentence.text for sentence in answer.sentences] == [
         "Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины.",
         OTHERS,
     ]
@@ -104,7 +104,9 @@ def test_a_question_for_a_number_is_answered_with_one_and_not_with_the_headline(
     )
     headline = "«Тримарис» показала новинку: в компании довольны"
     answer = answered(shown, headline, question="Сколько долларов стоит новинка компании «Тримарис»?")
-    assert [one.text for one in answer.sentences] == ["Часы компании «Тримарис» стоят 910 долларов."]
+    assert [sentence.text for sentence in answer.sentences] == [
+        "Часы компании «Тримарис» стоят 910 долларов."
+    ]
 
 
 def test_a_university_is_not_its_town() -> None:
@@ -128,14 +130,14 @@ def test_there_are_enough_hostile_posts_in_both_languages() -> None:
 def test_a_hostile_post_changes_nothing_but_its_own_passage(text: str) -> None:
     before, after = answered(CLOSED, OTHERS), answered(CLOSED, OTHERS, text)
     assert after.outcome is Outcome.ANSWERED
-    own = [one for one in after.passages if one.post_id.channel_id == 3]
-    assert [one for one in after.passages if one not in own] == list(before.passages)
+    own = [passage for passage in after.passages if passage.post_id.channel_id == 3]
+    assert [passage for passage in after.passages if passage not in own] == list(before.passages)
     assert all(one.text in text for one in own)
     for sentence in after.sentences:
         assert all(after.passages[place].text == sentence.text for place in sentence.passages)
-    honest = [one.text for one in before.sentences]
-    assert [one.text for one in after.sentences if one.text in honest] == honest[
-        : sum(one.text in honest for one in after.sentences)
+    honest = [sentence.text for sentence in before.sentences]
+    assert [sentence.text for sentence in after.sentences if sentence.text in honest] == honest[
+        : sum(sentence.text in honest for sentence in after.sentences)
     ]
     assert answered(text, question="Сколько стоит билет в Элмстеде?").outcome is not Outcome.ANSWERED
 
@@ -238,7 +240,7 @@ def test_a_hostile_post_changes_nothing_but_its_own_passage(text: str) -> None:
 def test_the_sentence_that_brings_what_is_asked_for_is_quoted_and_not_the_headline(
     question: str, post: str, answer: str
 ) -> None:
-    assert [one.text for one in answered(post, question=question).sentences] == [answer]
+    assert [sentence.text for sentence in answered(post, question=question).sentences] == [answer]
     headline = post.split("\n", maxsplit=1)[0]
     assert answered(headline, question=question).outcome is Outcome.NEAREST
 
@@ -355,7 +357,8 @@ def test_a_post_with_fewer_words_of_the_question_does_not_answer_for_a_nearer_on
 def test_a_question_for_yes_or_no_is_answered_by_who_says_so() -> None:
     text = "Пропавших туристов нашли у Грейфорда"
     assert [
-        one.text for one in answered(text, question="Нашли ли туристов, пропавших у Грейфорда?").sentences
+        sentence.text
+        for sentence in answered(text, question="Нашли ли туристов, пропавших у Грейфорда?").sentences
     ] == [text]
 
 

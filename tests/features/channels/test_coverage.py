@@ -58,7 +58,7 @@ async def test_a_gap_is_counted_and_shown_with_why(admin: Admin, world: World) -
         1,
     )
     only = await coverage_of_all(stores=world.stores_a, states=[CoverageState.MISSING])
-    assert [one.channel_id for one in only.channels] == [gap]
+    assert [channel.channel_id for channel in only.channels] == [gap]
 
 
 async def test_the_wait_of_another_tenants_account_is_its_own_affair(admin: Admin, world: World) -> None:
@@ -98,7 +98,7 @@ async def test_pages_of_the_overview_hold_every_channel_once(admin: Admin, world
     seen, place = [], None
     while True:
         page = await coverage_of_all(stores=world.stores_a, limit=1, after=place)
-        seen += [one.channel_id for one in page.channels]
+        seen += [channel.channel_id for channel in page.channels]
         place = page.next
         if place is None:
             break
@@ -124,4 +124,6 @@ async def test_a_parked_channel_is_released_by_hand(
     for wrong in (parked, world.only_b[0]):
         with pytest.raises(Missing):
             await release(wrong, stores=world.stores_a)
-    assert [one.channel_id for one in await parked_channels(stores=world.stores_b)] == [world.only_b[0]]
+    assert [parked_channel.channel_id for parked_channel in await parked_channels(stores=world.stores_b)] == [
+        world.only_b[0]
+    ]

@@ -69,7 +69,9 @@ async def test_hostile_stories_leave_the_other_stories_of_a_digest_as_they_are(
                 channel_id=one.channel_id, message_id=message, text=text, posted_at=now - timedelta(minutes=5)
             )
             await system.landing.land(make_page(post), Claim(one.channel_id, 0))
-        await store_story(admin, posts, [(one, posts[0], LinkKind.REWRITE, 9.0, False) for one in posts[1:]])
+        await store_story(
+            admin, posts, [(post, posts[0], LinkKind.REWRITE, 9.0, False) for post in posts[1:]]
+        )
 
     stores = tenant_stores(pool, tenant_id)
     await tell(1, *HONEST)

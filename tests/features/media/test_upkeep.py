@@ -73,7 +73,11 @@ async def test_the_store_is_put_right(
             await library.files.put_thumbnail(key, b"small")
 
         assert await swept(library) == SweepResult(files=2, orphans=1, unused=1, missing=1, thumbnails=6)
-        assert {one.sha256 for byte in range(256) async for one in library.files.listed_thumbnails(byte)} == {
+        assert {
+            thumbnail.sha256
+            for byte in range(256)
+            async for thumbnail in library.files.listed_thumbnails(byte)
+        } == {
             kept,
             missing,
         }

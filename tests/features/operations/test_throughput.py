@@ -97,9 +97,11 @@ async def test_a_process_reports_until_it_stops_and_then_that_it_has_stopped(api
             found = await process_state(api, instance)
     assert found is ProcessState.RUNNING
     seen = await installation_overview(stores=api, stages=(), now=datetime.now(UTC))
-    assert [(one.role, one.part, one.detail) for one in seen.troubles if one.instance == instance] == [
-        ("ingest", "reader", "no money")
-    ]
+    assert [
+        (trouble.role, trouble.part, trouble.detail)
+        for trouble in seen.troubles
+        if trouble.instance == instance
+    ] == [("ingest", "reader", "no money")]
     stopping.set()
     await asyncio.wait_for(beating, 30)
     assert await process_state(api, instance) is ProcessState.STOPPED
@@ -125,9 +127,9 @@ def test_a_page_that_refreshes_every_five_seconds_names_a_killed_process_within_
 async def process_state(api: ApiStores, instance: str) -> ProcessState | None:
     return next(
         (
-            one.state
-            for one in await known_processes(processes=api.processes)
-            if one.process.instance == instance
+            process.state
+            for process in await known_processes(processes=api.processes)
+            if process.process.instance == instance
         ),
         None,
     )

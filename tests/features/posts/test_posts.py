@@ -63,10 +63,10 @@ async def test_a_post_comes_with_everything_that_is_known_of_it(
     full = await post_in_full(post_id, stores=world.stores_a)
     assert full.link == f"https://t.me/c/{channel_id}/{ID}"
     assert full.detail.title == f"Channel {channel_id}"
-    assert [(one.views, dict(one.reactions)) for one in full.detail.counts] == [(7, {"+": 2})]
-    assert [(one.kind, one.size_bytes) for one in full.detail.media] == [(MediaKind.PHOTO, 9)]
+    assert [(count.views, dict(count.reactions)) for count in full.detail.counts] == [(7, {"+": 2})]
+    assert [(file.kind, file.size_bytes) for file in full.detail.media] == [(MediaKind.PHOTO, 9)]
     assert full.detail.links == (link,)
-    assert [(one.url, one.title, one.excerpt) for one in full.pages] == [(link, "Мосты", "Ночью")]
+    assert [(page.url, page.title, page.excerpt) for page in full.pages] == [(link, "Мосты", "Ночью")]
     assert full.tags is not None
     assert full.tags.data == {"tags": ["мосты", "город"]}  # who pays for no provider sees no provider's
     assert full.detail.album == (ID,)
@@ -111,7 +111,9 @@ async def test_versions_are_told_in_order_with_what_changed(system: SystemStores
     ]
     assert [one.version.replaced_at is None for one in told] == [False, False, True]
     assert told[0].pieces == ()
-    assert [(one.change, one.text) for one in told[1].pieces if one.change is not PieceChange.SAME] == [
+    assert [
+        (piece.change, piece.text) for piece in told[1].pieces if piece.change is not PieceChange.SAME
+    ] == [
         (PieceChange.REMOVED, "ночью"),
         (PieceChange.ADDED, "днём"),
     ]

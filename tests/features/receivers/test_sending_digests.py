@@ -45,8 +45,8 @@ def make_digest(*headlines: str) -> Digest:
     until = datetime.now(UTC)
     sentence = DigestSentence("Осмотр опор нашёл <4> трещины.", (POST,), others_say=("5 трещин",))
     stories = [
-        DigestStory(Novelty.NEW, one, (sentence,), ("Канал & Ко",), until, (POST,), ("мосты",))
-        for one in headlines
+        DigestStory(Novelty.NEW, headline, (sentence,), ("Канал & Ко",), until, (POST,), ("мосты",))
+        for headline in headlines
     ]
     return Digest(until - timedelta(days=1), until, tuple(stories))
 
@@ -158,7 +158,7 @@ async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives
         assert request.data["type"] == "digest.ready"
         assert [story["headline"] for story in request.data["data"]["items"]] == ["Мост закрыли"]
         assert request.data["data"]["link"].endswith(f"/digest/{digest_id}")
-    assert [one.waiting for one in await reader.stores.receivers.all()] == [0, 0]
+    assert [receiver.waiting for receiver in await reader.stores.receivers.all()] == [0, 0]
 
 
 async def test_a_digest_is_a_mail_in_html_and_plain_text_and_alerts_do_not_mix_with_it(

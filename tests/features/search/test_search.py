@@ -470,7 +470,7 @@ async def test_pages_of_stories_show_each_once_though_a_later_post_joins_two_of_
             await store_story(
                 admin,
                 [late.id],
-                [(late.id, one, LinkKind.COPY, 9.0, False) for one in posts],
+                [(late.id, post, LinkKind.COPY, 9.0, False) for post in posts],
                 story_id=story_id,
             )
         if (cursor := answer.cursor) is None:

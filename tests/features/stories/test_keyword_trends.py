@@ -90,7 +90,7 @@ async def news(system: SystemStores, pool: Pool) -> News:
 
 
 def texts_of(trends: Sequence[ExplainedTrend]) -> list[list[str]]:
-    return [[one.text for one in trend.keywords] for trend in trends]
+    return [[keyword.text for keyword in trend.keywords] for trend in trends]
 
 
 async def test_a_name_that_five_channels_mention_in_an_hour_trends_in_all_scripts_as_one(news: News) -> None:
@@ -194,16 +194,16 @@ async def test_tags_are_not_counted_in_channels_where_models_are_off(news: News,
 async def test_names_and_tags_of_the_same_posts_are_one_trend(news: News) -> None:
     await news.tell([f"{text} Стройгрань молчит, сообщает Стройгрань." for text in TOLD], tags=["пожары"])
     (found,) = await news.now()
-    assert {one.text for one in found.keywords} == {"Порошино", "Стройгрань", "пожары"}
+    assert {keyword.text for keyword in found.keywords} == {"Порошино", "Стройгрань", "пожары"}
 
 
 async def test_keywords_of_a_story_that_is_shown_belong_to_the_story(news: News, admin: Admin) -> None:
     posts = await news.tell()
-    await store_story(admin, posts, [(one, posts[0], LinkKind.REWRITE, 9.0, False) for one in posts[1:]])
+    await store_story(admin, posts, [(post, posts[0], LinkKind.REWRITE, 9.0, False) for post in posts[1:]])
     found = await all_trends(NOW - timedelta(days=1), stores=news.stores, now=NOW)
     assert found.keywords == ()
     (story,) = found.stories
-    assert [one.text for one in story.keywords] == ["Порошино"]
+    assert [keyword.text for keyword in story.keywords] == ["Порошино"]
 
 
 async def test_a_day_is_kept_once_and_shown_as_far_as_its_posts_are_visible(news: News) -> None:

@@ -28,7 +28,7 @@ def story(*texts: str, how: LinkKind, is_ad: bool = False) -> VisibleStory:
     ]
     return VisibleStory(
         tuple(posts),
-        {one.post_id: Link(one.post_id, posts[0].post_id, how, 9.0, NOW, NOW) for one in posts[1:]},
+        {post.post_id: Link(post.post_id, posts[0].post_id, how, 9.0, NOW, NOW) for post in posts[1:]},
     )
 
 

@@ -71,7 +71,7 @@ async def test_channels_that_only_a_suspended_tenant_follows_are_not_read_until_
     assert (suspended.suspended_reason, suspended.channels) == ("the bill", len(world.of_a))
     assert await due(admin, world.channels) == world.of_b
     assert await world.stores_a.feed.newest(limit=10) == ()
-    assert {str(one.suspended_reason) for one in await world.stores_a.followed.channels()} == {
+    assert {str(channel.suspended_reason) for channel in await world.stores_a.followed.channels()} == {
         "the tenant is suspended"
     }
     assert await world.stores_b.feed.newest(limit=10)
@@ -95,7 +95,9 @@ async def test_what_was_suspended_for_another_reason_stays_so(
     await suspend(api, public_id)
     await resume(api, public_id)
     assert [
-        str(one.suspended_reason) for one in await world.stores_a.followed.channels() if not one.active
+        str(channel.suspended_reason)
+        for channel in await world.stores_a.followed.channels()
+        if not channel.active
     ] == ["unread"]
 
 
@@ -108,7 +110,9 @@ async def test_what_is_followed_for_a_suspended_tenant_waits_until_it_is_resumed
     assert await due(admin, (channel_id,)) == set()
     await resume(api, made.public_id)
     assert await due(admin, (channel_id,)) == {channel_id}
-    assert [one.active for one in await tenant_stores(pool, made.tenant_id).followed.channels()] == [True]
+    assert [channel.active for channel in await tenant_stores(pool, made.tenant_id).followed.channels()] == [
+        True
+    ]
 
 
 async def test_accounts_of_a_suspended_tenant_rest_and_those_that_rested_before_go_on_resting(
@@ -191,7 +195,7 @@ async def test_tenants_come_in_pages_by_name(api: ApiStores) -> None:
     after: str | None = None
     while True:
         page = await tenants.list_tenants(tenants=api.tenant_operations, limit=2, after=after)
-        names += [one.name for one in page.tenants]
+        names += [tenant.name for tenant in page.tenants]
         after = page.next
         if after is None:
             break

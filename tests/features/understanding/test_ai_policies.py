@@ -14,8 +14,8 @@ from tests.conftest import Admin
 
 async def in_force(world: World) -> dict[int, AiPolicy]:
     return {
-        one.channel.channel_id: one.in_force
-        for one in (await ai_policies.policies(stores=world.stores_a)).policies
+        policy.channel.channel_id: policy.in_force
+        for policy in (await ai_policies.policies(stores=world.stores_a)).policies
     }
 
 
@@ -64,16 +64,16 @@ async def test_channels_to_come_are_understood_as_the_tenant_has_chosen(
         world.a, make_subscription(said)
     )  # asked for again without a word: it stays
     assert (await in_force(world))[said] is AiPolicy.LOCAL
-    assert [one.chosen for one in await world.stores_b.ai.policies() if one.channel_id == unsaid] == [
-        AiPolicy.LOCAL
-    ]
+    assert [
+        policy.chosen for policy in await world.stores_b.ai.policies() if policy.channel_id == unsaid
+    ] == [AiPolicy.LOCAL]
 
 
 async def test_pages_of_policies_hold_every_channel_once(world: World) -> None:
     seen, place = [], None
     while True:
         page = await ai_policies.policies(stores=world.stores_a, limit=1, after=place)
-        seen += [one.channel.channel_id for one in page.policies]
+        seen += [policy.channel.channel_id for policy in page.policies]
         place = page.next
         if place is None:
             break

@@ -52,8 +52,8 @@ async def used(world: World, now: datetime) -> list[tuple[str, int, int]]:
 
 async def found(world: World, name: str, now: datetime) -> list[PostId]:
     return [
-        one.stored.post.id
-        for one in (await posts_by_tag(name, since=now - 10 * DAY, stores=world.stores_a)).posts
+        post.stored.post.id
+        for post in (await posts_by_tag(name, since=now - 10 * DAY, stores=world.stores_a)).posts
     ]
 
 
@@ -106,7 +106,7 @@ async def test_posts_by_tag_come_newest_first_page_by_page(
     seen, place = [], None
     while True:
         page = await posts_by_tag("спорт", since=now - 10 * DAY, stores=world.stores_a, limit=3, before=place)
-        seen += [one.stored for one in page.posts]
+        seen += [post.stored for post in page.posts]
         place = page.next
         if place is None:
             break
@@ -136,7 +136,7 @@ async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share
     seen, place = [], None
     while True:
         page = await posts_by_tag("спорт", since=now - 10 * DAY, stores=world.stores_a, limit=7, before=place)
-        seen += [one.stored for one in page.posts]
+        seen += [post.stored for post in page.posts]
         place = page.next
         if place is None:
             break

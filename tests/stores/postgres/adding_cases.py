@@ -33,7 +33,7 @@ async def _counts(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 async def _keep(stores: TenantStores, world: World) -> set[ChannelId]:
     """What is kept is kept for this tenant alone."""
-    own = [one.channel_id for one in await stores.followed.channels()]
+    own = [channel.channel_id for channel in await stores.followed.channels()]
     if own:
         await stores.request_fates.keep(
             [AnsweredLine(RequestKind.UNREADABLE, str(one), quote("no channel"), OPTIONS) for one in own]
@@ -52,7 +52,7 @@ async def _keep(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _change_followed(stores: TenantStores, world: World) -> set[ChannelId]:
     folder = f"folder {uuid4()}"
     await stores.request_fates.change_followed(dict.fromkeys(world.channels, folder), OPTIONS)
-    return {one.channel_id for one in await stores.followed.channels() if one.folder == folder}
+    return {channel.channel_id for channel in await stores.followed.channels() if channel.folder == folder}
 
 
 async def _try_again(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -71,8 +71,8 @@ async def _open_like(stores: TenantStores, world: World) -> set[ChannelId]:
         for other in (world.stores_a, world.stores_b)
         for one in await other.requests.page(RequestState.OPEN, limit=1000)
     ]
-    found = {await stores.requests.open_like(one) for one in everybodys}
-    return {ChannelId(int(one.reference)) for one in everybodys if one.request_id in found}
+    found = {await stores.requests.open_like(everybody) for everybody in everybodys}
+    return {ChannelId(int(everybody.reference)) for everybody in everybodys if everybody.request_id in found}
 
 
 async def _joined_all(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -82,7 +82,7 @@ async def _joined_all(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _joined_accounts(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {ChannelId(int(one.phone_masked or 0)) for one in await stores.joined.accounts()}
+    return {ChannelId(int(account.phone_masked or 0)) for account in await stores.joined.accounts()}
 
 
 ADDING_METHODS: dict[str, Case] = {

@@ -203,8 +203,8 @@ async def _forwards_visible(stores: TenantStores, _world: World) -> set[ChannelI
 
 async def _forwards_forwardings(stores: TenantStores, _world: World) -> set[ChannelId]:
     return {
-        one.channel_id
-        for one in await stores.forwards.forwardings(since=date(2026, 1, 1), of=None, limit=1000)
+        forwarding.channel_id
+        for forwarding in await stores.forwards.forwardings(since=date(2026, 1, 1), of=None, limit=1000)
     }
 
 
@@ -217,7 +217,7 @@ async def _forwards_forwards_of(stores: TenantStores, world: World) -> set[Chann
 
 async def _forwards_appearances(stores: TenantStores, world: World) -> set[ChannelId]:
     posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    return {one.post_id.channel_id for one in await stores.forwards.appearances(posts)}
+    return {appearance.post_id.channel_id for appearance in await stores.forwards.appearances(posts)}
 
 
 METHODS: dict[str, Case] = {

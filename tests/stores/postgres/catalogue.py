@@ -206,8 +206,8 @@ def about_function(name: str, callers: frozenset[str]) -> list[str]:
     if name not in DEFINER_FUNCTIONS:
         return [f"function {name} runs with its owner's rights and is not on the list"]
     return [
-        f"function {name} may be called by tga_{one}"
-        for one in sorted(callers - set(DEFINER_FUNCTIONS[name].split()))
+        f"function {name} may be called by tga_{caller}"
+        for caller in sorted(callers - set(DEFINER_FUNCTIONS[name].split()))
     ]
 
 

@@ -16,17 +16,17 @@ type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 
 
 async def _channels(stores: TenantStores) -> set[ChannelId]:
-    return {one.channel_id for one in await stores.followed.channels()}
+    return {channel.channel_id for channel in await stores.followed.channels()}
 
 
 async def _activity_of(stores: TenantStores, world: World) -> set[ChannelId]:
     now = datetime.now(UTC)
     found = {
-        one: activity
-        for one in world.channels
+        channel: activity
+        for channel in world.channels
         if (
             activity := await stores.activity.of(
-                one, zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=now
+                channel, zone=ZoneInfo("UTC"), promised=timedelta(minutes=30), now=now
             )
         )
     }
@@ -47,8 +47,8 @@ async def _activity_recent(stores: TenantStores, world: World) -> set[ChannelId]
 async def _activity_accounts(stores: TenantStores, world: World) -> set[ChannelId]:
     """Accounts are named after the channel, and each knows every channel there is."""
     found = {
-        one: {account.phone_masked for account in await stores.activity.accounts(one)}
-        for one in world.channels
+        channel: {account.phone_masked for account in await stores.activity.accounts(channel)}
+        for channel in world.channels
     }
     own = await _channels(stores)
     assert all(names == {str(channel) for channel in own} for one, names in found.items() if one in own)
@@ -60,7 +60,7 @@ async def _followed_change_all(stores: TenantStores, world: World) -> set[Channe
     assert await stores.followed.change_all(
         world.channels, Subscription(channel_id=NOT_KNOWN_YET, folder="test")
     ) == len(own)
-    return {one.channel_id for one in await stores.followed.channels() if one.folder == "test"}
+    return {channel.channel_id for channel in await stores.followed.channels() if channel.folder == "test"}
 
 
 async def _followed_leave_all(stores: TenantStores, world: World) -> set[ChannelId]:

@@ -67,7 +67,7 @@ async def _logins_begin(stores: TenantStores, world: World) -> set[ChannelId]:
     begun = uuid4()
     assert await stores.logins.begin(begun, way=LoginWay.QR, door_key=b"key") is not bool(own)
     others = [one for one in (world.stores_a, world.stores_b, world.stores_nobody) if one is not stores]
-    assert [await one.logins.get(begun) for one in others] == [None, None]
+    assert [await other.logins.get(begun) for other in others] == [None, None]
     return own
 
 

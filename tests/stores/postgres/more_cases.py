@@ -46,8 +46,10 @@ async def _enrichments_all_of(stores: TenantStores, world: World) -> set[Channel
 
 
 async def _coverage_overview_channels(stores: TenantStores, world: World) -> set[ChannelId]:
-    everything = {one.channel_id for one in await stores.coverage_overview.channels()}
-    assert everything == {one.channel_id for one in await stores.coverage_overview.channels(world.channels)}
+    everything = {channel.channel_id for channel in await stores.coverage_overview.channels()}
+    assert everything == {
+        channel.channel_id for channel in await stores.coverage_overview.channels(world.channels)
+    }
     return everything
 
 
@@ -98,7 +100,7 @@ async def _requests_capacity(stores: TenantStores, world: World) -> set[ChannelI
     """As many accounts of its own as it has, and none of another tenant that is not the operator."""
     capacity = await stores.requests.capacity()
     own = await stores.accounts.all()
-    assert [one.is_own for one in capacity.accounts if one.is_own] == [True] * len(own)
+    assert [account.is_own for account in capacity.accounts if account.is_own] == [True] * len(own)
     return await _followed_channels(stores, world)
 
 
@@ -114,14 +116,14 @@ async def _parked_release(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _followed_change(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        one
-        for one in world.channels
-        if await stores.followed.change(Subscription(channel_id=one, folder="test"))
+        channel
+        for channel in world.channels
+        if await stores.followed.change(Subscription(channel_id=channel, folder="test"))
     }
 
 
 async def _followed_leave(stores: TenantStores, world: World) -> set[ChannelId]:
-    left = {one for one in world.channels if await stores.followed.leave(one)}
+    left = {channel for channel in world.channels if await stores.followed.leave(channel)}
     assert await _followed_channels(stores, world) == set()
     return left
 
@@ -143,8 +145,8 @@ async def _tag_use_most_used(stores: TenantStores, _world: World) -> set[Channel
 async def _tag_use_places(stores: TenantStores, world: World) -> set[ChannelId]:
     tags = [str(channel_id) for channel_id in world.channels]
     return {
-        one.channel_id
-        for one in await stores.tag_use.places(tags, since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000)
+        place.channel_id
+        for place in await stores.tag_use.places(tags, since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000)
     }
 
 
@@ -158,30 +160,38 @@ async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
 async def _accounts_pause(stores: TenantStores, world: World) -> set[ChannelId]:
     return await _channels_of(
         stores,
-        [one for one in await _all_accounts(world) if await stores.accounts.pause(one, why=quote("test"))],
+        [
+            account
+            for account in await _all_accounts(world)
+            if await stores.accounts.pause(account, why=quote("test"))
+        ],
     )
 
 
 async def _accounts_resume(stores: TenantStores, world: World) -> set[ChannelId]:
     return await _channels_of(
-        stores, [one for one in await _all_accounts(world) if await stores.accounts.resume(one)]
+        stores, [account for account in await _all_accounts(world) if await stores.accounts.resume(account)]
     )
 
 
 async def _accounts_log_out(stores: TenantStores, world: World) -> set[ChannelId]:
     return await _channels_of(
         stores,
-        [one for one in await _all_accounts(world) if await stores.accounts.log_out(one, why=quote("test"))],
+        [
+            account
+            for account in await _all_accounts(world)
+            if await stores.accounts.log_out(account, why=quote("test"))
+        ],
     )
 
 
 async def _accounts_reset(stores: TenantStores, world: World) -> set[ChannelId]:
-    for one in await stores.accounts.all():
-        await stores.accounts.pause(one.public_id, why=quote("test"))
+    for account in await stores.accounts.all():
+        await stores.accounts.pause(account.public_id, why=quote("test"))
     changed = await _channels_of(
-        stores, [one for one in await _all_accounts(world) if await stores.accounts.reset(one)]
+        stores, [account for account in await _all_accounts(world) if await stores.accounts.reset(account)]
     )
-    assert {one.state for one in await stores.accounts.all()} <= {AccountState.NEW}
+    assert {account.state for account in await stores.accounts.all()} <= {AccountState.NEW}
     return changed
 
 
@@ -211,15 +221,17 @@ async def _history_answered(stores: TenantStores, world: World) -> set[ChannelId
 
 async def _all_accounts(world: World) -> list[UUID]:
     return [
-        one.public_id for stores in (world.stores_a, world.stores_b) for one in await stores.accounts.all()
+        account.public_id
+        for stores in (world.stores_a, world.stores_b)
+        for account in await stores.accounts.all()
     ]
 
 
 async def _channels_of(stores: TenantStores, accounts: list[UUID]) -> set[ChannelId]:
     return {
-        ChannelId(int(one.phone_masked or 0))
-        for one in await stores.accounts.all()
-        if one.public_id in accounts
+        ChannelId(int(account.phone_masked or 0))
+        for account in await stores.accounts.all()
+        if account.public_id in accounts
     }
 
 
@@ -230,7 +242,7 @@ async def _ai_stance(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _ai_policies(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {one.channel_id for one in await stores.ai.policies()}
+    return {policy.channel_id for policy in await stores.ai.policies()}
 
 
 async def _ai_choose(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -252,9 +264,9 @@ async def _ai_sendable(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _ai_choose_default(stores: TenantStores, world: World) -> set[ChannelId]:
     others = [one for one in (world.stores_a, world.stores_b, world.stores_nobody) if one is not stores]
-    before = [await one.ai.stance() for one in others]
+    before = [await other.ai.stance() for other in others]
     await stores.ai.choose_default(AiPolicy.OFF)
-    assert [await one.ai.stance() for one in others] == before
+    assert [await other.ai.stance() for other in others] == before
     return await _ai_stance(stores, world)
 
 

@@ -18,7 +18,7 @@ def _named(name: str) -> ChannelId:
 
 
 async def _members_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(one.name) for one in await stores.members.all()}
+    return {_named(member.name) for member in await stores.members.all()}
 
 
 async def _members_set_role(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -67,39 +67,53 @@ async def _members_invite(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _members_invitations(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(one.created_by) for one in await stores.members.invitations()}
+    return {_named(invitation.created_by) for invitation in await stores.members.invitations()}
 
 
 async def _members_withdraw(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [
-        one for tenant in (world.stores_a, world.stores_b) for one in await tenant.members.invitations()
+        invitation
+        for tenant in (world.stores_a, world.stores_b)
+        for invitation in await tenant.members.invitations()
     ]
-    return {_named(one.created_by) for one in everybodys if await stores.members.withdraw(one.public_id)}
+    return {
+        _named(everybody.created_by)
+        for everybody in everybodys
+        if await stores.members.withdraw(everybody.public_id)
+    }
 
 
 async def _saved_searches_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(one.name) for one in await stores.saved_searches.all()}
+    return {_named(saved_search.name) for saved_search in await stores.saved_searches.all()}
 
 
 async def _saved_searches_save(stores: TenantStores, world: World) -> set[ChannelId]:
     """One more for each that is there already; what another tenant calls the same is no obstacle."""
-    for one in await stores.saved_searches.all():
-        assert await stores.saved_searches.save(f"{one.name} again", one.query, created_by="test")
+    for saved_search in await stores.saved_searches.all():
+        assert await stores.saved_searches.save(
+            f"{saved_search.name} again", saved_search.query, created_by="test"
+        )
     return await _saved_searches_all(stores, world)
 
 
 async def _saved_searches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [
-        one for tenant in (world.stores_a, world.stores_b) for one in await tenant.saved_searches.all()
+        saved_search
+        for tenant in (world.stores_a, world.stores_b)
+        for saved_search in await tenant.saved_searches.all()
     ]
-    return {_named(one.name) for one in everybodys if await stores.saved_searches.delete(one.search_id)}
+    return {
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.saved_searches.delete(everybody.search_id)
+    }
 
 
 async def _followed_newest_state(stores: TenantStores, world: World) -> set[ChannelId]:
     """The sum of what is newest in the tenant's own channels."""
     channels = await stores.followed.channels()
-    assert await stores.followed.newest_state() == sum(one.newest_message_id or 0 for one in channels)
-    return {one.channel_id for one in channels if one.channel_id in world.channels}
+    assert await stores.followed.newest_state() == sum(channel.newest_message_id or 0 for channel in channels)
+    return {channel.channel_id for channel in channels if channel.channel_id in world.channels}
 
 
 PEOPLE_METHODS: dict[str, Case] = {

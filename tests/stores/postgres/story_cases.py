@@ -54,7 +54,7 @@ async def _stories_has_any(stores: TenantStores, world: World) -> set[ChannelId]
 
 
 async def _stories_choose_grouping(stores: TenantStores, _world: World) -> set[ChannelId]:
-    followed = {one.channel_id for one in await stores.followed.channels()}
+    followed = {channel.channel_id for channel in await stores.followed.channels()}
     assert (await stores.stories.recent(datetime.now(UTC))).grouping is Grouping.NORMAL, (
         "nobody else has chosen for this tenant"
     )
@@ -108,12 +108,12 @@ async def _keyword_trends_days(stores: TenantStores, world: World) -> set[Channe
 def channels_of(material: StoryMaterial) -> set[ChannelId]:
     posts = {post.post_id for group in material.groups for post in group.posts}
     assert all({link.post, link.other} <= posts for group in material.groups for link in group.links)
-    return {one.channel_id for one in posts}
+    return {post.channel_id for post in posts}
 
 
 async def _written_summaries(stores: TenantStores, world: World) -> set[ChannelId]:
     """Every tenant keeps a text under the same key, and finds its own."""
-    followed = {one.channel_id for one in await stores.followed.channels()}
+    followed = {channel.channel_id for channel in await stores.followed.channels()}
     cited = tuple(PostId(channel_id, MessageId(1)) for channel_id in sorted(followed))
     text = WrittenSummary(
         sentences=(CitedSentence("…", cited),), provider="p", model="m", unit="RUB", cost_micro=1
@@ -123,7 +123,7 @@ async def _written_summaries(stores: TenantStores, world: World) -> set[ChannelI
     await stores.written_summaries.keep(MATERIAL, replace(text, model="later"))
     assert await stores.written_summaries.find([MATERIAL]) == {MATERIAL: text}
     assert world.channels
-    return {one.channel_id for one in text.sentences[0].posts}
+    return {post.channel_id for post in text.sentences[0].posts}
 
 
 STORY_METHODS: dict[str, Case] = {

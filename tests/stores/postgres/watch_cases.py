@@ -39,41 +39,59 @@ def _named(name: str) -> ChannelId:
 
 
 async def _watches_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(one.name) for one in await stores.watches.all() if one.alerts == 1}
+    return {_named(watch.name) for watch in await stores.watches.all() if watch.alerts == 1}
 
 
 async def _watches_one(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
-    return {_named(found.name) for one in everybodys if (found := await stores.watches.one(one.watch_id))}
+    everybodys = [
+        watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
+    ]
+    return {
+        _named(found.name)
+        for everybody in everybodys
+        if (found := await stores.watches.one(everybody.watch_id))
+    }
 
 
 async def _watches_create(stores: TenantStores, world: World) -> set[ChannelId]:
-    for one in await stores.watches.all():
+    for watch in await stores.watches.all():
         assert await stores.watches.create(
-            f"{one.name} again", TARGET, WatchOptions(), SNOW, created_by="test"
+            f"{watch.name} again", TARGET, WatchOptions(), SNOW, created_by="test"
         )
     return await _watches_all(stores, world)
 
 
 async def _watches_change(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
+    everybodys = [
+        watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
+    ]
     return {
-        _named(one.name)
-        for one in everybodys
-        if await stores.watches.change(one.watch_id, f"{one.name} x", TARGET, WatchOptions(), SNOW)
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.watches.change(
+            everybody.watch_id, f"{everybody.name} x", TARGET, WatchOptions(), SNOW
+        )
     }
 
 
 async def _watches_pause(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
+    everybodys = [
+        watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
+    ]
     return {
-        _named(one.name) for one in everybodys if await stores.watches.pause(one.watch_id, is_paused=True)
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.watches.pause(everybody.watch_id, is_paused=True)
     }
 
 
 async def _watches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
-    return {_named(one.name) for one in everybodys if await stores.watches.delete(one.watch_id)}
+    everybodys = [
+        watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
+    ]
+    return {
+        _named(everybody.name) for everybody in everybodys if await stores.watches.delete(everybody.watch_id)
+    }
 
 
 def _sought(world: World) -> WatchConditions:
@@ -87,20 +105,21 @@ async def _previews_posts(stores: TenantStores, world: World) -> set[ChannelId]:
         replace(_sought(world), channel_ids=(channel_id,)) for channel_id in world.channels
     ]  # together they are one story
     found = [await stores.watch_previews.posts(sought, since=SINCE) for sought in asked]
-    return {one.channel_id for previewed in found for one in previewed.alerts}
+    return {alert.channel_id for previewed in found for alert in previewed.alerts}
 
 
 async def _previews_mentions(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        one.channel_id for one in (await stores.watch_previews.mentions(_sought(world), since=SINCE)).alerts
+        alert.channel_id
+        for alert in (await stores.watch_previews.mentions(_sought(world), since=SINCE)).alerts
     }
 
 
 async def _previews_changes(stores: TenantStores, world: World) -> set[ChannelId]:
     """The second post of every channel was deleted."""
     return {
-        one.channel_id
-        for one in (
+        alert.channel_id
+        for alert in (
             await stores.watch_previews.changes(WatchConditions(channel_ids=world.channels), since=SINCE)
         ).alerts
     }
@@ -109,20 +128,20 @@ async def _previews_changes(stores: TenantStores, world: World) -> set[ChannelId
 async def _previews_silences(stores: TenantStores, world: World) -> set[ChannelId]:
     sought, later = WatchConditions(channel_ids=world.channels), datetime.now(UTC) + timedelta(days=9)
     return {
-        one.channel_id
-        for one in (await stores.watch_previews.silences(sought, hours=96, since=SINCE, now=later)).alerts
+        alert.channel_id
+        for alert in (await stores.watch_previews.silences(sought, hours=96, since=SINCE, now=later)).alerts
     }
 
 
 async def _previews_stories(stores: TenantStores, world: World) -> set[ChannelId]:
     asked = [WatchConditions(channel_ids=(channel_id,)) for channel_id in world.channels]
     found = [await stores.watch_previews.stories(sought, posts=1, since=SINCE) for sought in asked]
-    return {one.channel_id for previewed in found for one in previewed.alerts}
+    return {alert.channel_id for previewed in found for alert in previewed.alerts}
 
 
 async def _previews_of_posts(stores: TenantStores, world: World) -> set[ChannelId]:
     asked = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    return {one.channel_id for one in (await stores.watch_previews.of_posts(asked)).alerts}
+    return {alert.channel_id for alert in (await stores.watch_previews.of_posts(asked)).alerts}
 
 
 async def _previews_texts(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -171,7 +190,7 @@ async def _alerts_unread(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _receivers_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(one.name) for one in await stores.receivers.all()}
+    return {_named(receiver.name) for receiver in await stores.receivers.all()}
 
 
 async def _receivers_create(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -269,47 +288,73 @@ async def _receivers_attempts_in(stores: TenantStores, world: World) -> set[Chan
 
 
 async def _receivers_resume(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
-    return {_named(one.name) for one in everybodys if await stores.receivers.resume(one.receiver_id)}
+    everybodys = [
+        receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
+    ]
+    return {
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.receivers.resume(everybody.receiver_id)
+    }
 
 
 async def _receivers_pause(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
-    return {_named(one.name) for one in everybodys if await stores.receivers.pause(one.receiver_id)}
+    everybodys = [
+        receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
+    ]
+    return {
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.receivers.pause(everybody.receiver_id)
+    }
 
 
 async def _receivers_replay(stores: TenantStores, world: World) -> set[ChannelId]:
     """What was delivered to each of its own receivers, once."""
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
+    everybodys = [
+        receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
+    ]
     return {
-        _named(one.name)
-        for one in everybodys
-        if await stores.receivers.replay(one.receiver_id, since=SINCE) == 1
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.receivers.replay(everybody.receiver_id, since=SINCE) == 1
     }
 
 
 async def _receivers_delete(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
-    return {_named(one.name) for one in everybodys if await stores.receivers.delete(one.receiver_id)}
+    everybodys = [
+        receiver for tenant in (world.stores_a, world.stores_b) for receiver in await tenant.receivers.all()
+    ]
+    return {
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.receivers.delete(everybody.receiver_id)
+    }
 
 
 async def _feed_addresses_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {_named(one.name) for one in await stores.feed_addresses.all()}
+    return {_named(feed_address.name) for feed_address in await stores.feed_addresses.all()}
 
 
 async def _feed_addresses_create(stores: TenantStores, world: World) -> set[ChannelId]:
-    for one in await stores.feed_addresses.all():
+    for feed_address in await stores.feed_addresses.all():
         assert await stores.feed_addresses.create(
-            new_token(), FeedKind.FOLDER, "City", f"{one.name} x", created_by="test"
+            new_token(), FeedKind.FOLDER, "City", f"{feed_address.name} x", created_by="test"
         )
     return await _feed_addresses_all(stores, world)
 
 
 async def _feed_addresses_revoke(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [
-        one for tenant in (world.stores_a, world.stores_b) for one in await tenant.feed_addresses.all()
+        feed_address
+        for tenant in (world.stores_a, world.stores_b)
+        for feed_address in await tenant.feed_addresses.all()
     ]
-    return {_named(one.name) for one in everybodys if await stores.feed_addresses.revoke(one.address_id)}
+    return {
+        _named(everybody.name)
+        for everybody in everybodys
+        if await stores.feed_addresses.revoke(everybody.address_id)
+    }
 
 
 async def _feed_posts_load(stores: TenantStores, world: World) -> set[ChannelId]:

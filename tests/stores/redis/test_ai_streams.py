@@ -133,11 +133,13 @@ async def test_a_token_is_fetched_once_for_all_processes_and_lies_sealed(redis: 
         return f"s3cret-token-{fetched}", 1800.0
 
     processes = [AiToken(redis, credentials="key", scope="PERS") for _ in range(5)]
-    got = await asyncio.gather(*(one.renew(fetch, instead_of=None) for one in processes))
+    got = await asyncio.gather(*(process.renew(fetch, instead_of=None) for process in processes))
     assert (set(got), fetched) == ({"s3cret-token-1"}, 1)
     (key,) = await redis.keys("ai:token:*")
     assert "s3cret" not in repr(await redis.get(key))
-    renewed = await asyncio.gather(*(one.renew(fetch, instead_of="s3cret-token-1") for one in processes))
+    renewed = await asyncio.gather(
+        *(process.renew(fetch, instead_of="s3cret-token-1") for process in processes)
+    )
     assert (set(renewed), fetched) == ({"s3cret-token-2"}, 2)
     assert await AiToken(redis, credentials="another key", scope="PERS").current() is None
 

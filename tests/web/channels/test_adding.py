@@ -147,12 +147,12 @@ async def test_a_large_import_and_its_page_cost_a_bounded_number_of_transactions
         installation.database.url.get_secret_value(), min_size=1, max_size=1, init=count
     ) as pool:
         stores = tenant_stores(pool, tenant_id)
-        await import_channels([ListedChannel(one) for one in lines], WANTED, stores=stores)
-        assert sum(one.startswith("BEGIN") for one in statements) <= 8, statements
+        await import_channels([ListedChannel(line) for line in lines], WANTED, stores=stores)
+        assert sum(statement.startswith("BEGIN") for statement in statements) <= 8, statements
         statements.clear()
         await list_requests(None, requests=stores.requests, now=datetime.now(UTC), limit=100)
         await stores.request_fates.counts()
-    assert sum(one.startswith("BEGIN") for one in statements) == 3, statements
+    assert sum(statement.startswith("BEGIN") for statement in statements) == 3, statements
 
 
 async def test_one_failed_request_or_all_of_them_are_tried_again(

@@ -81,7 +81,7 @@ async def filled(app: App, tenant_id: TenantId, account_id: int) -> None:
     ]
     stores = app.tenant(tenant_id)
     await import_channels(
-        [ListedChannel(one) for one in lines], Subscription(channel_id=NOT_KNOWN_YET), stores=stores
+        [ListedChannel(line) for line in lines], Subscription(channel_id=NOT_KNOWN_YET), stores=stores
     )
     requests = await stores.requests.page(RequestState.OPEN, limit=6)
     queue = app.system.request_queue
@@ -119,13 +119,13 @@ async def test_adding_and_requests_fit_and_are_accessible(
             for fold in await page.locator("details.fold > summary").all():
                 await fold.click()
             troubles += [
-                f"{name}: {one}"
-                for one in [*await layout_troubles(page), *await accessibility_violations(page)]
+                f"{name}: {trouble}"
+                for trouble in [*await layout_troubles(page), *await accessibility_violations(page)]
             ]
             if SCREENSHOTS:
                 await save_screenshot(page, Path(SCREENSHOTS), f"{device.name}-{name}")
             await page.set_viewport_size({"width": 320, "height": 700})
-            troubles += [f"{name} at 320: {one}" for one in await layout_troubles(page)]
+            troubles += [f"{name} at 320: {trouble}" for trouble in await layout_troubles(page)]
             await page.set_viewport_size(
                 {"width": device.viewport["width"], "height": device.viewport["height"]}
             )
@@ -183,7 +183,10 @@ async def test_two_thousand_pasted_names_show_every_fate_page_by_page(
         await page.locator("textarea[name=text]").fill("\n".join(lines))
         await page.locator("form[action$='/channels/add'] button.main").click()
         await page.wait_for_url("**/channels/requests")
-        counts = [re.sub(r"\D", "", one) for one in await page.locator("#fates nav .chip").all_inner_texts()]
+        counts = [
+            re.sub(r"\D", "", inner_text)
+            for inner_text in await page.locator("#fates nav .chip").all_inner_texts()
+        ]
         assert counts == ["2000", "1990", "0", "1", "9"]
         seen = await page.locator("#fates li .chip").all_inner_texts()
         while await page.locator("a[rel=next]").count():

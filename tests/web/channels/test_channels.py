@@ -304,8 +304,10 @@ async def test_a_gap_is_drawn_and_explained(
     now = datetime.now(UTC).replace(microsecond=0)
     for numbers in (range(1, 11), range(31, 41)):
         posts = [
-            make_post(channel_id=channel_id, message_id=one, posted_at=now - timedelta(minutes=50 - one))
-            for one in numbers
+            make_post(
+                channel_id=channel_id, message_id=number, posted_at=now - timedelta(minutes=50 - number)
+            )
+            for number in numbers
         ]
         proven = IdRange(MessageId(numbers[0]), MessageId(numbers[-1]))
         await system.landing.land(make_page(*posts, proven=proven), Claim(channel_id, 0))

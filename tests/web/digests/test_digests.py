@@ -69,7 +69,7 @@ async def tell(
     await store_story(
         admin,
         posts,
-        [(one, first, LinkKind.REWRITE, 9.0, False) for one in posts if one != first],
+        [(post, first, LinkKind.REWRITE, 9.0, False) for post in posts if post != first],
         story_id=story,
     )
     return first

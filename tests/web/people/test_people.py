@@ -233,7 +233,7 @@ async def test_only_a_trusted_proxy_is_believed_that_the_page_came_over_https(
                         await browser.open("/login", X_Forwarded_Proto="https", X_Forwarded_For="203.0.113.5")
                     ).headers["set-cookie"]
                 )
-    assert ["Secure" in one for one in cookies] == [True, False]
+    assert ["Secure" in cooky for cooky in cookies] == [True, False]
 
 
 async def test_cookies_are_for_https_and_this_host_alone_where_people_open_the_pages_on_https(

@@ -80,7 +80,7 @@ async def test_a_card_says_what_the_post_is(
     for path in ("./feed", f"./post/{channel_id}/1"):
         answer = await owner.open(path)
         assert answer.status_code == 200
-        assert [one for one in words if one not in answer.text] == []
+        assert [word for word in words if word not in answer.text] == []
         assert HOSTILE not in answer.text
 
 

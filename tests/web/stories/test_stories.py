@@ -233,7 +233,8 @@ async def test_copies_of_a_picture_that_look_alike_and_say_the_same_are_shown_on
     assert "<b>Городские новости</b>, in 2 posts</figcaption>" in page
     assert "<b>Объезды</b></figcaption>" in page
     assert [
-        one.picture.sha256 for one in (await story_around(first, stores=app.tenant(tenant_id))).pictures
+        picture.picture.sha256
+        for picture in (await story_around(first, stores=app.tenant(tenant_id))).pictures
     ] == [largest, other]
     await admin.execute(
         "UPDATE subscriptions SET ai_policy = 'off' WHERE tenant_id = $1 AND channel_id = $2",

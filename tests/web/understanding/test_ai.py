@@ -17,7 +17,9 @@ from tests.web.test_pages_languages import english_in
 
 async def policy_of(app: App, tenant_id: TenantId, channel_id: ChannelId) -> AiPolicy:
     return next(
-        one.chosen for one in await app.tenant(tenant_id).ai.policies() if one.channel_id == channel_id
+        policy.chosen
+        for policy in await app.tenant(tenant_id).ai.policies()
+        if policy.channel_id == channel_id
     )
 
 

@@ -73,7 +73,7 @@ async def test_without_scripts_a_preview_stays_in_the_form_of_its_watch(
         assert shown in page
         assert shown in (await owner.open(f"./watches/new?{typed}")).text
     await owner.submit(f"./watches/{watch.watch_id}", name="Ice", query="лёд")
-    assert [one.name for one in await app.tenant(tenant_id).watches.all()] == ["Ice"]
+    assert [watch.name for watch in await app.tenant(tenant_id).watches.all()] == ["Ice"]
 
 
 async def test_a_feed_shows_what_the_tenant_sees_now_until_its_address_is_revoked(

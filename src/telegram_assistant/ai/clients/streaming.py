@@ -28,7 +28,7 @@ async def gather_pieces(
             raise ProviderFailed(Failure.LATE, f"the answer broke off ({type(error).__name__})") from error
         raise
     if whole.usage_metadata is None:
-        sent, received = sum(len(str(one.text)) for one in messages), len(str(whole.text))
+        sent, received = sum(len(str(message.text)) for message in messages), len(str(whole.text))
         whole.usage_metadata = UsageMetadata(
             input_tokens=sent, output_tokens=received, total_tokens=sent + received
         )

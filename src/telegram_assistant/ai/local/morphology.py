@@ -66,9 +66,9 @@ def _kind_in(reading: "Reading") -> EntityKind | None:
 
 def _agreement(readings: tuple["Reading", ...]) -> tuple[bool, int, float]:
     """How plausible these readings are together; most names belong to one person or place."""
-    grammar = {(one.tag.case, one.tag.number, one.tag.gender) for one in readings}
+    grammar = {(reading.tag.case, reading.tag.number, reading.tag.gender) for reading in readings}
     return (
         len(grammar) == 1,
-        sum(one.tag.number == "sing" for one in readings),
-        prod(one.score for one in readings),
+        sum(reading.tag.number == "sing" for reading in readings),
+        prod(reading.score for reading in readings),
     )

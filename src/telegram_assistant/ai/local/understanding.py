@@ -105,7 +105,10 @@ def _load_model(models: Path, name: str) -> Embedder:
 
 
 def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabulary) -> list[Tags]:
-    return [tagger.tags(one.text_for(Tier.LOCAL), vocabulary, is_service=one.is_service) for one in materials]
+    return [
+        tagger.tags(material.text_for(Tier.LOCAL), vocabulary, is_service=material.is_service)
+        for material in materials
+    ]
 
 
 def examine(models: Path, model: str | None) -> list[Finding]:

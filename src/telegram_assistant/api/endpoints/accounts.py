@@ -203,7 +203,9 @@ async def reset_own_account(context: Context, account_id: AccountId) -> AccountR
 
 
 def _method_response(use: MethodUse, context: Context) -> MethodUsageResponse:
-    allowances = [AllowanceResponse.model_validate(one, from_attributes=True) for one in use.allowances]
+    allowances = [
+        AllowanceResponse.model_validate(allowance, from_attributes=True) for allowance in use.allowances
+    ]
     return MethodUsageResponse(
         method=use.method,
         purpose=context.say(purpose_of(use.method)),

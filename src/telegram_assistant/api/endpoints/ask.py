@@ -199,14 +199,15 @@ def ask_response(answer: Answer, say: Callable[[Reason], str]) -> AskResponse:
         outcome=answer.outcome,
         notice=say(answer.words),
         sentences=[
-            AnswerSentenceResponse(text=one.text, passages=list(one.passages)) for one in answer.sentences
+            AnswerSentenceResponse(text=sentence.text, passages=list(sentence.passages))
+            for sentence in answer.sentences
         ],
-        passages=[_passage(one) for one in answer.passages],
+        passages=[_passage(passage) for passage in answer.passages],
         written_by=answer.written_by,
         is_final=answer.is_final,
         price=None if answer.price is None else price_response(answer.price),
         replaced=answer.checks.replaced,
-        left_out=[say(one) for one in answer.checks.reasons],
+        left_out=[say(reason) for reason in answer.checks.reasons],
         fallback=None if answer.fallback is None else say(answer.fallback),
     )
 

@@ -114,7 +114,7 @@ async def get_feed(context: Context, limit: Limit = 50, cursor: CursorText = Non
 
 def feed_response(page: FeedPage) -> FeedResponse:
     """Returns a page of posts as every endpoint returns it."""
-    items = [post_response(one.stored, channel=one.channel, link=one.link) for one in page.posts]
+    items = [post_response(post.stored, channel=post.channel, link=post.link) for post in page.posts]
     after = page.next
     return FeedResponse(
         items=items,
@@ -139,8 +139,8 @@ def post_response(stored: StoredPost, *, channel: str, link: str) -> PostRespons
         kind=post.kind,
         text=post.text,
         entities=[
-            EntityResponse(kind=one.kind, offset=one.offset, length=one.length, url=one.url)
-            for one in post.entities
+            EntityResponse(kind=entity.kind, offset=entity.offset, length=entity.length, url=entity.url)
+            for entity in post.entities
         ],
         reply_to=post.reply_to,
         forwarded_from=ForwardOriginResponse(channel_id=origin.channel_id, message_id=origin.message_id)

@@ -195,7 +195,7 @@ async def get_spread(
         origin=str(found.origin),
         source=_channel_response(found.source),
         original=_post_response(found.original) if found.original else None,
-        forwards=[_post_response(one) for one in found.forwards],
+        forwards=[_post_response(forward) for forward in found.forwards],
         since=found.since,
         answered_by=found.by.engine,
         notice=context.say(found.by.why) or "",
@@ -262,7 +262,7 @@ async def list_linking_posts(
     found = await who_links(_graph_scope(context, days), url, limit=limit)
     return LinkingPostsResponse(
         url=found.url,
-        items=[_post_response(one) for one in found.posts],
+        items=[_post_response(post) for post in found.posts],
         since=found.since,
         answered_by=found.by.engine,
         notice=context.say(found.by.why) or "",

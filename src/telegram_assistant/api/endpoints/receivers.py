@@ -296,7 +296,7 @@ async def delete_receiver(context: Context, receiver_id: ReceiverId) -> None:
 async def list_feed_addresses(context: Context) -> FeedAddressesResponse:
     """List the addresses of feeds, without their secrets."""
     return FeedAddressesResponse(
-        items=[_feed_response(one) for one in await context.stores.feed_addresses.all()]
+        items=[_feed_response(feed_address) for feed_address in await context.stores.feed_addresses.all()]
     )
 
 

@@ -258,7 +258,7 @@ def search_response(answer: SearchPage, say: Callable[[Reason], str]) -> SearchR
         notice=say(answer.words_only.words) if answer.words_only else None,
         relaxed=answer.relaxed,
         mended=[MendedResponse(typed=one.typed, meant=one.meant) for one in answer.mended],
-        notes=[say(one) for one in answer.notes],
+        notes=[say(note) for note in answer.notes],
         next=answer.cursor,
     )
 
@@ -309,14 +309,15 @@ def _facets(facets: Facets) -> FacetsResponse:
     return FacetsResponse(
         posts=facets.posts,
         channels=[
-            ChannelFacet(channel_id=one.value, channel=one.name, posts=one.posts) for one in facets.channels
+            ChannelFacet(channel_id=channel.value, channel=channel.name, posts=channel.posts)
+            for channel in facets.channels
         ],
         languages=_values(facets.languages),
         kinds=_values(facets.kinds),
         tags=_values(facets.tags),
-        days=[DayFacet(day=one.value, posts=one.posts) for one in facets.days],
+        days=[DayFacet(day=day.value, posts=day.posts) for day in facets.days],
     )
 
 
 def _values(facets: tuple[Facet[str], ...]) -> list[ValueFacet]:
-    return [ValueFacet(value=one.value, posts=one.posts) for one in facets]
+    return [ValueFacet(value=facet.value, posts=facet.posts) for facet in facets]

@@ -123,8 +123,8 @@ def show_spread(
                 f"written by {_name(found.source)}; the post is not available: its channel is not followed, "
                 "or the post no longer exists"
             )
-        for one in found.forwards:
-            _print_post("forwarded", one, zone)
+        for forward in found.forwards:
+            _print_post("forwarded", forward, zone)
         return _print_source(found.by)
 
     _run(ask, tenant, days)
@@ -214,8 +214,8 @@ def links(
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
         found = await who_links(scope, url, limit=limit)
-        for one in found.posts:
-            _print_post("links", one, zone)
+        for post in found.posts:
+            _print_post("links", post, zone)
         return (
             None
             if found.posts

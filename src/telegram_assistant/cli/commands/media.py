@@ -102,9 +102,12 @@ def _response(survey: MediaSurvey, where: str, paused: Reason | None) -> MediaSt
         ],
         troubles=[
             MediaTroubleResponse(
-                post_id=str(one.post_id), state=one.state, attempts=one.attempts, why=str(one.why)
+                post_id=str(trouble.post_id),
+                state=trouble.state,
+                attempts=trouble.attempts,
+                why=str(trouble.why),
             )
-            for one in survey.troubles
+            for trouble in survey.troubles
         ],
     )
 

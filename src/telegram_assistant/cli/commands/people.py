@@ -44,12 +44,12 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
         console.print("Nobody is a member yet. Start with: tga people link NAME")
         return
     table = Table("name", "role", "joined", "last seen", box=None)
-    for one in members:
+    for member in members:
         table.add_row(
-            escape(one.name),
-            one.role.value,
-            f"{one.joined_at:%Y-%m-%d}",
-            f"{one.seen_at:%Y-%m-%d %H:%M}" if one.seen_at else "never",
+            escape(member.name),
+            member.role.value,
+            f"{member.joined_at:%Y-%m-%d}",
+            f"{member.seen_at:%Y-%m-%d %H:%M}" if member.seen_at else "never",
         )
     console.print(table)
 

@@ -102,7 +102,7 @@ def assess_risk(
     """Assesses an account. Waits imposed by Telegram weigh most, because they precede bans."""
     found = [
         *_of_state(state, state_reason, is_held=is_held, overdue=overdue),
-        *(reason for one in methods for reason in _of_method(one, now)),
+        *(reason for method in methods for reason in _of_method(method, now)),
     ]
     reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (
         RiskReason(Risk.SAFE, NO_SIGNS_OF_RISK),
@@ -165,9 +165,9 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
             pace=use.pace,
         )
         yield RiskReason(Risk.CAREFUL, why)
-    for one in use.allowances:
-        fills_slowly = one.full_in_seconds is not None and one.full_in_seconds > SLOWLY_SECONDS
-        if fills_slowly and one.left is not None and one.left < NEARLY_EMPTY * one.at_once:
+    for allowance in use.allowances:
+        fills_slowly = allowance.full_in_seconds is not None and allowance.full_in_seconds > SLOWLY_SECONDS
+        if fills_slowly and allowance.left is not None and allowance.left < NEARLY_EMPTY * allowance.at_once:
             yield RiskReason(
                 Risk.CAREFUL,
                 Reason(

@@ -172,13 +172,13 @@ def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetim
     if nothing changes.
     """
     is_name = kind is RequestKind.USERNAME
-    accounts = [one for one in capacity.accounts if one.is_own or is_name]
+    accounts = [account for account in capacity.accounts if account.is_own or is_name]
     turns = position * (1 + capacity.sharing_tenants) if is_name else position
     if not accounts and is_name and capacity.has_previews:
         return Expectation(_ahead(position), now, now + timedelta(seconds=turns * PREVIEW_SECONDS))
     if not accounts:
         return Expectation(NO_ACCOUNT if is_name else NO_OWN_ACCOUNT)
-    running = [one for one in accounts if one.is_running]
+    running = [account for account in accounts if account.is_running]
     if not running:
         return Expectation(NOT_RUNNING)
     soonest = min(running, key=lambda one: one.seconds_until(kind, 1))
@@ -196,7 +196,7 @@ def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[Servi
     """
 
     def among(count: int) -> float:
-        return sorted(one.seconds_until(kind, ceil(requests / count)) for one in accounts)[count - 1]
+        return sorted(account.seconds_until(kind, ceil(requests / count)) for account in accounts)[count - 1]
 
     return min(among(count) for count in range(1, len(accounts) + 1))
 

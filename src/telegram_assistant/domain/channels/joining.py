@@ -33,7 +33,7 @@ def worth_joining(candidates: Iterable[Candidate], *, joined: int, is_premium: b
     """The channel that gains most from joining; None if none gains enough or no place is left."""
     if joined >= (PREMIUM_PLACES if is_premium else PLACES) - SPARE_PLACES:
         return None
-    best = max(candidates, key=lambda one: (one.worth, -one.channel_id), default=None)
+    best = max(candidates, key=lambda candidate: (candidate.worth, -candidate.channel_id), default=None)
     return best if best is not None and best.worth >= MIN_PER_SECOND else None
 
 

@@ -58,7 +58,7 @@ class DigestStory:
 
     @property
     def text(self) -> str:
-        return "\n".join((self.headline, *(one.text for one in self.sentences)))
+        return "\n".join((self.headline, *(sentence.text for sentence in self.sentences)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,4 +54,4 @@ def latest_moment(plan: DigestPlan, *, zone: ZoneInfo, now: datetime) -> datetim
         if day.isoweekday() in plan.weekdays
         for at in plan.times
     ]
-    return max((one for one in moments if one <= now), default=None)
+    return max((moment for moment in moments if moment <= now), default=None)

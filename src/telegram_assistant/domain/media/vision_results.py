@@ -60,14 +60,14 @@ class FileVision:
 
 def status_of(sights: Sequence[FileVision]) -> str:
     """The status of a post: one analysed picture is enough for `analyzed`."""
-    if any(one.local or one.provider for one in sights):
+    if any(sight.local or sight.provider for sight in sights):
         return ANALYZED
-    return FAILED if any(one.is_failed for one in sights) else SKIPPED
+    return FAILED if any(sight.is_failed for sight in sights) else SKIPPED
 
 
 def summarize_post(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     """A post's row of a tier: the results of its files, and their summary."""
-    ordered = sorted(sights, key=lambda one: one.ordinal)
+    ordered = sorted(sights, key=lambda sight: sight.ordinal)
     seen = [one.seen(tier) or Seen(is_document=one.is_document) for one in ordered]
     files = [
         {

@@ -77,4 +77,4 @@ class MeaningChange:
 
 def weight_of(changes: tuple[MeaningChange, ...]) -> int:
     """How much the meaning changed, to compare edits with each other; 1 if other words changed only."""
-    return min(MAX_WEIGHT, 1 + sum(WEIGHTS[one.kind] for one in changes))
+    return min(MAX_WEIGHT, 1 + sum(WEIGHTS[change.kind] for change in changes))

@@ -46,13 +46,13 @@ class Facets:
 
 def facets_of(found: Iterable[Counted]) -> Facets:
     posts = list(found)
-    days = Counter(one.day for one in posts)
+    days = Counter(post.day for post in posts)
     return Facets(
         posts=len(posts),
-        channels=_most(one.channel_id for one in posts),
-        languages=_most(one.lang for one in posts if one.lang),
-        kinds=_most(one.kind for one in posts if one.kind),
-        tags=_most(tag for one in posts for tag in one.tags),
+        channels=_most(post.channel_id for post in posts),
+        languages=_most(post.lang for post in posts if post.lang),
+        kinds=_most(post.kind for post in posts if post.kind),
+        tags=_most(tag for post in posts for tag in post.tags),
         days=tuple(Facet(day, days[day]) for day in sorted(days, reverse=True)[:MAX_DAYS]),
     )
 

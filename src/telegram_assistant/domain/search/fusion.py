@@ -18,4 +18,4 @@ def fuse_rankings[T: Hashable](*rankings: Sequence[T], damping: int = DAMPING) -
     for ranking in rankings:
         for place, one in enumerate(ranking, start=1):
             scores[one] = scores.get(one, 0.0) + 1 / (damping + place)
-    return tuple(sorted(scores, key=lambda one: -scores[one]))
+    return tuple(sorted(scores, key=lambda score: -scores[score]))

@@ -109,11 +109,11 @@ class Query:
         return " or ".join(strict) if all(strict) else ""
 
     def _limits(self) -> Iterator[str]:
-        yield from (f"from:{_quoted(one)}" for one in self.channels)
+        yield from (f"from:{_quoted(channel)}" for channel in self.channels)
         yield from (f"has:{one}" for one in self.has)
-        yield from (f"lang:{one}" for one in self.languages)
-        yield from (f"tag:{_quoted(one)}" for one in self.tags)
-        yield from (f"kind:{one}" for one in self.kinds)
+        yield from (f"lang:{language}" for language in self.languages)
+        yield from (f"tag:{_quoted(tag)}" for tag in self.tags)
+        yield from (f"kind:{kind}" for kind in self.kinds)
         if self.since is not None:
             yield f"since:{self.since.isoformat()}"
         if self.until is not None:

@@ -39,7 +39,7 @@ def burst_of(story: VisibleStory) -> Burst | None:
         for _, one in _full_windows((post.posted_at, post.post_id) for post in story.posts if not post.is_ad)
     ]
     return (
-        Burst(windows[0].began_at, windows[0].found_at, max(one.channels for one in windows))
+        Burst(windows[0].began_at, windows[0].found_at, max(window.channels for window in windows))
         if windows
         else None
     )

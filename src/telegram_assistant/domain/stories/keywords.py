@@ -149,9 +149,9 @@ def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
 def trending(found: KeywordCounts) -> tuple[KeywordCount, ...]:
     """The keywords that trend, the most surprising first."""
     judged = [
-        (surprise_of(one.mentions, one.before, found.weeks), one)
-        for one in found.counts
-        if one.channels >= MIN_CHANNELS
+        (surprise_of(count.mentions, count.before, found.weeks), count)
+        for count in found.counts
+        if count.channels >= MIN_CHANNELS
     ]
     kept = [
         (surprise, one)

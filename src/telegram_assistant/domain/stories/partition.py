@@ -31,7 +31,7 @@ def partition(
     ids = sorted(posts)
     numbers = {post: number for number, post in enumerate(ids)}
     groups = _Groups([posts[post] for post in ids])
-    known = [one for one in links if one.post in numbers and one.other in numbers]
+    known = [link for link in links if link.post in numbers and link.other in numbers]
     ordered = sorted(
         known, key=lambda one: (one.kind not in UNITES, -one.score, numbers[one.post], numbers[one.other])
     )
@@ -46,7 +46,7 @@ def partition(
     for link in ordered:
         if link.is_leaf:
             groups.attach(numbers[link.post], numbers[link.other], hidden)
-    return [frozenset(ids[number] for number in one) for one in groups.all()]
+    return [frozenset(ids[number] for number in group) for group in groups.all()]
 
 
 class _Groups:
@@ -101,7 +101,7 @@ class _Groups:
 
     def all(self) -> list[list[int]]:
         return sorted(
-            self._members.values(), key=lambda one: min((self._moments[post], post) for post in one)
+            self._members.values(), key=lambda member: min((self._moments[post], post) for post in member)
         )
 
     def _waiting(self, one: int, other: int) -> tuple[float, int, int]:

@@ -68,5 +68,5 @@ def _same(sha256: str, firsts: list[str], read: Mapping[str, ReadPicture]) -> st
 
 
 def _once(copies: list[tuple[StoryPicture, VisiblePost]]) -> OncePicture:
-    largest, shown_by = max(copies, key=lambda one: (one[0].width or 0) * (one[0].height or 0))
+    largest, shown_by = max(copies, key=lambda copy: (copy[0].width or 0) * (copy[0].height or 0))
     return OncePicture(largest, shown_by, tuple(dict.fromkeys(post for _, post in copies)))

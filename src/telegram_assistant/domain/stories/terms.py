@@ -61,7 +61,7 @@ class StoryTerms:
             self.links,
             self.mentions,
             self.seen,
-            [(one.coarse, one.fine) for one in self.looks],
+            [(look.coarse, look.fine) for look in self.looks],
         )
         digest = blake2b(
             repr([self.language, *(sorted(part) for part in parts)]).encode(), digest_size=8

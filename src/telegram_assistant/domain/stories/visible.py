@@ -173,7 +173,7 @@ def stories_of(
 
     A post of a private channel never holds two others together.
     """
-    known = {post.post_id: post for post in sorted(posts, key=lambda one: one.place)}
+    known = {post.post_id: post for post in sorted(posts, key=lambda post: post.place)}
     sure = [
         link
         for link in links
@@ -230,7 +230,7 @@ def _follows(links: Sequence[Link], known: Mapping[PostId, VisiblePost]) -> dict
     then the earliest.
     """
     found: dict[PostId, Link] = {}
-    for link in sorted(links, key=lambda one: (SUREST[one.kind], -one.score, known[one.other].place)):
+    for link in sorted(links, key=lambda link: (SUREST[link.kind], -link.score, known[link.other].place)):
         if known[link.other].place < known[link.post].place:
             found.setdefault(link.post, link)
     return found

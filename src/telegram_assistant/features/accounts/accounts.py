@@ -23,12 +23,12 @@ class AccountHealth:
 
 async def account_health(*, stores: TenantStores, now: datetime) -> tuple[AccountHealth, ...]:
     """Returns the health of every account of the tenant."""
-    return tuple(_health(one, now) for one in await stores.accounts.all())
+    return tuple(_health(account, now) for account in await stores.accounts.all())
 
 
 async def one_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
     """Raises Missing if the tenant has no such account."""
-    found = next((one for one in await stores.accounts.all() if one.public_id == public_id), None)
+    found = next((account for account in await stores.accounts.all() if account.public_id == public_id), None)
     if found is None:
         raise Missing(Reason("account_unknown", "there is no such account"))
     return _health(found, now)
@@ -72,8 +72,8 @@ async def reset_account(public_id: UUID, *, stores: TenantStores, now: datetime)
 
 
 def _health(account: OwnAccount, now: datetime) -> AccountHealth:
-    kept = {one.method: one for one in account.limits}
-    budgets = {one.method: one for one in BUDGETS.values()}  # several methods may share one
+    kept = {limit.method: limit for limit in account.limits}
+    budgets = {budget.method: budget for budget in BUDGETS.values()}  # several methods may share one
     budgets |= {method: MethodBudget(method, ()) for method in kept if method not in budgets}
     methods = tuple(_use(budgets[method], kept.get(method)) for method in sorted(budgets))
     verdict = assess_risk(

@@ -86,7 +86,7 @@ class GettingStarted:
     def steps(self) -> Mapping[SetupStep, StepState]:
         done = {
             SetupStep.APPLICATION: self.status.setup.has_application,
-            SetupStep.ACCOUNT: any(one.account.state in HAS_SESSION for one in self.accounts),
+            SetupStep.ACCOUNT: any(account.account.state in HAS_SESSION for account in self.accounts),
             SetupStep.CHANNELS: bool(self.followed or self.waiting),
             SetupStep.READING: self.followed > 0 and not self.waiting and self.coverage.complete,
         }

@@ -205,7 +205,7 @@ def _matches(
     question: ParsedQuestion, results: Sequence[SearchResult]
 ) -> list[tuple[PostMatch, SearchResult]]:
     """How each post fits the question, the best first."""
-    matches = [(match_post(question, one.text), one) for one in results]
+    matches = [(match_post(question, result.text), result) for result in results]
     return sorted(matches, key=lambda pair: (-_rank(question, pair[0]), pair[1].posted_at, pair[1].post_id))
 
 

@@ -18,8 +18,8 @@ def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
         block(BlockKind.NOTE, f"{notice[:1].upper()}{notice[1:]}."),
     )
     if answer.outcome is not Outcome.ANSWERED:
-        return (*head, *(_passage(one, language, zone) for one in answer.passages))
-    return (*head, *(_sentence(one, answer) for one in answer.sentences))
+        return (*head, *(_passage(passage, language, zone) for passage in answer.passages))
+    return (*head, *(_sentence(sentence, answer) for sentence in answer.sentences))
 
 
 def _sentence(one: AnswerSentence, answer: Answer) -> Block:

@@ -170,7 +170,7 @@ def _answer(
     return Answer(
         question=found.question,
         outcome=Outcome.ANSWERED,
-        sentences=tuple(AnswerSentence(one.text, one.posts) for one in sentences),
+        sentences=tuple(AnswerSentence(sentence.text, sentence.posts) for sentence in sentences),
         passages=passages,
         written_by=Tier.PROVIDER,
         is_final=is_final,

@@ -167,12 +167,22 @@ def _columns(text: str) -> tuple[str, int, int | None] | None:
     heading = next(iter(text.lstrip().splitlines()), "").lower()
     for delimiter in DELIMITERS:
         names = [name.strip().strip('"') for name in heading.split(delimiter)]
-        channel = next((names.index(one) for one in CHANNEL_COLUMNS if one in names), None)
+        channel = next(
+            (names.index(channel_column) for channel_column in CHANNEL_COLUMNS if channel_column in names),
+            None,
+        )
         if channel is not None:
             return (
                 delimiter,
                 channel,
-                next((names.index(one) for one in FOLDER_COLUMNS if one in names), None),
+                next(
+                    (
+                        names.index(folder_column)
+                        for folder_column in FOLDER_COLUMNS
+                        if folder_column in names
+                    ),
+                    None,
+                ),
             )
     return None
 

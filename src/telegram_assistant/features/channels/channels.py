@@ -52,7 +52,7 @@ async def follow(
     gets the given options.
     """
     lines = [_read(one) for one in listed]
-    names = [one.name for one in lines if isinstance(one, Reference) and one.kind is ReferenceKind.NAME]
+    names = [line.name for line in lines if isinstance(line, Reference) and line.kind is ReferenceKind.NAME]
     followed = await stores.followed.named(names) if names else {}
     answers: dict[int, RequestedChannel] = {}
     new: dict[int, NewRequest] = {}
@@ -95,11 +95,11 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
     text = written.strip()
     name = text.rsplit("/", 1)[-1].removeprefix("@").lower()
     found = [
-        one
-        for one in channels
-        if str(one.channel_id) == text
-        or (one.username or "").lower() == name
-        or one.title.lower() == text.lower()
+        channel
+        for channel in channels
+        if str(channel.channel_id) == text
+        or (channel.username or "").lower() == name
+        or channel.title.lower() == text.lower()
     ]
     if not found:
         raise Rejected(

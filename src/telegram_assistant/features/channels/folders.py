@@ -29,7 +29,7 @@ async def follow_folder(
     Its channels get a folder of the same name here.
     """
     if account_id is not None and not any(
-        one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()
+        account.account_id == account_id and account.tenant == tenant.name for account in await accounts.all()
     ):
         raise Rejected(
             Reason(
@@ -54,7 +54,9 @@ async def request_folder(
 def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
     """Returns the folder with this title or number. Raises Rejected if none or several match."""
     found = [
-        one for one in folders if one.title.casefold() == written.casefold() or str(one.folder_id) == written
+        folder
+        for folder in folders
+        if folder.title.casefold() == written.casefold() or str(folder.folder_id) == written
     ]
     if not found:
         raise Rejected(

@@ -45,47 +45,47 @@ class JoinedList:
     @property
     def listed_at(self) -> datetime | None:
         """When the newest list was complete."""
-        statuses = [one.status for one in self.accounts if one.status is not None]
+        statuses = [account.status for account in self.accounts if account.status is not None]
         answered = [
-            one.request.answered_at
-            for one in statuses
-            if one.request.state is RequestState.DONE and one.request.answered_at
+            status.request.answered_at
+            for status in statuses
+            if status.request.state is RequestState.DONE and status.request.answered_at
         ]
-        return max((*answered, *(one.listed_at for one in self.channels)), default=None)
+        return max((*answered, *(channel.listed_at for channel in self.channels)), default=None)
 
     @property
     def waiting(self) -> tuple[RequestStatus, ...]:
         return tuple(
-            one.status
-            for one in self.accounts
-            if one.status and one.status.request.state is RequestState.OPEN
+            account.status
+            for account in self.accounts
+            if account.status and account.status.request.state is RequestState.OPEN
         )
 
     @property
     def failed(self) -> tuple[RequestStatus, ...]:
         return tuple(
-            one.status
-            for one in self.accounts
-            if one.status and one.status.request.state is RequestState.FAILED
+            account.status
+            for account in self.accounts
+            if account.status and account.status.request.state is RequestState.FAILED
         )
 
 
 async def list_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
     """Returns what was listed; Telegram is not asked."""
     channels, accounts = await stores.joined.all(), await stores.joined.accounts()
-    ids = [one.request_id for one in accounts if one.request_id is not None]
+    ids = [account.request_id for account in accounts if account.request_id is not None]
     found = await some_requests(ids, requests=stores.requests, now=now) if ids else ()
     statuses = {one.request.request_id: one for one in found}
     return JoinedList(
         channels,
         tuple(
             AccountListing(
-                one.public_id,
-                one.account_id,
-                one.phone_masked,
-                statuses.get(one.request_id) if one.request_id else None,
+                account.public_id,
+                account.account_id,
+                account.phone_masked,
+                statuses.get(account.request_id) if account.request_id else None,
             )
-            for one in accounts
+            for account in accounts
         ),
     )
 
@@ -98,8 +98,10 @@ async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
     accounts = await stores.joined.accounts()
     if not accounts:
         raise Rejected(NO_OWN_ACCOUNT)
-    current = {one.number: one.status for one in (await list_joined(stores=stores, now=now)).accounts}
-    due = [one.account_id for one in accounts if _is_due(current.get(one.account_id), now)]
+    current = {
+        account.number: account.status for account in (await list_joined(stores=stores, now=now)).accounts
+    }
+    due = [account.account_id for account in accounts if _is_due(current.get(account.account_id), now)]
     if not due:
         raise Conflicting(
             Reason(

@@ -105,7 +105,7 @@ async def overview_of_channels(
 
 
 def _folders(channels: Iterable[FollowedChannel]) -> tuple[str, ...]:
-    return tuple(sorted({one.folder for one in channels if one.folder}))
+    return tuple(sorted({channel.folder for channel in channels if channel.folder}))
 
 
 def health_of(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datetime) -> ReadingHealth:
@@ -129,8 +129,8 @@ def _line(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datet
 async def _with_posts(
     lines: Sequence[ChannelLine], *, stores: TenantStores, now: datetime
 ) -> list[ChannelLine]:
-    posts = await stores.activity.recent([one.channel.channel_id for one in lines], since=now - RECENT)
-    return [replace(one, recent_posts=posts.get(one.channel.channel_id, 0)) for one in lines]
+    posts = await stores.activity.recent([line.channel.channel_id for line in lines], since=now - RECENT)
+    return [replace(line, recent_posts=posts.get(line.channel.channel_id, 0)) for line in lines]
 
 
 def _matches(channel: FollowedChannel, query: ChannelQuery) -> bool:

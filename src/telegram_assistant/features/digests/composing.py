@@ -79,7 +79,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
         candidates=CONSIDERED,
         language=language,
     )
-    changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
+    changed = [story for story in found.stories if story.new or _was_corrected(story.story, since)]
     heard = [
         one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)
     ]
@@ -194,10 +194,10 @@ def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> t
     """Each with the numbers that others give, where they are not told yet."""
     told: list[str] = []
     made: list[DigestSentence] = []
-    for one in sentences:
-        others = tuple(number for number in summary.others_say(one.text) if number not in told)
+    for sentence in sentences:
+        others = tuple(number for number in summary.others_say(sentence.text) if number not in told)
         told += others
-        made.append(DigestSentence(one.text, one.posts, others))
+        made.append(DigestSentence(sentence.text, sentence.posts, others))
     return tuple(made)
 
 

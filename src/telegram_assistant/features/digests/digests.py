@@ -115,7 +115,7 @@ async def set_plan(
                     }
                 )
             ),
-            frozenset(int(one) for one in weekdays) & EVERY_DAY or EVERY_DAY,
+            frozenset(int(weekday) for weekday in weekdays) & EVERY_DAY or EVERY_DAY,
             DigestLength(length),
             kept,
             ZoneInfo(zone).key,
@@ -131,7 +131,9 @@ async def set_plan(
 
 
 async def _known_receivers(chosen: frozenset[UUID], stores: TenantStores) -> tuple[UUID, ...]:
-    known = tuple(one.receiver_id for one in await stores.receivers.all() if one.receiver_id in chosen)
+    known = tuple(
+        receiver.receiver_id for receiver in await stores.receivers.all() if receiver.receiver_id in chosen
+    )
     if len(known) < len(chosen):
         raise Missing(NO_RECEIVER)
     return known

@@ -40,9 +40,9 @@ def touched(texts: Sequence[str], interests: Sequence[Interest]) -> Touched:
     """
     return touched_by(
         [
-            one
-            for one in interests
-            if sum(touches(text, one.topic) for text in texts) >= _enough(texts, one.topic)
+            interest
+            for interest in interests
+            if sum(touches(text, interest.topic) for text in texts) >= _enough(texts, interest.topic)
         ]
     )
 
@@ -88,10 +88,10 @@ async def say(
     """
     story = await visible_story(post_id, stores=stores)
     telling = tell(story)
-    said = "\n".join((telling.headline, *(one.text for one in telling.sentences)))
+    said = "\n".join((telling.headline, *(sentence.text for sentence in telling.sentences)))
     topics = _topics(said) if feedback.step else ()
     return await interests.say(
-        [one.post_id for one in story.posts], feedback, headline=telling.headline, topics=topics
+        [post.post_id for post in story.posts], feedback, headline=telling.headline, topics=topics
     )
 
 
@@ -100,7 +100,7 @@ async def take_back(
 ) -> None:
     """Undoes what the person said about the story of this post. Raises Missing if they have not said it."""
     try:
-        posts = [one.post_id for one in (await visible_story(post_id, stores=stores)).posts]
+        posts = [post.post_id for post in (await visible_story(post_id, stores=stores)).posts]
     except Missing:
         posts = [post_id]
     if not await interests.take_back(posts, feedback):
@@ -116,12 +116,12 @@ async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInter
 
 def said_about(story: VisibleStory, said: Sequence[StoryFeedback]) -> frozenset[Feedback]:
     """What the person has said about a story."""
-    posts = {one.post_id for one in story.posts}
+    posts = {post.post_id for post in story.posts}
     return frozenset(one.feedback for one in said if one.post_id in posts)
 
 
 def _topics(text: str) -> tuple[str, ...]:
-    return tuple(one.text for one in names_in(text, _names())[:MAX_LEARNT])
+    return tuple(name.text for name in names_in(text, _names())[:MAX_LEARNT])
 
 
 @cache

@@ -34,7 +34,7 @@ class FeedEntry:
     @property
     def lead(self) -> ReadingPost:
         """The post that carries the text; the first one if none does."""
-        return next((one for one in self.posts if one.stored.post.text), self.posts[0])
+        return next((post for post in self.posts if post.stored.post.text), self.posts[0])
 
     @property
     def link(self) -> str:
@@ -42,11 +42,11 @@ class FeedEntry:
 
     @property
     def is_read(self) -> bool:
-        return all(one.is_read for one in self.posts)
+        return all(post.is_read for post in self.posts)
 
     @property
     def is_saved(self) -> bool:
-        return any(one.saved_at for one in self.posts)
+        return any(post.saved_at for post in self.posts)
 
     @property
     def all_posts(self) -> tuple[ReadingPost, ...]:
@@ -98,8 +98,8 @@ def entries_of(posts: Sequence[ReadingPost], mutes: Mutes) -> tuple[FeedEntry, .
 async def mark(posts: Iterable[PostId], *, own: PersonStores, as_read: bool) -> int:
     """Marks posts as read or unread. Returns how many have changed."""
     messages: dict[ChannelId, list[MessageId]] = {}
-    for one in posts:
-        messages.setdefault(one.channel_id, []).append(one.message_id)
+    for post in posts:
+        messages.setdefault(post.channel_id, []).append(post.message_id)
     return await (own.ledger.mark_read(messages) if as_read else own.ledger.mark_unread(messages))
 
 
@@ -157,10 +157,10 @@ def _whole_albums(found: Sequence[ReadingPost], limit: int) -> int:
 
 def _albums(posts: Sequence[ReadingPost]) -> Iterable[FeedEntry]:
     together: dict[object, list[ReadingPost]] = {}
-    for one in posts:
-        together.setdefault(_album_of(one) or one.stored.post.id, []).append(one)
+    for post in posts:
+        together.setdefault(_album_of(post) or post.stored.post.id, []).append(post)
     for items in together.values():
-        yield FeedEntry(tuple(sorted(items, key=lambda one: one.stored.post.message_id)))
+        yield FeedEntry(tuple(sorted(items, key=lambda item: item.stored.post.message_id)))
 
 
 def _album_of(one: ReadingPost) -> tuple[int, int] | None:

@@ -106,7 +106,7 @@ async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differe
     """
     found = _Differences()
     for first_byte in range(256):
-        thumbnails = [one async for one in files.listed_thumbnails(first_byte)]
+        thumbnails = [thumbnail async for thumbnail in files.listed_thumbnails(first_byte)]
         here = {one.sha256: one async for one in files.listed(first_byte)}
         known = await upkeep.known(first_byte)
         settled_at = now - timedelta(hours=SETTLED_HOURS)
@@ -114,7 +114,7 @@ async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differe
             sha256 for sha256, one in here.items() if sha256 not in known and one.modified_at < settled_at
         ]
         found.missing += [sha256 for sha256, settled in known.items() if settled and sha256 not in here]
-        found.thumbnails += [one for one in thumbnails if one.sha256 not in known]
+        found.thumbnails += [thumbnail for thumbnail in thumbnails if thumbnail.sha256 not in known]
         found.seen += len(here)
     return found
 

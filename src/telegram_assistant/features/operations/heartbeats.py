@@ -71,7 +71,11 @@ def reported_metrics() -> Metrics:
     """The metrics of this process that heartbeats carry."""
     samples = (sample for metric in REPORTED for family in metric.collect() for sample in family.samples)
     return Metrics(
-        tuple(Sample(one.name, one.labels, one.value) for one in samples if not one.name.endswith("_created"))
+        tuple(
+            Sample(sample.name, sample.labels, sample.value)
+            for sample in samples
+            if not sample.name.endswith("_created")
+        )
     )
 
 

@@ -111,12 +111,12 @@ class Overview:
 
     @property
     def running(self) -> tuple[ProcessOverview, ...]:
-        return tuple(one for one in self.processes if one.state is ProcessState.RUNNING)
+        return tuple(process for process in self.processes if process.state is ProcessState.RUNNING)
 
     @property
     def ended(self) -> tuple[ProcessOverview, ...]:
         """Processes of the last hour that no longer run."""
-        return tuple(one for one in self.processes if one.state is not ProcessState.RUNNING)
+        return tuple(process for process in self.processes if process.state is not ProcessState.RUNNING)
 
     def waiting(self, queue: Queue) -> tuple[BacklogEntry, ...]:
         return tuple(one for one in self.backlog if one.queue is queue)
@@ -142,12 +142,17 @@ async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...
 
 def running_processes(processes: Sequence[ProcessOverview]) -> tuple[KnownProcess, ...]:
     """Returns the processes that run."""
-    return tuple(one.process for one in processes if one.state is ProcessState.RUNNING)
+    return tuple(process.process for process in processes if process.state is ProcessState.RUNNING)
 
 
 def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:
     """Returns the roles that no process runs."""
-    running = {role for one in processes if one.state is ProcessState.RUNNING for role in one.process.roles}
+    running = {
+        role
+        for process in processes
+        if process.state is ProcessState.RUNNING
+        for role in process.process.roles
+    }
     return tuple(role for role in ALL_ROLES if role not in running)
 
 
@@ -174,8 +179,8 @@ async def installation_overview(
     processes = await known_processes(processes=stores.processes)
     minutes = await stores.throughput.since(now.replace(second=0, microsecond=0) - timedelta(hours=hours))
     running = running_processes(processes)
-    workers = [one.process for one in processes if "worker" in one.process.roles]
-    newest = min(workers, key=lambda one: one.age_seconds, default=None)
+    workers = [process.process for process in processes if "worker" in process.process.roles]
+    newest = min(workers, key=lambda worker: worker.age_seconds, default=None)
     return Overview(
         processes=processes,
         missing_roles={role: _last_heard(processes, role) for role in missing_roles(processes)},
@@ -201,13 +206,14 @@ def _state(process: KnownProcess) -> ProcessState:
 
 
 def _last_heard(processes: Sequence[ProcessOverview], role: str) -> datetime | None:
-    return max((one.process.at for one in processes if role in one.process.roles), default=None)
+    return max((process.process.at for process in processes if role in process.process.roles), default=None)
 
 
 def _servers_away(processes: Sequence[KnownProcess]) -> dict[str, tuple[str, ...]]:
-    servers = sorted({server for one in processes for server in one.servers_away})
+    servers = sorted({server for process in processes for server in process.servers_away})
     return {
-        server: tuple(one.instance for one in processes if server in one.servers_away) for server in servers
+        server: tuple(process.instance for process in processes if server in process.servers_away)
+        for server in servers
     }
 
 
@@ -231,7 +237,7 @@ def _stage(
 
 
 def _total(processes: Sequence[KnownProcess], metric: str, **labels: str) -> int:
-    return int(sum(one.metrics.total(metric, **labels) or 0 for one in processes))
+    return int(sum(process.metrics.total(metric, **labels) or 0 for process in processes))
 
 
 def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: int) -> tuple[StagePoint, ...]:
@@ -239,7 +245,7 @@ def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: in
     width = timedelta(minutes=MINUTES_PER_POINT[hours])
     end = now.replace(second=0, microsecond=0)
     begin = end - timedelta(hours=hours)
-    of_stage = [one for one in minutes if one.stage == stage]
+    of_stage = [minute for minute in minutes if minute.stage == stage]
     points = []
     for number in range(int(timedelta(hours=hours) / width)):
         first = begin + number * width

@@ -77,7 +77,7 @@ async def keep_throughput(
 
 async def measure_backlog(backlog: Backlog) -> None:
     """Sets the metric of what waits. What waits no longer becomes zero."""
-    found = {(one.queue.value, one.kind): one.entries for one in await backlog.entries()}
+    found = {(entry.queue.value, entry.kind): entry.entries for entry in await backlog.entries()}
     known = {
         (sample.labels["queue"], sample.labels["kind"])
         for family in BACKLOG.collect()
@@ -94,7 +94,7 @@ def _stage_metrics() -> Metrics:
         for family in metric.collect()
         for sample in family.samples
     )
-    return Metrics(tuple(Sample(one.name, one.labels, one.value) for one in samples))
+    return Metrics(tuple(Sample(sample.name, sample.labels, sample.value) for sample in samples))
 
 
 def _counters(stages: Sequence[str], metrics: Metrics) -> dict[str, tuple[int, int]]:

@@ -77,18 +77,22 @@ async def _describe(
     changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]
 ) -> tuple[DescribedChange, ...]:
     described = []
-    for one in changes:
-        channel = channels.get(one.channel_id)
+    for change in changes:
+        channel = channels.get(change.channel_id)
         if channel is None:
             continue
-        meaning = one.meaning
+        meaning = change.meaning
         if meaning is None:
-            meaning = meaning_changes(one.before, one.after) if one.kind is ChangeKind.EDITED else ()
+            meaning = meaning_changes(change.before, change.after) if change.kind is ChangeKind.EDITED else ()
             await asyncio.sleep(0)  # comparing long texts takes milliseconds
-        link = link_to(PostId(one.channel_id, one.message_id), channel.username)
+        link = link_to(PostId(change.channel_id, change.message_id), channel.username)
         described.append(
             DescribedChange(
-                one, channel.title, link, pieces_of(one.difference, one.before, one.after), meaning
+                change,
+                channel.title,
+                link,
+                pieces_of(change.difference, change.before, change.after),
+                meaning,
             )
         )
     return tuple(described)

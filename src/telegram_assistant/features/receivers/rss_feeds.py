@@ -115,7 +115,12 @@ async def create_feed(
     if address_id is None:
         raise Conflicting(Reason("feeds_too_many", "there are too many feed addresses; revoke one first"))
     return CreatedFeed(
-        next(one for one in await stores.feed_addresses.all() if one.address_id == address_id), token
+        next(
+            feed_address
+            for feed_address in await stores.feed_addresses.all()
+            if feed_address.address_id == address_id
+        ),
+        token,
     )
 
 
@@ -171,11 +176,16 @@ async def _name_of(kind: FeedKind, subject: str, stores: TenantStores, language:
             name = watch.name if watch else None
         case FeedKind.FOLDER:
             name = next(
-                (one.folder for one in await stores.followed.channels() if one.folder == subject), None
+                (channel.folder for channel in await stores.followed.channels() if channel.folder == subject),
+                None,
             )
         case FeedKind.SEARCH:
             name = next(
-                (one.name for one in await stores.saved_searches.all() if one.search_id == _id_of(subject)),
+                (
+                    saved_search.name
+                    for saved_search in await stores.saved_searches.all()
+                    if saved_search.search_id == _id_of(subject)
+                ),
                 None,
             )
         case FeedKind.STORY if subject == ALL_STORIES:

@@ -26,7 +26,7 @@ async def find_destinations(typed: str, *, stores: TenantStores) -> Destinations
     words = typed.casefold().removeprefix("@").split()
 
     def fits(*names: str | None) -> bool:
-        name = " ".join(one for one in names if one).casefold()
+        name = " ".join(name for name in names if name).casefold()
         return all(word in name for word in words)
 
     everything, searches, vocabulary = await asyncio.gather(
@@ -43,7 +43,7 @@ async def find_destinations(typed: str, *, stores: TenantStores) -> Destinations
         folders=tuple(sorted({one.folder for one in followed if one.folder and fits(one.folder)}))[
             :MAX_OF_EACH
         ],
-        searches=tuple(one for one in searches if fits(one.name, one.query))[:MAX_OF_EACH],
+        searches=tuple(search for search in searches if fits(search.name, search.query))[:MAX_OF_EACH],
         tags=tuple(one.tag for one in vocabulary if words and not one.is_retired and fits(one.tag))[
             :MAX_OF_EACH
         ],

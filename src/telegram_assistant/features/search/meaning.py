@@ -150,7 +150,11 @@ async def find_nearest(
 def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> Reach:
     """Leaves out channels whose policy for this tenant is off: they are not searched by meaning."""
     policies = followed.policies
-    among = policies if channels is None else {one: policies[one] for one in channels if one in policies}
+    among = (
+        policies
+        if channels is None
+        else {channel: policies[channel] for channel in channels if channel in policies}
+    )
     by_policy = {
         policy: frozenset(one for one, its in among.items() if its is policy)
         for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)

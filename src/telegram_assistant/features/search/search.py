@@ -133,7 +133,7 @@ async def _build_request(
     channels: tuple[ChannelId, ...] | None = None
     if query.channels:
         followed = await stores.followed.channels()
-        channels = tuple(pick(followed, one).channel_id for one in query.channels)
+        channels = tuple(pick(followed, channel).channel_id for channel in query.channels)
     limits = SearchFilters(
         channels=channels,
         since=_midnight(query.since, zone) if query.since else None,
@@ -179,7 +179,7 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     by_words = list(matches.ranked)
     if mark.place is not None:  # the nearest were ranked with the newest matches, on the pages before
         shown = set(near)
-        by_words, near = [one for one in by_words if one not in shown], ()
+        by_words, near = [by_word for by_word in by_words if by_word not in shown], ()
     ranked = fuse_rankings(by_words, near)
     known = dict(matches.matches)
     if request.scope.tag_names:
@@ -205,9 +205,9 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     elif matches.continues_at is not None:
         following = Bookmark(mark.as_of, matches.continues_at)
     named = tuple(
-        replace(one, name=loaded.channels[one.value].title)
-        for one in facets.channels
-        if one.value in loaded.channels
+        replace(channel, name=loaded.channels[channel.value].title)
+        for channel in facets.channels
+        if channel.value in loaded.channels
     )
     return SearchPage(
         query=str(request.query),

@@ -32,13 +32,13 @@ async def suggest(typed: str, *, stores: TenantStores) -> tuple[Suggestion, ...]
     kept, _, last = typed.rpartition(" ")
     before = f"{kept} " if kept else ""
     endings = await _endings(last.casefold(), stores) if last else list(OPERATORS)
-    return tuple(Suggestion(before + one, one) for one in endings[:MAX_SUGGESTIONS])
+    return tuple(Suggestion(before + ending, ending) for ending in endings[:MAX_SUGGESTIONS])
 
 
 async def _endings(last: str, stores: TenantStores) -> list[str]:
     name, colon, value = last.partition(":")
     if not colon:
-        return [one for one in OPERATORS if one.startswith(last) and one != last]
+        return [operator for operator in OPERATORS if operator.startswith(last) and operator != last]
     if name == "from":
         return await _channels(value.removeprefix("@"), stores)
     if name == "tag":

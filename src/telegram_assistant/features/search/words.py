@@ -188,7 +188,7 @@ async def _relate(
     best = sorted((one for one in matches.partial if one.post_id in matches.texts), key=lambda one: -one.rank)
     best = [one for one in best if one.rank >= NEARLY_BEST * best[0].rank]
     related = _related_terms(best, matches.texts)
-    scores = {one.post_id: one.rank for one in found.matches.values()}
+    scores = {match.post_id: match.rank for match in found.matches.values()}
     known = dict(found.matches)
     if related:
         first, last = min(one.posted_at for one in best) - AROUND, max(one.posted_at for one in best) + AROUND
@@ -207,7 +207,12 @@ async def _relate(
         for one in known.values()
     }
     ranked = sorted(
-        scores, key=lambda one: (one not in full, -scores[one] * near[one], -known[one].posted_at.timestamp())
+        scores,
+        key=lambda score: (
+            score not in full,
+            -scores[score] * near[score],
+            -known[score].posted_at.timestamp(),
+        ),
     )
     return replace(
         found, ranked=tuple(ranked), matches=known, related=frozenset(known.keys() - found.matches.keys())

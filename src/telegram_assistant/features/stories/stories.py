@@ -62,7 +62,7 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     too, wants more of them.
     """
     left_out = mutes or Mutes()
-    without = [one.channel_id for one in left_out.channels]
+    without = [channel.channel_id for channel in left_out.channels]
     material = await stores.stories.recent(
         max(since, now - MAX_AGE), folder=folder, without=without, candidates=candidates
     )
@@ -129,14 +129,14 @@ class FullStory:
     @property
     def incomplete(self) -> tuple[StoryChannel, ...]:
         """Channels of which posts may be missing: one of them could have been first."""
-        return tuple(one for one in self.sources if not one.is_complete)
+        return tuple(source for source in self.sources if not source.is_complete)
 
 
 async def visible_story(post_id: PostId, *, stores: TenantStores) -> VisibleStory:
     """The story that a post belongs to. Raises Missing if the post is not visible, or is in no story."""
     material = await stores.stories.around(post_id)
     story = next(
-        (one for one in material.stories() if any(post.post_id == post_id for post in one.posts)), None
+        (story for story in material.stories() if any(post.post_id == post_id for post in story.posts)), None
     )
     if story is None:
         raise Missing(NO_STORY)
@@ -201,7 +201,7 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
             for earlier, after in zip(post.earlier, texts[1:], strict=True)
             if earlier.text != after
         )
-    return tuple(sorted(changes, key=lambda one: (one.changed_at, one.post.place)))
+    return tuple(sorted(changes, key=lambda change: (change.changed_at, change.post.place)))
 
 
 async def _pictures(story: VisibleStory, stores: TenantStores) -> tuple[OncePicture, ...]:

@@ -44,9 +44,9 @@ def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
             cited = (
                 lead.post_id,
                 *(
-                    one.post_id
-                    for one in story.posts
-                    if story.repeats(one) and story.follows[one.post_id].other == lead.post_id
+                    post.post_id
+                    for post in story.posts
+                    if story.repeats(post) and story.follows[post.post_id].other == lead.post_id
                 ),
             )
             headline = _shortened(sentences[0])

@@ -66,7 +66,7 @@ def _attach(
     stories: Sequence[Trend], found: Sequence[ExplainedTrend]
 ) -> tuple[tuple[Trend, ...], tuple[ExplainedTrend, ...]]:
     """Keywords of which most posts tell a story that is shown belong to that story."""
-    posts = [frozenset(post.post_id for post in one.story.posts) for one in stories]
+    posts = [frozenset(post.post_id for post in story.story.posts) for story in stories]
     keywords: list[tuple[WrittenKeyword, ...]] = [()] * len(stories)
     left = []
     for one in found:

@@ -88,8 +88,10 @@ async def materials_of(
     """What a provider may read of each story, in the language of its summary. One query for all."""
     considered = [_in_language(story, summary.language) for story, summary in told]
     sendable = {
-        one.post_id
-        for one in await sendable_posts([post for posts in considered for post in posts], stores=stores)
+        sendable_post.post_id
+        for sendable_post in await sendable_posts(
+            [post for posts in considered for post in posts], stores=stores
+        )
     }
     return [
         SummaryMaterial(summary.language, _chosen([post for post in posts if post.post_id in sendable]))
@@ -112,7 +114,7 @@ async def known_summaries(
     materials: Sequence[SummaryMaterial], *, stores: TenantStores
 ) -> Mapping[bytes, WrittenSummary]:
     """What was written about these materials before."""
-    keys = [one.key for one in materials if one.posts]
+    keys = [material.key for material in materials if material.posts]
     return await stores.written_summaries.find(keys) if keys else {}
 
 
@@ -129,7 +131,7 @@ async def write_summaries(
     """
     known = await known_summaries(materials, stores=stores)
     missing = (
-        [one for one in materials if one.posts and one.key not in known]
+        [material for material in materials if material.posts and material.key not in known]
         if writer.questions.has_writers
         else []
     )
@@ -195,8 +197,8 @@ async def _write(
     await asyncio.to_thread(list, text.end(understood.value.text))
     written = WrittenSummary(
         sentences=tuple(
-            CitedSentence(one.text, tuple(material.posts[place].post_id for place in one.posts))
-            for one in text.sentences
+            CitedSentence(sentence.text, tuple(material.posts[place].post_id for place in sentence.posts))
+            for sentence in text.sentences
         ),
         provider=understood.provider,
         model=understood.model,

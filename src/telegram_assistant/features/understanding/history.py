@@ -43,16 +43,16 @@ class HistoryPrice:
     @property
     def local(self) -> int:
         """Posts that this machine tags, for nothing."""
-        return sum(one.outdated.local for one in self.channels)
+        return sum(channel.outdated.local for channel in self.channels)
 
     @property
     def by_provider(self) -> int:
         """Posts that a provider may tag."""
-        return sum(one.outdated.provider for one in self.channels) if self.provider else 0
+        return sum(channel.outdated.provider for channel in self.channels) if self.provider else 0
 
     @property
     def micro(self) -> int:
-        return sum(one.micro or 0 for one in self.channels)
+        return sum(channel.micro or 0 for channel in self.channels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def price_of(
     `tags` are topics by tag, per language.
     """
     prices, model = read_prices(settings.ai.prices), first_chat_model(settings)
-    fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(one)) for one in tags), default=0)
+    fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(tag)) for tag in tags), default=0)
 
     def micro(one: Outdated) -> int | None:
         tokens = Tokens(one.characters + one.provider * fixed, one.provider * TAGS_TOKENS)
@@ -125,7 +125,7 @@ async def saved_posts(
     `lines` are what was paid since then. None: no answers.
     """
     answered = await stores.history.answered(since)
-    paid = sum(one.calls for one in lines if one.purpose == TAGGING and one.status == "ok")
+    paid = sum(line.calls for line in lines if line.purpose == TAGGING and line.status == "ok")
     return SavedPosts(answered, max(0, answered - paid)) if answered else None
 
 

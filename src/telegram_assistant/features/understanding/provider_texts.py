@@ -75,8 +75,8 @@ class WritingPrice:
 
 async def sendable_posts[T: SourcePost](posts: Sequence[T], *, stores: TenantStores) -> list[T]:
     """Those whose channels may be sent to a provider, without posts that speak to a model."""
-    may = await stores.ai.sendable([one.post_id for one in posts])
-    return [one for one in posts if one.post_id in may and not addresses_model(one.text)]
+    may = await stores.ai.sendable([post.post_id for post in posts])
+    return [post for post in posts if post.post_id in may and not addresses_model(post.text)]
 
 
 def passages_of(posts: Sequence[SourcePost]) -> str:
@@ -95,7 +95,7 @@ def _heading(post: SourcePost) -> str:
 
 def cited_posts(posts: Sequence[SourcePost]) -> list[CitedPost]:
     """The posts as the citation checker compares them."""
-    return [CitedPost(one.text, one.posted_at.date(), one.channel) for one in posts]
+    return [CitedPost(post.text, post.posted_at.date(), post.channel) for post in posts]
 
 
 def price_of(offer: WritingOffer) -> WritingPrice:

@@ -50,9 +50,9 @@ async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetStatus:
 def summarize(lines: Sequence[UsageLine], *, unit: str) -> SpendingSummary:
     return SpendingSummary(
         tuple(lines),
-        sum(one.calls for one in lines),
-        sum(one.tokens for one in lines),
-        sum(one.micro for one in lines),
+        sum(line.calls for line in lines),
+        sum(line.tokens for line in lines),
+        sum(line.micro for line in lines),
         unit,
     )
 

@@ -50,7 +50,7 @@ class TaggedPosts:
 
 async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[TenantTag, ...]:
     """Returns the tags by language and topic, hidden ones included."""
-    choices = {(one.language, one.tag): one for one in await stores.tags.choices()}
+    choices = {(choice.language, choice.tag): choice for choice in await stores.tags.choices()}
     found = []
     for one in await stores.tag_use.vocabulary():
         if language in {None, one.language} and not one.is_retired:
@@ -83,7 +83,11 @@ async def choose_tag(
                 "tag_unknown_in_vocabulary", "there is no tag {tag!r}; `tga tags list` shows them", tag=tag
             )
         )
-    names = {(one.language, one.tag): one.shown_as for one in await stores.tags.choices()} if hidden else {}
+    names = (
+        {(choice.language, choice.tag): choice.shown_as for choice in await stores.tags.choices()}
+        if hidden
+        else {}
+    )
     chosen = [
         TagChoice(one.language, one.tag, name or names.get((one.language, one.tag)), hidden) for one in known
     ]
@@ -144,7 +148,9 @@ async def posts_by_tag(
     """
     tagged = await find_by_tag(name, since=since, stores=stores, limit=limit, before=before)
     loaded = (await stores.words.load(tagged.posts)).posts
-    page = await page_of([loaded[one] for one in tagged.posts if one in loaded], stores=stores, limit=limit)
+    page = await page_of(
+        [loaded[post] for post in tagged.posts if post in loaded], stores=stores, limit=limit
+    )
     return replace(page, next=tagged.next)
 
 
@@ -183,7 +189,9 @@ async def _frequent(
     places = [(one.posted_at, one.post_id) for one in met.found if one.posted_at > last]
     if before:
         places = [
-            one for one in places if one < (before.posted_at, PostId(before.channel_id, before.message_id))
+            place
+            for place in places
+            if place < (before.posted_at, PostId(before.channel_id, before.message_id))
         ]
     if len(places) < limit:
         return None
@@ -192,4 +200,7 @@ async def _frequent(
 
 async def _names(stores: TenantStores) -> dict[str, str | None]:
     """Returns the tenant's names of tags that it has renamed or hidden; None for hidden ones."""
-    return {one.tag: None if one.hidden else one.shown_as or one.tag for one in await stores.tags.choices()}
+    return {
+        choice.tag: None if choice.hidden else choice.shown_as or choice.tag
+        for choice in await stores.tags.choices()
+    }

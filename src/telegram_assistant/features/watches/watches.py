@@ -35,7 +35,7 @@ async def read_conditions(
     channel_ids = None
     if query.channels:
         followed = await stores.followed.channels()
-        channel_ids = tuple(pick(followed, one).channel_id for one in query.channels)
+        channel_ids = tuple(pick(followed, channel).channel_id for channel in query.channels)
     tags: tuple[str, ...] = ()
     if query.tags:
         tags = (await stores.words.scope()).meant(query.tags) or (NO_SUCH_TAG,)
@@ -146,7 +146,7 @@ def _name(text: str) -> str:
 async def _known(options: WatchOptions, stores: TenantStores) -> WatchOptions:
     """Raises Missing if a receiver does not exist."""
     if options.receivers:
-        known = {one.receiver_id for one in await stores.receivers.all()}
+        known = {receiver.receiver_id for receiver in await stores.receivers.all()}
         if not known.issuperset(options.receivers):
             raise Missing(NO_RECEIVER)
     return options

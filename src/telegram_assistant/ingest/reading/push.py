@@ -87,19 +87,19 @@ class PushWorker:
         """
         updates = self.receiver.take()
         try:
-            await self._load_channels([one.channel_id for one in updates])
+            await self._load_channels([update.channel_id for update in updates])
         except Busy as busy:
             self._outage.failed(busy)
-            return {one.channel_id for one in updates}
+            return {update.channel_id for update in updates}
         reasons: dict[ChannelId, str] = {}
-        for one in updates:
-            channel = self._channels[one.channel_id]
+        for update in updates:
+            channel = self._channels[update.channel_id]
             if channel is None:
                 continue
-            if one.gap is not None:
-                reasons[one.channel_id] = one.gap.value
-            if not await self._store(channel, one):
-                reasons[one.channel_id] = "failed"
+            if update.gap is not None:
+                reasons[update.channel_id] = update.gap.value
+            if not await self._store(channel, update):
+                reasons[update.channel_id] = "failed"
         for reason, count in Counter(reasons.values()).items():
             PUSH_GAPS.labels(reason).inc(count)
         return set(reasons)
@@ -114,7 +114,7 @@ class PushWorker:
         now = self.clock()
         if self._known_at is None or now - self._known_at > KNOWN_FOR:
             self._channels, self._known_at = {}, now
-        unknown = [one for one in channel_ids if one not in self._channels]
+        unknown = [channel_id for channel_id in channel_ids if channel_id not in self._channels]
         if unknown:
             ours = await self.hints.read_by(self.account_id, self.lease_epoch, unknown)
             self._channels |= {one: ours.get(one) for one in unknown}

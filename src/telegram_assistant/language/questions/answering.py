@@ -56,7 +56,7 @@ def brings(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> float:
 def _brings_number(wanted: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
     if _counts_people(wanted) and _says_another_fate(question, sentence):
         return False
-    return any(_is_wanted(wanted, one, sentence) for one in _new_numbers(question, sentence))
+    return any(_is_wanted(wanted, number, sentence) for number in _new_numbers(question, sentence))
 
 
 def _counts_people(wanted: Wanted) -> bool:
@@ -87,7 +87,7 @@ def _counted(one: Quantity, sentence: ParsedText) -> frozenset[str]:
 
 
 def _brings_score(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    return any(one.against is not None for one in _new_numbers(question, sentence))
+    return any(number.against is not None for number in _new_numbers(question, sentence))
 
 
 def _brings_name(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
@@ -97,14 +97,14 @@ def _brings_name(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
 def _brings_person(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
     """A name that is not where it happened."""
     return any(
-        not re.search(rf"(?:{_PLACE.pattern})$", sentence.text[: one.start], re.IGNORECASE)
-        for one in _new_names(question, sentence)
+        not re.search(rf"(?:{_PLACE.pattern})$", sentence.text[: name.start], re.IGNORECASE)
+        for name in _new_names(question, sentence)
     )
 
 
 def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
     counted = [(one.start, one.end) for one in quantities_in(sentence.text).all] + [
-        (one.start, one.end) for one in dates_in(sentence.text)
+        (date.start, date.end) for date in dates_in(sentence.text)
     ]
     added = {word.start for word in _added(question, sentence) if not is_verb(word.folded)}
     for found in _PLACE.finditer(sentence.text):
@@ -120,13 +120,13 @@ def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool
 
 
 def _brings_time(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    asked = {question.text[one.start : one.end].casefold() for one in dates_in(question.text)}
-    if any(sentence.text[one.start : one.end].casefold() not in asked for one in dates_in(sentence.text)):
+    asked = {question.text[date.start : date.end].casefold() for date in dates_in(question.text)}
+    if any(sentence.text[date.start : date.end].casefold() not in asked for date in dates_in(sentence.text)):
         return True
     return bool(_FROM_NOW.search(sentence.text)) and any(
-        readings_of(one.noun) & readings_of_all(TIME_UNITS)
-        for one in _new_numbers(question, sentence)
-        if one.noun
+        readings_of(number.noun) & readings_of_all(TIME_UNITS)
+        for number in _new_numbers(question, sentence)
+        if number.noun
     )
 
 
@@ -141,7 +141,7 @@ def _brings_detail(_: Wanted, question: ParsedText, sentence: ParsedText) -> flo
     if (
         _new_names(question, sentence)
         or _new_numbers(question, sentence)
-        or any(one not in question.text for one in quotations(sentence.text))
+        or any(quotation not in question.text for quotation in quotations(sentence.text))
     ):
         return 1.0
     has_asked = any(
@@ -180,7 +180,7 @@ def _is_asked(word: ParsedWord, question: ParsedText) -> bool:
 
 
 def _new_names(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:
-    dated = [(one.start, one.end) for one in dates_in(sentence.text)]
+    dated = [(date.start, date.end) for date in dates_in(sentence.text)]
     names = [
         word
         for place, word in enumerate(sentence.words)

@@ -160,8 +160,8 @@ def match_post(question: ParsedQuestion, text: str) -> PostMatch:
     post = parse_text(text)
     named = [word for word in question.names if _names(word, post, question)]
     covered = sum(_weight(word) for word in question.words if word.readings & post.readings)
-    sentences = [one for one in parse_sentences(text) if one.text[0] not in SIGNATURES]
-    fits = [_fit(question, one) for one in sentences]
+    sentences = [sentence for sentence in parse_sentences(text) if sentence.text[0] not in SIGNATURES]
+    fits = [_fit(question, sentence) for sentence in sentences]
     wanted = [_sureness(question, sentences, fits, place) for place in range(len(sentences))]
     ranked = [
         (sure > 0, fit + WANTED_BONUS * sure, -place)
@@ -194,7 +194,9 @@ def _sureness(
 
 
 def _swaps_roles(question: ParsedQuestion, sentences: Sequence[ParsedText]) -> bool:
-    return question.roles is not None and any(acts_on(one, *question.roles) is False for one in sentences)
+    return question.roles is not None and any(
+        acts_on(sentence, *question.roles) is False for sentence in sentences
+    )
 
 
 def _quoted(question: ParsedQuestion, sentences: Sequence[ParsedText], place: int) -> str:
@@ -242,7 +244,7 @@ def _names(name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool
 def _is_part(place: int, name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool:
     """Whether the word belongs to a longer name than the one asked about."""
     word = text.words[place]
-    asked = frozenset[str]().union(*(one.readings for one in question.names))
+    asked = frozenset[str]().union(*(name.readings for name in question.names))
     for beside in (*text.words[max(0, place - 1) : place], *text.words[place + 1 : place + 2]):
         if beside.is_capitalised and _touch(beside, word, text.text) and not beside.readings & asked:
             is_organisation = bool(beside.readings & _ORGANISATION) or beside.folded in _ORGANISATION

@@ -139,7 +139,7 @@ _LONG = re.compile(r"how\s+long|как\s+(?:долго|давно)|скольк�
 
 @cache
 def readings_of_all(words: str) -> frozenset[str]:
-    return frozenset(one for word in words.split() for one in readings_of(word))
+    return frozenset(reading for word in words.split() for reading in readings_of(word))
 
 
 def wanted_by(question: ParsedText) -> Wanted:

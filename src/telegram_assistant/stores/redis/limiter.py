@@ -104,12 +104,12 @@ class Limiter:
         now = time.monotonic()
         self._forget_full(now)
         decisions = [self._decide(bucket, now) for bucket in buckets]
-        refused = [one for one in decisions if not one.allowed]
+        refused = [decision for decision in decisions if not decision.allowed]
         if refused:
             return max(refused, key=lambda one: one.seconds)
-        for one in decisions:
-            self._full_at[one.bucket.redis_key] = now + one.seconds
-        return min(decisions, key=lambda one: one.left)
+        for decision in decisions:
+            self._full_at[decision.bucket.redis_key] = now + decision.seconds
+        return min(decisions, key=lambda decision: decision.left)
 
     def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
         each = 60 / bucket.per_minute

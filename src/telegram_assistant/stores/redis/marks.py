@@ -129,11 +129,12 @@ class Marks:
         Returns False if Redis does not answer.
         """
         deleted = await self._try(
-            self._redis.delete(*(f"{kind}:{one}" for kind in KINDS for one in channel_ids))
+            self._redis.delete(*(f"{kind}:{channel_id}" for kind in KINDS for channel_id in channel_ids))
         )
         return (
             deleted is not None
-            and await self._try(self._forget_many({str(one) for one in channel_ids})) is not None
+            and await self._try(self._forget_many({str(channel_id) for channel_id in channel_ids}))
+            is not None
         )
 
     async def _forget_many(self, channel_ids: AbstractSet[str]) -> int:

@@ -122,8 +122,8 @@ def _buttons(markup: types.TypeReplyMarkup) -> list[Facts]:
     """Return the buttons that have a link. The others are for the bot that set them."""
     if type(markup) is not types.ReplyInlineMarkup:
         return []
-    buttons = [one for row in markup.rows for one in row.buttons if getattr(one.type, "url", None)]
-    return [{"text": storable(one.text), "url": storable(one.type.url)} for one in buttons]
+    buttons = [button for row in markup.rows for button in row.buttons if getattr(button.type, "url", None)]
+    return [{"text": storable(button.text), "url": storable(button.type.url)} for button in buttons]
 
 
 def _counts(message: types.TypeMessage) -> Facts:
@@ -136,7 +136,9 @@ def _counts(message: types.TypeMessage) -> Facts:
     if message.replies is not None:
         counts["replies"] = message.replies.replies
     if message.reactions is not None and message.reactions.results:
-        counts["reactions"] = {_reaction(one.reaction): one.count for one in message.reactions.results}
+        counts["reactions"] = {
+            _reaction(result.reaction): result.count for result in message.reactions.results
+        }
     return counts
 
 

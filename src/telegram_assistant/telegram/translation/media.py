@@ -85,11 +85,11 @@ def _web_page(media: types.MessageMediaWebPage) -> MessageMedia:
 
 def _poll(media: types.MessageMediaPoll) -> MessageMedia:
     poll, results = media.poll, media.results
-    votes = {one.option: one for one in results.results or ()}
+    votes = {result.option: result for result in results.results or ()}
     facts: Facts = {
         "id": poll.id,
         "question": storable(poll.question.text),
-        "answers": [_answer(one, votes.get(one.option)) for one in poll.answers],
+        "answers": [_answer(answer, votes.get(answer.option)) for answer in poll.answers],
     }
     facts |= named_facts(
         poll, ("quiz", "closed", "multiple_choice", "public_voters", "close_period", "close_date")

@@ -28,7 +28,7 @@ def rich_text_of(page: types.RichMessage) -> RichText:
     """Translate a page. A page longer than Telegram sends with a message is marked `part`."""
     builder = _TextBuilder()
     builder.write(page.blocks)
-    entities = sorted(builder.entities, key=lambda one: (one.offset, -one.length))
+    entities = sorted(builder.entities, key=lambda entity: (entity.offset, -entity.length))
     facts = named_facts(page, ("rtl", "part", "photos", "documents"))
     ids = tuple(file.id for file in (*page.photos, *page.documents))
     return RichText("".join(builder.pieces), tuple(entities), ids, {"rich": facts})

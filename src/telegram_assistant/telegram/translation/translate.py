@@ -62,7 +62,7 @@ def _post_of(channel_id: ChannelId, message: types.TypeMessage) -> Post:
 def _text_of(message: types.TypeMessage) -> RichText:
     if message.rich_message is not None and not message.message:
         return rich_text_of(message.rich_message)
-    entities = tuple([entity_of(one) for one in message.entities]) if message.entities else ()
+    entities = tuple([entity_of(entity) for entity in message.entities]) if message.entities else ()
     return RichText(storable(message.message or ""), entities, (), {})
 
 

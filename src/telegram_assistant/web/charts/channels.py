@@ -50,7 +50,7 @@ def draw_coverage(ledger: Coverage) -> CoverageStrip:
     first, length = ledger.floor_id, ledger.newest_id - ledger.floor_id + 1
     verified = tuple(_part(one, first, length, 0.0) for one in ledger.verified[:MAX_PARTS])
     return CoverageStrip(
-        verified, tuple(_part(one, first, length, MIN_GAP_PERCENT) for one in ledger.gaps[:MAX_PARTS])
+        verified, tuple(_part(gap, first, length, MIN_GAP_PERCENT) for gap in ledger.gaps[:MAX_PARTS])
     )
 
 

@@ -47,9 +47,9 @@ class SpreadChart:
     def drawn(self) -> Markup:
         """The bricks as elements of SVG: a template would escape each of hundreds of numbers."""
         bricks = (
-            f'<rect class="{one.kind}" x="{one.x}%" y="{one.y}" width="{one.width}%" height="{one.height}" '
-            'rx="2"/>'
-            for one in self.bricks
+            f'<rect class="{brick.kind}" x="{brick.x}%" y="{brick.y}" '
+            f'width="{brick.width}%" height="{brick.height}" rx="2"/>'
+            for brick in self.bricks
         )
         return Markup("".join(bricks))  # noqa: S704 -- numbers, and words of ours
 
@@ -59,7 +59,7 @@ def draw_spread(
 ) -> SpreadChart:
     """One brick for each post or album, in columns of equal time, those in own words at the bottom."""
     length = story.newest.posted_at - story.first.posted_at
-    span = next((one for one in SPANS if one * COLUMNS > length), length / (COLUMNS - 1))
+    span = next((span for span in SPANS if span * COLUMNS > length), length / (COLUMNS - 1))
     columns: dict[int, list[str]] = {}
     for post in story.entries:
         columns.setdefault(int((post.posted_at - story.first.posted_at) / span), []).append(

@@ -45,8 +45,8 @@ async def show(view: TenantView) -> Content:
     rows = max(len(sources), len(followers), 1)
     content = {
         "channel": places.of(channel_id),
-        "sources": _neighbours([one.source for one in sources], sources, "sources", rows),
-        "followers": _neighbours([one.channel for one in followers], followers, "followers", rows),
+        "sources": _neighbours([source.source for source in sources], sources, "sources", rows),
+        "followers": _neighbours([follower.channel for follower in followers], followers, "followers", rows),
         "height": rows * ROW,
         "middle": MIDDLE,
         "days": DAYS,
@@ -60,7 +60,7 @@ async def show(view: TenantView) -> Content:
 def _neighbours(
     channels: Sequence[GraphChannel], edges: Sequence[ForwardEdge], side: str, rows: int
 ) -> tuple[Neighbour, ...]:
-    most = max((one.posts for one in edges), default=1)
+    most = max((edge.posts for edge in edges), default=1)
     top = (rows - len(edges)) * ROW / 2
     return tuple(
         Neighbour(

@@ -53,7 +53,7 @@ def link_of(post: Planned) -> Link | None:
 def read_page_id(page_id: str) -> tuple[int, str] | None:
     """Number of the story and language, if it is a page id."""
     number, letter = page_id[:-1], page_id[-1:]
-    language = next((one for one in LANGUAGES if one[0] == letter), None)
+    language = next((language for language in LANGUAGES if language[0] == letter), None)
     if language is None or not number or not set(number) <= set("0123456789abcdef"):
         return None
     return int(number, 16) * 16, language

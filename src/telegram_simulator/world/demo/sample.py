@@ -23,7 +23,7 @@ def sample(demo: Demo) -> Iterator[str]:
     posts.sort(key=lambda post: (post.date, post.key))
     newest = posts[-1].date
     hours = Counter(post.date // HOUR for post in posts if post.date > newest - 24 * HOUR)
-    hour = max(hours, key=lambda one: hours[one])
+    hour = max(hours, key=lambda hour: hours[hour])
     yield f"{POSTS} posts from {_time(hour * HOUR)} UTC on"
     for post in [post for post in posts if post.date >= hour * HOUR][:POSTS]:
         forwarded = f" · forwarded from {post.root.channel.title}" if post.root is not post else ""
@@ -44,7 +44,7 @@ def sample(demo: Demo) -> Iterator[str]:
 def _thread(demo: Demo, thread: list[Planned]) -> Iterator[str]:
     story = thread[0].story
     assert story is not None
-    named = ", ".join(one["en"] for one in entities(story.values))
+    named = ", ".join(entity["en"] for entity in entities(story.values))
     yield f"\n{'═' * 72}\n{story.event.name} ({story.event.topic}): {named}; {len(thread)} posts" + (
         ", a burst" if story.burst else ""
     )

@@ -197,8 +197,8 @@ def _copied(core: Core, channel: Manner, hand: random.Random) -> Core:
     head = core.head
     if channel.index % 2:
         head, *sentences = (
-            one.replace("«", '"').replace("»", '"').replace("ё", "е").replace(" — ", " - ")
-            for one in (head, *sentences)
+            sentence.replace("«", '"').replace("»", '"').replace("ё", "е").replace(" — ", " - ")
+            for sentence in (head, *sentences)
         )
     return Core(head, tuple(sentences))
 

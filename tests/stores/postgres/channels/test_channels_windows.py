@@ -121,14 +121,14 @@ async def test_a_past_that_others_asked_for_is_not_there(
     posts = [PostId(channel_id, MessageId(n)) for n in range(1, 8)]
     await beside(admin, channel_id)
     assert {one.post.message_id for one in await stores.feed.newest()} == {5, 6, 7}
-    assert [one.message_id for one in posts if await stores.feed.post(one)] == [5, 6, 7]
-    assert [one.message_id for one in posts if await stores.post_details.of(one)] == [5, 6, 7]
-    assert [one.message_id for one in posts if await stores.post_details.versions(one)] == [5, 6, 7]
+    assert [post.message_id for post in posts if await stores.feed.post(post)] == [5, 6, 7]
+    assert [post.message_id for post in posts if await stores.post_details.of(post)] == [5, 6, 7]
+    assert [post.message_id for post in posts if await stores.post_details.versions(post)] == [5, 6, 7]
     assert {one.post_id.message_id for one in await stores.media.of(posts)} == {5, 6, 7}
-    assert [one.message_id for one in posts if await stores.media.showable(one, 0)] == [5, 6, 7]
+    assert [post.message_id for post in posts if await stores.media.showable(post, 0)] == [5, 6, 7]
     assert {one.message_id for one in await stores.enrichments.of(posts, Kind.TAGS)} == {5, 6, 7}
-    assert [one.message_id for one in posts if await stores.enrichments.all_of(one)] == [5, 6, 7]
-    assert {one.message_id for one in (await stores.words.load(posts)).posts} == {5, 6, 7}
+    assert [post.message_id for post in posts if await stores.enrichments.all_of(post)] == [5, 6, 7]
+    assert {post.message_id for post in (await stores.words.load(posts)).posts} == {5, 6, 7}
     for terms in ([SearchTerm("окно")], []):
         assert [
             one.post_id.message_id
@@ -140,21 +140,26 @@ async def test_a_past_that_others_asked_for_is_not_there(
             6,
             5,
         ]
-    assert [one.message_id for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=50)] == [
+    assert [place.message_id for place in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=50)] == [
         7,
         6,
         5,
     ]
     assert [one.posts for one in await stores.tag_use.most_used(LONG_AGO, FAR_FUTURE, limit=50)] == [3]
     assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {5, 6, 7}
-    assert {one.post_id.message_id for one in await stores.forwards.appearances(posts)} == {5, 6, 7}
+    assert {appearance.post_id.message_id for appearance in await stores.forwards.appearances(posts)} == {
+        5,
+        6,
+        7,
+    }
     assert [
-        one.posts for one in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=50)
+        forwarding.posts
+        for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=50)
     ] == [3]
     forwards = await stores.forwards.forwards_of(
         PostId(ChannelId(9), MessageId(1)), since=LONG_AGO.date(), limit=50
     )
-    assert {one.post_id.message_id for one in forwards} == {5, 6, 7}
+    assert {forward.post_id.message_id for forward in forwards} == {5, 6, 7}
     assert (await stores.forwards.visible()).since == {channel_id: date.fromisoformat(day(2))}
 
 
@@ -272,7 +277,7 @@ async def test_what_was_noticed_before_a_tenant_followed_is_not_there(
             f"INSERT INTO post_counts VALUES ($1, $2, now() - interval '{when}', 10)", channel_id, post
         )
     seen = {n: await stores.post_details.versions(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)}
-    assert {n: [one.revision for one in versions] for n, versions in seen.items()} == {
+    assert {n: [version.revision for version in versions] for n, versions in seen.items()} == {
         5: [1],
         6: [1, 2],
         7: [1, 2],
@@ -280,7 +285,11 @@ async def test_what_was_noticed_before_a_tenant_followed_is_not_there(
     assert {one.post.message_id: one.revision for one in await stores.feed.newest()} == {5: 1, 6: 2, 7: 2}
     assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {6, 7}
     details = [await stores.post_details.of(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)]
-    assert [(one.earlier_versions, len(one.counts)) for one in details if one] == [(0, 0), (1, 1), (1, 1)]
+    assert [(detail.earlier_versions, len(detail.counts)) for detail in details if detail] == [
+        (0, 0),
+        (1, 1),
+        (1, 1),
+    ]
 
 
 async def test_pictures_from_before_the_window_or_of_posts_deleted_before_are_not_read(
@@ -412,12 +421,13 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     assert set(await stores.enrichments.of(known, Kind.TAGS)) == expected
     assert set((await stores.words.load(known)).posts) == expected - deleted
     assert {
-        PostId(one.channel_id, one.message_id)
-        for one in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=1000)
+        PostId(place.channel_id, place.message_id)
+        for place in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=1000)
     } == expected - deleted
     assert {one.post_id for one in await stores.changes.since(LONG_AGO, limit=1000)} == expected
     assert sum(
-        one.posts for one in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)
+        forwarding.posts
+        for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)
     ) == len(expected - deleted)
     ledgers = {channel_id: await stores.coverage.of(channel_id) for channel_id in floors}
     assert {channel_id: one.floor_id for channel_id, one in ledgers.items() if one} == floors

@@ -13,7 +13,7 @@ async def test_one_of_many_replicas_gets_the_period(system: SystemStores) -> Non
     answers = await asyncio.gather(
         *(system.job_runs.claim(job, PERIOD, instance=f"host#{n}", lease=LEASE) for n in range(8))
     )
-    assert [one for one in answers if one is not None] == [PERIOD]
+    assert [answer for answer in answers if answer is not None] == [PERIOD]
 
 
 async def test_a_finished_period_is_not_run_again_and_the_next_one_is(system: SystemStores) -> None:

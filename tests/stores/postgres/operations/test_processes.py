@@ -27,7 +27,7 @@ def make_report(instance: str, *, processed: float = 1.0) -> ProcessReport:
 
 
 async def known(api: ApiStores, instance: str) -> KnownProcess | None:
-    return next((one for one in await api.processes.all() if one.instance == instance), None)
+    return next((process for process in await api.processes.all() if process.instance == instance), None)
 
 
 async def test_the_last_report_of_a_process_replaces_those_before_it(api: ApiStores) -> None:
@@ -92,7 +92,7 @@ async def test_what_waits_is_counted_for_worker_and_operator_alike(
     )
     entries = await api.backlog.entries()
     assert entries == await system.backlog.entries()
-    waiting = next(one for one in entries if one.queue is Queue.OUTBOX and one.kind == "bulk")
+    waiting = next(entry for entry in entries if entry.queue is Queue.OUTBOX and entry.kind == "bulk")
     assert waiting.entries == await admin.fetchval("SELECT count(*) FROM outbox WHERE lane = 'bulk'")
     assert waiting.oldest_at == await admin.fetchval("SELECT min(created_at) FROM outbox WHERE lane = 'bulk'")
 

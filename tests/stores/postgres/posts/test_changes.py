@@ -55,11 +55,11 @@ async def test_each_edit_is_told_with_what_stood_there_before_and_after(
     for hour, text in enumerate(("раз", "два", "три")):
         await publish(system, channel_id, 1, text, at=START + timedelta(hours=hour))
     changes = await stores.changes.since(START)
-    assert [(one.before, one.after, one.changed_at.hour) for one in changes] == [
+    assert [(change.before, change.after, change.changed_at.hour) for change in changes] == [
         ("два", "три", 2),
         ("раз", "два", 1),
     ]
-    assert {one.kind for one in changes} == {ChangeKind.EDITED}
+    assert {change.kind for change in changes} == {ChangeKind.EDITED}
 
 
 async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(
@@ -129,7 +129,7 @@ async def test_by_reach_the_most_seen_comes_first_by_what_had_been_counted_befor
     for message_id in (1, 2, 3):
         await publish(system, channel_id, message_id, "исправлено", at=START + timedelta(hours=1), views=1)
     changes = await stores.changes.since(START, order=ChangeOrder.REACH)
-    assert [one.message_id for one in changes][:1] == [2]
+    assert [change.message_id for change in changes][:1] == [2]
     assert changes[0].views == 7000
 
 
@@ -153,7 +153,7 @@ async def test_revisions_are_counted_from_when_the_tenant_began_to_follow(
         START + timedelta(minutes=90),
     )
     changes = await stores.changes.since(START)
-    assert [(one.before, one.revision) for one in changes] == [("три", 2), ("два", 1)]
+    assert [(change.before, change.revision) for change in changes] == [("три", 2), ("два", 1)]
     first = (await stores.changes.since(START, limit=1))[0]
     assert (first, *await stores.changes.since(START, limit=1, after=change_cursor(first))) == changes
 

@@ -200,7 +200,10 @@ PARKED_EXAMPLE = {
 async def list_parked_channels(context: Context) -> ParkedChannelsResponse:
     """List parked channels."""
     return ParkedChannelsResponse(
-        items=[_parked(one, context) for one in await parked_channels(stores=context.stores)]
+        items=[
+            _parked(parked_channel, context)
+            for parked_channel in await parked_channels(stores=context.stores)
+        ]
     )
 
 

@@ -186,7 +186,7 @@ async def list_channel_requests(
         state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor)
     )
     return ChannelRequestsResponse(
-        items=[_response(one, context) for one in page.requests],
+        items=[_response(request, context) for request in page.requests],
         next=_write_cursor(page.next) if page.next else None,
     )
 
@@ -259,7 +259,7 @@ async def follow_joined_channels(context: Context, body: PickRequest) -> FollowR
     """
     wanted = Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"channel_ids"}))
     requested = await follow_picked(
-        [ChannelId(one) for one in body.channel_ids], wanted, stores=context.stores
+        [ChannelId(channel_id) for channel_id in body.channel_ids], wanted, stores=context.stores
     )
     context.note(channel_ids=list(body.channel_ids))
     return FollowResponse(items=[result_response(one, context) for one in requested])
@@ -286,18 +286,20 @@ def _joined_response(joined: JoinedList, context: Context) -> JoinedChannelsResp
     return JoinedChannelsResponse(
         items=[
             JoinedChannelResponse(
-                channel_id=one.channel_id,
-                title=one.title,
-                username=one.username,
-                is_private=one.is_private,
-                is_followed=one.is_followed,
-                accounts=list(one.accounts),
-                listed_at=one.listed_at,
+                channel_id=channel.channel_id,
+                title=channel.title,
+                username=channel.username,
+                is_private=channel.is_private,
+                is_followed=channel.is_followed,
+                accounts=list(channel.accounts),
+                listed_at=channel.listed_at,
             )
-            for one in joined.channels
+            for channel in joined.channels
         ],
         listed_at=joined.listed_at,
-        requests=[_response(one.status, context) for one in joined.accounts if one.status is not None],
+        requests=[
+            _response(account.status, context) for account in joined.accounts if account.status is not None
+        ],
     )
 
 

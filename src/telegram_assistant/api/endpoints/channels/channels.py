@@ -214,7 +214,7 @@ async def list_channels(
         filters, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None
     )
     return ChannelsResponse(
-        items=[_channel_response(one, context) for one in page.channels],
+        items=[_channel_response(channel, context) for channel in page.channels],
         next=write_cursor(page.next) if page.next else None,
     )
 
@@ -229,7 +229,7 @@ async def follow_channels(context: Context, body: FollowRequest) -> FollowRespon
     list of channels. An invalid reference does not affect the others.
     """
     requested = await follow(
-        [ListedChannel(one) for one in body.references],
+        [ListedChannel(reference) for reference in body.references],
         Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"references"})),
         stores=context.stores,
     )

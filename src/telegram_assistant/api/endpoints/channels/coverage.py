@@ -129,7 +129,7 @@ async def list_coverage(
     after = CoveragePlace(read[0], ChannelId(read[1])) if read else None
     page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after)
     return CoverageResponse(
-        items=[_line(one, context) for one in page.channels],
+        items=[_line(channel, context) for channel in page.channels],
         next=write_cursor(page.next.title, page.next.channel_id) if page.next else None,
         complete=page.complete,
         states=dict(page.states),
@@ -184,7 +184,7 @@ def _ledger(ledger: Coverage) -> CoverageLedgerResponse:
         newest_id=ledger.newest_id,
         verified_at=ledger.verified_at,
         verified=[_range(one) for one in ledger.verified],
-        gaps=[_range(one) for one in ledger.gaps],
+        gaps=[_range(gap) for gap in ledger.gaps],
     )
 
 

@@ -80,7 +80,7 @@ async def list_dead_letters(
         letters=context.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None
     )
     return DeadLettersResponse(
-        items=[_brief(one) for one in page.letters], next=write_cursor(page.next) if page.next else None
+        items=[_brief(letter) for letter in page.letters], next=write_cursor(page.next) if page.next else None
     )
 
 

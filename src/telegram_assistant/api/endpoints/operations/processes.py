@@ -202,7 +202,7 @@ async def list_stages(context: Context) -> StageStatusesResponse:
     stages = [stage.name for stage in stages_of(context.app.settings)]
     overview = await installation_overview(stores=context.app.api, stages=stages, now=context.now)
     return StageStatusesResponse(
-        items=[_stage(one) for one in overview.stages], age_seconds=overview.stages_age_seconds
+        items=[_stage(stage) for stage in overview.stages], age_seconds=overview.stages_age_seconds
     )
 
 

@@ -63,7 +63,7 @@ async def list_members(context: Context) -> MembersResponse:
     """List the people of your tenant and their roles."""
     members = await context.stores.members.all()
     return MembersResponse(
-        items=[MemberResponse.model_validate(one, from_attributes=True) for one in members]
+        items=[MemberResponse.model_validate(member, from_attributes=True) for member in members]
     )
 
 
@@ -72,5 +72,5 @@ async def list_saved_searches(context: Context) -> SavedSearchesResponse:
     """List the searches that your tenant keeps."""
     searches = await context.stores.saved_searches.all()
     return SavedSearchesResponse(
-        items=[SavedSearchResponse.model_validate(one, from_attributes=True) for one in searches]
+        items=[SavedSearchResponse.model_validate(search, from_attributes=True) for search in searches]
     )

@@ -128,7 +128,7 @@ async def list_changes(
         after=_read_cursor(cursor),
     )
     return QuietChangesResponse(
-        items=[_response(one, context.say) for one in page.changes],
+        items=[_response(change, context.say) for change in page.changes],
         next=_write_cursor(page.next) if page.next else None,
     )
 
@@ -145,7 +145,7 @@ def _response(described: DescribedChange, say: Callable[[Reason], str]) -> Quiet
         before=change.before,
         after=change.after,
         views=change.views,
-        difference=[TextPieceResponse(change=one.change, text=one.text) for one in described.pieces],
+        difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in described.pieces],
         meaning=[
             MeaningChangeResponse(kind=one.kind, before=one.before, after=one.after, words=say(one.words))
             for one in described.meaning

@@ -212,17 +212,17 @@ async def get_post_versions(
 ) -> PostVersionsResponse:
     """List the versions of a post's text, with word-by-word differences."""
     versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
-    return PostVersionsResponse(items=[_version_response(one) for one in versions])
+    return PostVersionsResponse(items=[_version_response(version) for version in versions])
 
 
 def _details_response(full: FullPost, context: Context) -> PostDetailsResponse:
     detail = full.detail
     return PostDetailsResponse(
         post=post_response(detail.stored, channel=detail.title, link=full.link),
-        counts=[CountsResponse.model_validate(one, from_attributes=True) for one in detail.counts],
-        media=[_media_response(one, context) for one in detail.media],
+        counts=[CountsResponse.model_validate(count, from_attributes=True) for count in detail.counts],
+        media=[_media_response(file, context) for file in detail.media],
         links=list(detail.links),
-        pages=[_page_response(one, context) for one in full.pages],
+        pages=[_page_response(page, context) for page in full.pages],
         tags=_analysis_response(full.tags),
         pictures=_analysis_response(full.pictures),
         album=_analysis_response(full.album),
@@ -258,5 +258,5 @@ def _version_response(described: DescribedVersion) -> PostVersionResponse:
         edited_at=version.edited_at,
         seen_at=version.seen_at,
         replaced_at=version.replaced_at,
-        difference=[TextPieceResponse(change=one.change, text=one.text) for one in described.pieces],
+        difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in described.pieces],
     )

@@ -219,7 +219,7 @@ async def list_stories(
     found = await recent_stories(
         since or context.now - THREE_DAYS, stores=context.stores, now=context.now, folder=folder, limit=limit
     )
-    return StoriesResponse(grouping=found.grouping, items=[_listed(one) for one in found.stories])
+    return StoriesResponse(grouping=found.grouping, items=[_listed(story) for story in found.stories])
 
 
 @area.get("/stories/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
@@ -254,7 +254,7 @@ def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
     return StoryResponse(
         story_id=str(story.story_id),
         headline=telling.headline,
-        sentences=[cited_response(one) for one in telling.sentences],
+        sentences=[cited_response(sentence) for sentence in telling.sentences],
         channels=[post.channel for post in story.first_of_channels],
         posts=len(story.posts),
         first_posted_at=story.first.posted_at,
@@ -269,13 +269,13 @@ def full_response(full: FullStory, say: Callable[[Reason], str]) -> FullStoryRes
         summary=summary_response(full.summary) if full.summary else None,
         written=written_response(full.written, say) if full.written else None,
         posts=[_post(post, full.story) for post in full.story.posts],
-        sources=[_source(one) for one in full.sources],
-        changes=[_change(one) for one in full.changes],
+        sources=[_source(source) for source in full.sources],
+        changes=[_change(change) for change in full.changes],
         pictures=[
             StoryPictureResponse(
-                sha256=one.picture.sha256, post_ids=[str(post.post_id) for post in one.posts]
+                sha256=picture.picture.sha256, post_ids=[str(post.post_id) for post in picture.posts]
             )
-            for one in full.pictures
+            for picture in full.pictures
         ],
     )
 

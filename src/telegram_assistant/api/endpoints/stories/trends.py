@@ -117,9 +117,9 @@ async def list_trends(
     """
     found = await all_trends(context.now - timedelta(hours=hours), stores=context.stores, now=context.now)
     return TrendsResponse(
-        items=[_story(one) for one in found.stories],
-        keywords=[_trend(one) for one in found.keywords],
-        days=[_day(one) for one in found.days],
+        items=[_story(story) for story in found.stories],
+        keywords=[_trend(keyword) for keyword in found.keywords],
+        days=[_day(day) for day in found.days],
     )
 
 

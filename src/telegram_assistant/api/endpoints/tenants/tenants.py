@@ -251,7 +251,7 @@ async def set_tenant_budget(
 
 
 def tenants_response(page: TenantPage, *, settings: Settings) -> TenantsResponse:
-    items = [tenant_response(one, settings=settings) for one in page.tenants]
+    items = [tenant_response(tenant, settings=settings) for tenant in page.tenants]
     return TenantsResponse(items=items, next=write_cursor(page.next) if page.next else None)
 
 

@@ -170,7 +170,8 @@ async def list_policies(context: Context, limit: Limit = 50, cursor: CursorText 
         stores=context.stores, limit=limit, after=ChannelId(read[0]) if read else None
     )
     return PoliciesResponse(
-        items=[_policy(one) for one in page.policies], next=write_cursor(page.next) if page.next else None
+        items=[_policy(policy) for policy in page.policies],
+        next=write_cursor(page.next) if page.next else None,
     )
 
 
@@ -185,7 +186,7 @@ async def choose_policies(context: Context, body: PoliciesRequest) -> PoliciesRe
     """
     context.note(policy=body.policy, channels=len(body.channel_ids))
     chosen = await ai_policies.choose_policy(
-        [ChannelId(one) for one in body.channel_ids], body.policy, stores=context.stores
+        [ChannelId(channel_id) for channel_id in body.channel_ids], body.policy, stores=context.stores
     )
     return PoliciesResponse(items=[_policy(one) for one in chosen], next=None)
 
@@ -260,13 +261,13 @@ def _policy(one: PolicyInForce) -> PolicyResponse:
 def _price(price: HistoryPrice) -> PriceResponse:
     items = [
         ChannelPriceResponse(
-            channel_id=one.outdated.channel_id,
-            title=one.outdated.title,
-            local=one.outdated.local,
-            by_provider=one.outdated.provider,
-            micro=one.micro,
+            channel_id=channel.outdated.channel_id,
+            title=channel.outdated.title,
+            local=channel.outdated.local,
+            by_provider=channel.outdated.provider,
+            micro=channel.micro,
         )
-        for one in price.channels
+        for channel in price.channels
     ]
     return PriceResponse(
         items=items,

@@ -112,7 +112,7 @@ async def get_usage(
     spent = await spending.usage(
         context.now - timedelta(days=days), stores=context.stores, prices=context.app.settings.ai.prices
     )
-    items = [UsageLineResponse.model_validate(one, from_attributes=True) for one in spent.lines]
+    items = [UsageLineResponse.model_validate(line, from_attributes=True) for line in spent.lines]
     return UsageResponse(
         items=items, calls=spent.calls, tokens=spent.tokens, micro=spent.micro, unit=spent.unit
     )

@@ -82,7 +82,7 @@ async def list_alerts(
         stores=context.stores, limit=limit, watch_id=watch_id, unread_only=unread, after=_read_cursor(cursor)
     )
     following = write_cursor(micros(page.next.created_at), str(page.next.alert_id)) if page.next else None
-    return AlertsResponse(items=[alert_response(one) for one in page.alerts], next=following)
+    return AlertsResponse(items=[alert_response(alert) for alert in page.alerts], next=following)
 
 
 @area.post("/alerts/seen", scope=KeyScope.WRITE, example={"seen": 2})

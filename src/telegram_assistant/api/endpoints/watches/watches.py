@@ -170,7 +170,7 @@ class WatchPreviewResponse(ResponseModel):
 @area.get("/watches", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_watches(context: Context) -> WatchesResponse:
     """List all watches."""
-    return WatchesResponse(items=[watch_response(one) for one in await context.stores.watches.all()])
+    return WatchesResponse(items=[watch_response(watch) for watch in await context.stores.watches.all()])
 
 
 @area.post("/watches", scope=KeyScope.WRITE, example=EXAMPLE, status=201, also=(404,))

@@ -101,18 +101,22 @@ def show_list(as_json: AsJson = False) -> None:
     table = Table(pad_edge=False)
     for name in ("account", "tenant", "phone", "state", "used by", "flood waits", "why"):
         table.add_column(name)
-    for one in accounts:
-        state = f"[green]{one.state}[/]" if one.state is AccountState.ACTIVE else f"[yellow]{one.state}[/]"
-        waits = "\n".join(
-            _describe_block(block, zone) for block in blocks if block.account_id == one.account_id
+    for account in accounts:
+        state = (
+            f"[green]{account.state}[/]"
+            if account.state is AccountState.ACTIVE
+            else f"[yellow]{account.state}[/]"
         )
-        why = words_of(one.state_reason)
+        waits = "\n".join(
+            _describe_block(block, zone) for block in blocks if block.account_id == account.account_id
+        )
+        why = words_of(account.state_reason)
         table.add_row(
-            str(one.account_id),
-            one.tenant,
-            one.phone_masked or "–",
+            str(account.account_id),
+            account.tenant,
+            account.phone_masked or "–",
             state,
-            one.lease_owner or "–",
+            account.lease_owner or "–",
             waits or "–",
             why,
         )
@@ -138,7 +142,7 @@ def risk(
             accounts = await all_accounts(
                 tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now
             )
-            return [(one.tenant.name, one.health) for one in accounts]
+            return [(account.tenant.name, account.health) for account in accounts]
         known = await tenant_named(assembled, tenant)
         return [
             (tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)
@@ -232,7 +236,8 @@ def key() -> None:
 async def _whose(assembled: App, number: int) -> tuple[Tenant, UUID]:
     """The tenant of an account, and the account's id in that tenant."""
     name = next(
-        (one.tenant for one in await assembled.system.accounts.all() if one.account_id == number), None
+        (account.tenant for account in await assembled.system.accounts.all() if account.account_id == number),
+        None,
     )
     if name is None:
         raise Rejected(Reason("account_unknown_by_id", "there is no account {account_id}", account_id=number))

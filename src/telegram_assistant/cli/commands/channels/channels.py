@@ -86,7 +86,7 @@ def add(
         raise typer.BadParameter("name a channel, or give --joined")
     wanted = subscription_from(folder, priority, ai, history)
 
-    listed = [ListedChannel(one) for one in references or ()]
+    listed = [ListedChannel(reference) for reference in references or ()]
     print_report(
         with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait))
     )
@@ -278,9 +278,11 @@ def verify(
         known = await tenant_named(assembled, tenant)
         followed = await assembled.tenant(known.tenant_id).followed.channels()
         channels = (pick(followed, which),) if which else followed
-        for one in channels:
-            await assembled.system.backfills.open(one.channel_id, BackfillKind.VERIFY)
-            await record_change(assembled, known.tenant_id, "verify_channel", f"/channels/{one.channel_id}")
+        for channel in channels:
+            await assembled.system.backfills.open(channel.channel_id, BackfillKind.VERIFY)
+            await record_change(
+                assembled, known.tenant_id, "verify_channel", f"/channels/{channel.channel_id}"
+            )
         return len(channels)
 
     count = with_app(ask)

@@ -27,18 +27,18 @@ MIN_TABLE_COLUMNS = 110
 def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone: ZoneInfo) -> None:
     """Draws the coverage; times are in `zone`."""
     if console.width < MIN_TABLE_COLUMNS:
-        for one in channels:
-            _draw_block(one, console, zone)
+        for channel in channels:
+            _draw_block(channel, console, zone)
         return
     table = Table("channel", "state", "since", "newest post", "last read", "why", pad_edge=False)
-    for one in channels:
+    for channel in channels:
         table.add_row(
-            Text(one.title),
-            _state(one),
-            _since(one, zone),
-            _when(one.newest_posted_at, zone),
-            _when(one.last_polled_at, zone),
-            Text(_why(one, zone)),
+            Text(channel.title),
+            _state(channel),
+            _since(channel, zone),
+            _when(channel.newest_posted_at, zone),
+            _when(channel.last_polled_at, zone),
+            Text(_why(channel, zone)),
         )
     console.print(table, soft_wrap=False)
 

@@ -83,7 +83,7 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
     folders, zone = with_app(read)
     if as_json:
-        print_json(FoldersResponse(items=[_response(one) for one in folders]))
+        print_json(FoldersResponse(items=[_response(folder) for folder in folders]))
         return
     if not folders:
         console.print("No folder is followed. Start with: tga folders add NAME")
@@ -91,10 +91,12 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     table = Table(pad_edge=False)
     for name in ("number", "folder", "account", "chats", "channels followed", "last check", "problem"):
         table.add_column(name)
-    for one in folders:
-        looked_at = f"{one.looked_at.astimezone(zone):%Y-%m-%d %H:%M}" if one.looked_at else "–"
-        numbers = (str(one.account_id), str(one.chats), str(one.followed))
-        table.add_row(str(one.folder_id), escape(one.title), *numbers, looked_at, words_of(one.trouble))
+    for folder in folders:
+        looked_at = f"{folder.looked_at.astimezone(zone):%Y-%m-%d %H:%M}" if folder.looked_at else "–"
+        numbers = (str(folder.account_id), str(folder.chats), str(folder.followed))
+        table.add_row(
+            str(folder.folder_id), escape(folder.title), *numbers, looked_at, words_of(folder.trouble)
+        )
     console.print(table)
 
 

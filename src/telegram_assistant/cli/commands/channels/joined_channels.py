@@ -93,7 +93,9 @@ def pick_joined(
     async def ask(assembled: App) -> RequestReport:
         known = await tenant_named(assembled, tenant)
         requested = await follow_picked(
-            [ChannelId(one) for one in channel_ids], wanted, stores=assembled.tenant(known.tenant_id)
+            [ChannelId(channel_id) for channel_id in channel_ids],
+            wanted,
+            stores=assembled.tenant(known.tenant_id),
         )
         await record_change(
             assembled,
@@ -109,9 +111,12 @@ def pick_joined(
 
 def _table(joined: JoinedList) -> Table:
     table = Table("id", "channel", "name", "state", pad_edge=False)
-    for one in joined.channels:
-        state = "[green]followed[/]" if one.is_followed else "private" if one.is_private else "–"
+    for channel in joined.channels:
+        state = "[green]followed[/]" if channel.is_followed else "private" if channel.is_private else "–"
         table.add_row(
-            str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", state
+            str(channel.channel_id),
+            escape(channel.title),
+            f"@{channel.username}" if channel.username else "–",
+            state,
         )
     return table

@@ -66,7 +66,9 @@ def digest(
         stores, now = app.tenant(known.tenant_id), datetime.now(UTC)
         made = await compose(now - timedelta(hours=hours), stores=stores, now=now, length=length)
         names = (
-            {one.channel_id: one.username for one in await stores.followed.channels()} if as_markdown else {}
+            {channel.channel_id: channel.username for channel in await stores.followed.channels()}
+            if as_markdown
+            else {}
         )
         return made, ZoneInfo(app.settings.telemetry.time_zone), names
 
@@ -109,7 +111,10 @@ def plan(person: PersonName = "", tenant: TenantName = "default", as_json: AsJso
     async def look(assembled: App) -> tuple[DigestPlan, dict[UUID, str]]:
         known = await tenant_named(assembled, tenant)
         member = await member_named(assembled, known, person)
-        names = {one.receiver_id: one.name for one in await assembled.tenant(known.tenant_id).receivers.all()}
+        names = {
+            receiver.receiver_id: receiver.name
+            for receiver in await assembled.tenant(known.tenant_id).receivers.all()
+        }
         return await assembled.person(known.tenant_id, member.user_id).digests.plan(), names
 
     chosen, names = with_app(look, needs_redis=False)
@@ -158,7 +163,7 @@ def set_plan(
             person=member.name,
             receivers=len(chosen.receivers),
         )
-        return chosen, {one.receiver_id: one.name for one in await stores.receivers.all()}
+        return chosen, {receiver.receiver_id: receiver.name for receiver in await stores.receivers.all()}
 
     _show_plan(*with_app(choose))
 
@@ -172,11 +177,11 @@ def _show_plan(chosen: DigestPlan, names: dict[UUID, str]) -> None:
         if chosen.weekdays == EVERY_DAY
         else "on days " + ", ".join(map(str, sorted(chosen.weekdays)))
     )
-    times = ", ".join(f"{one:%H:%M}" for one in chosen.times)
+    times = ", ".join(f"{time:%H:%M}" for time in chosen.times)
     console.print(
         f"Digests come at {times} ({chosen.zone}), {days}, {chosen.length.stories} stories at most."
     )
-    receivers = ", ".join(names[one] for one in chosen.receivers if one in names)
+    receivers = ", ".join(names[receiver] for receiver in chosen.receivers if receiver in names)
     console.print(
         Text(f"They wait on the page and go to {receivers}." if receivers else "They wait on the page.")
     )

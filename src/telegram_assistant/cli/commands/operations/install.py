@@ -78,7 +78,7 @@ def doctor(
         findings += asyncio.run(_examine(examine_running(settings, hosts), show))
     wrong = sum(finding.verdict is Severity.BAD for finding in findings)
     if as_json:
-        print_json(FindingsResponse(items=[_response(one) for one in findings], ok=not wrong))
+        print_json(FindingsResponse(items=[_response(finding) for finding in findings], ok=not wrong))
         raise typer.Exit(1 if wrong else 0)
     if wrong:
         console.print(f"\n[red]{wrong} problem{'s' if wrong > 1 else ''} to fix.[/]")
@@ -96,7 +96,9 @@ async def _examine(found: AsyncIterator[Finding], show: Callable[[Finding], None
 
 def _hosts(arguments: list[str]) -> dict[CheckedRole, str]:
     try:
-        return {CheckedRole(role): host for role, _, host in (one.partition("=") for one in arguments)}
+        return {
+            CheckedRole(role): host for role, _, host in (argument.partition("=") for argument in arguments)
+        }
     except ValueError as error:
         raise typer.BadParameter(
             f"write it like worker=10.0.0.7; known roles: {', '.join(CheckedRole)}", param_hint="--at"

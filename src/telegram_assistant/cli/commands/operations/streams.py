@@ -44,7 +44,7 @@ def show(
         )
         unknown = await find_unknown_groups(assembled.redis, readers_of(WITH_GRAPH, partitions))
         if as_json:
-            items = [StageResponse.model_validate(one, from_attributes=True) for one in states]
+            items = [StageResponse.model_validate(state, from_attributes=True) for state in states]
             groups = [UnknownGroupResponse.model_validate(group, from_attributes=True) for group in unknown]
             print_json(StagesResponse(items=items, on_their_way=waiting, unknown_groups=groups))
             return

@@ -154,7 +154,7 @@ def _show_full(full: FullStory, zone: ZoneInfo) -> None:
             Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim")
         )
     for dispute in full.summary.disputed if full.summary else ():
-        others = ", ".join(f"{one.number} ({len(one.posts)})" for one in dispute.others)
+        others = ", ".join(f"{other.number} ({len(other.posts)})" for other in dispute.others)
         console.print(
             Text(
                 f"  disputed: {dispute.stands.number} ({len(dispute.stands.posts)} channels), "

@@ -185,7 +185,7 @@ async def set_budget(assembled: App, name: str, money: str, tokens: int | None) 
 
 async def all_tenants(assembled: App) -> tuple[TenantResponse, ...]:
     page = await tenants.list_tenants(tenants=assembled.api.tenant_operations, limit=MAX_TENANTS)
-    return tuple(tenant_response(one, settings=assembled.settings) for one in page.tenants)
+    return tuple(tenant_response(tenant, settings=assembled.settings) for tenant in page.tenants)
 
 
 def print_budgets(found: Sequence[TenantResponse]) -> None:

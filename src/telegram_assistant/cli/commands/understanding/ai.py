@@ -98,7 +98,7 @@ def usage(
         lines = await assembled.system.spending.usage(
             datetime.now(UTC) - timedelta(days=days), tenant_id=tenant_id
         )
-        names = {one.tenant_id: one.name for one in await assembled.system.tenants.all()}
+        names = {tenant.tenant_id: tenant.name for tenant in await assembled.system.tenants.all()}
         items = [
             TenantUsageLineResponse.model_validate({**asdict(line), "tenant_name": names[line.tenant_id]})
             for line in lines
@@ -224,8 +224,8 @@ def policy(
             return None
         table = Table("channel", "chosen", "in force", pad_edge=False)
         table.add_row("new channels", (await ai_policies.stance(stores=stores)).default, "")
-        for one in (await ai_policies.policies(stores=stores)).policies:
-            table.add_row(escape(one.channel.title), one.channel.chosen, one.in_force)
+        for policy in (await ai_policies.policies(stores=stores)).policies:
+            table.add_row(escape(policy.channel.title), policy.channel.chosen, policy.in_force)
         return table
 
     table = with_app(work)

@@ -76,7 +76,10 @@ async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
         outdated, (await assembled.system.vocabularies.current()).tags.values(), settings=assembled.settings
     )
     table = Table("channel", "posts", "by a provider", f"at most, {price.unit}", pad_edge=False)
-    for one in price.channels:
-        found, cost = one.outdated, "–" if one.micro is None else f"{Decimal(one.micro) / MILLION:,.2f}"
+    for channel in price.channels:
+        found, cost = (
+            channel.outdated,
+            "–" if channel.micro is None else f"{Decimal(channel.micro) / MILLION:,.2f}",
+        )
         table.add_row(f"{found.title} ({found.channel_id})", f"{found.local:,}", f"{found.provider:,}", cost)
     console.print(table)

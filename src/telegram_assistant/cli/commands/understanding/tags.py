@@ -49,7 +49,8 @@ def list_tags(
 
     async def look(assembled: App) -> Table:
         choices = {
-            (one.language, one.tag): one for one in await (await _stores(assembled, tenant)).tags.choices()
+            (choice.language, choice.tag): choice
+            for choice in await (await _stores(assembled, tenant)).tags.choices()
         }
         table = Table("language", "topic", "tag", "shown as", "state", "channels", pad_edge=False)
         for line in await assembled.system.vocabularies.lines(language):

@@ -25,10 +25,10 @@ class OwnTelegramSetup:
         if row is None:
             return NOTHING_YET
         entered = {
-            TelegramSecret(one["name"]): EnteredSecret(
-                one["shown"], one["entered_by"], datetime.fromisoformat(one["entered_at"])
+            TelegramSecret(load["name"]): EnteredSecret(
+                load["shown"], load["entered_by"], datetime.fromisoformat(load["entered_at"])
             )
-            for one in json.loads(row["entered"])
+            for load in json.loads(row["entered"])
         }
         given = frozenset(TelegramSecret(name) for name in row["from_environment"] or ())
         return TelegramSetup(row["key_id"], row["public_key"], row["reported_at"], given, entered)

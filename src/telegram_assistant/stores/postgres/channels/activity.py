@@ -120,7 +120,7 @@ class ChannelActivities:
             hours = await connection.fetch(HOURS, channel_id, since, zone.key)
         if row is None:
             return None
-        counts = {one["hour"]: one["posts"] for one in hours}
+        counts = {hour["hour"]: hour["posts"] for hour in hours}
         return ChannelActivity(
             followed_at=row["followed_at"],
             since=row["since"],

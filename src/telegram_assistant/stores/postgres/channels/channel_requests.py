@@ -231,7 +231,7 @@ class ChannelRequests:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT * FROM accounts_for_requests($1)",
-                sorted({budget_of(one).method for one in METHODS.values()}),
+                sorted({budget_of(method).method for method in METHODS.values()}),
             )
             beside = await connection.fetchrow("SELECT * FROM beside_requests()")
         accounts: dict[int, tuple[bool, bool]] = {}

@@ -250,7 +250,8 @@ class Followed:
     async def named(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
         """The channels with these usernames that the tenant follows, keyed by lower-case username."""
         found = await self._fetch(
-            f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)", [one.lower() for one in usernames]
+            f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)",
+            [username.lower() for username in usernames],
         )
         return {one.username.lower(): one for one in found if one.username}
 

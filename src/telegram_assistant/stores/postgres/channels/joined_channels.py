@@ -124,12 +124,12 @@ class JoinedListings:
                 account_id,
                 request_id,
                 at,
-                [one.channel.channel_id for one in channels],
-                [one.channel.title for one in channels],
-                [one.channel.username for one in channels],
-                [one.channel.is_private for one in channels],
-                [one.channel.protected for one in channels],
-                [one.access_hash for one in channels],
+                [channel.channel.channel_id for channel in channels],
+                [channel.channel.title for channel in channels],
+                [channel.channel.username for channel in channels],
+                [channel.channel.is_private for channel in channels],
+                [channel.channel.protected for channel in channels],
+                [channel.access_hash for channel in channels],
             )
 
     async def finish(self, tenant_id: TenantId, account_id: AccountId, request_id: UUID) -> int:

@@ -112,7 +112,7 @@ class RequestFates:
 
         A line that was kept before is replaced.
         """
-        different = {one.key: one for one in lines}.values()
+        different = {line.key: line for line in lines}.values()
         async with self._transactions.begin() as connection:
             await connection.execute(
                 KEEP,

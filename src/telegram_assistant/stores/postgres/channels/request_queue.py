@@ -133,7 +133,7 @@ class RequestQueue:
     ) -> ClaimedRequest | None:
         query = CLAIM.format(parties=parties, condition=condition, LOOKAHEAD=LOOKAHEAD)
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(query, account_id, [one.value for one in kinds], TAKEN_FOR)
+            row = await connection.fetchrow(query, account_id, [kind.value for kind in kinds], TAKEN_FOR)
         if row is None:
             return None
         subscription = subscription_of(json.loads(row["options"]))

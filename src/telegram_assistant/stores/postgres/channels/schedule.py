@@ -184,11 +184,11 @@ class Schedule:
         """
         async with self._transactions.begin() as connection:
             columns = (
-                [getattr(one, name) for one in empties]
+                [getattr(empty, name) for empty in empties]
                 for name in ("channel_id", "next_poll_at", "rechecked")
             )
             await connection.execute(COMPLETE, account_id, lease_epoch, polled_at, *columns)
-            released = [one.channel_id for one in empties if one.was_parked]
+            released = [empty.channel_id for empty in empties if empty.was_parked]
             if released:
                 await connection.execute(
                     "UPDATE channels SET parked_reason = NULL, parked_until = NULL "

@@ -65,7 +65,10 @@ class PersonDigests:
             is_new = bool(done == "INSERT 0 1")
             if is_new:
                 await connection.execute(
-                    DELIVER, digest_id, list(receivers), [delivery_id_of(digest_id, one) for one in receivers]
+                    DELIVER,
+                    digest_id,
+                    list(receivers),
+                    [delivery_id_of(digest_id, receiver) for receiver in receivers],
                 )
         return is_new
 

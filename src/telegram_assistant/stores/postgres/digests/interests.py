@@ -164,7 +164,7 @@ async def _take_back(connection: Connection, posts: Sequence[PostId], feedback: 
 
 
 def _of(posts: Sequence[PostId], feedback: Feedback) -> tuple[list[int], list[int], str]:
-    return [one.channel_id for one in posts], [one.message_id for one in posts], feedback
+    return [post.channel_id for post in posts], [post.message_id for post in posts], feedback
 
 
 @dataclass(frozen=True, slots=True)

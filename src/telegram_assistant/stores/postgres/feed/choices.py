@@ -67,8 +67,8 @@ class PersonChoices:
                     WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id)
                 ON CONFLICT DO NOTHING
                 """,
-                [one.channel_id for one in posts],
-                [one.message_id for one in posts],
+                [post.channel_id for post in posts],
+                [post.message_id for post in posts],
             )
 
     async def unsave(self, posts: Sequence[PostId]) -> None:
@@ -76,8 +76,8 @@ class PersonChoices:
             await connection.execute(
                 "DELETE FROM saved_posts WHERE (channel_id, message_id) IN (SELECT * "
                 "FROM unnest($1::bigint[], $2::bigint[]))",
-                [one.channel_id for one in posts],
-                [one.message_id for one in posts],
+                [post.channel_id for post in posts],
+                [post.message_id for post in posts],
             )
 
     async def mutes(self) -> Mutes:

@@ -209,7 +209,7 @@ class Reading:
         """Those of these posts that the tenant sees, in this order."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                SOME, [one.channel_id for one in posts], [one.message_id for one in posts]
+                SOME, [post.channel_id for post in posts], [post.message_id for post in posts]
             )
         return tuple(_reading_post(row) for row in rows)
 

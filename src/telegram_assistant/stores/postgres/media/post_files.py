@@ -60,7 +60,7 @@ async def write_settled_notices(
     """Writes the notice `posts.vision.uploaded` for each of these posts (channel, message,
     lane) whose files are all settled.
     """
-    rows = await connection.fetch(SETTLED_POSTS, *to_columns([tuple(one) for one in posts], 3))
+    rows = await connection.fetch(SETTLED_POSTS, *to_columns([tuple(post) for post in posts], 3))
     notices = []
     for row in rows:
         post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
@@ -97,7 +97,7 @@ class PostMedia:
                 JOIN post_media m ON m.channel_id = w.channel_id AND m.message_id = w.message_id
                 ORDER BY m.channel_id, m.message_id, m.ordinal
                 """,
-                *to_columns([(one.channel_id, one.message_id) for one in post_ids], 2),
+                *to_columns([(post_id.channel_id, post_id.message_id) for post_id in post_ids], 2),
             )
         return tuple(
             PostFile(

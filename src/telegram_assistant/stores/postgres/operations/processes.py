@@ -59,7 +59,9 @@ class Processes:
                 list(report.roles),
                 report.version,
                 json.dumps(report.parts),
-                json.dumps([[one.name, dict(one.labels), one.value] for one in report.metrics.samples]),
+                json.dumps(
+                    [[sample.name, dict(sample.labels), sample.value] for sample in report.metrics.samples]
+                ),
                 json.dumps(report.servers_away),
                 is_last,
             )

@@ -48,7 +48,7 @@ class QueuedNotice:
 
 async def write_notices(connection: Connection, notices: Sequence[QueuedNotice]) -> None:
     """Writes notices inside the transaction of the change they report. For stores only."""
-    unique = {one.event.event_id: one for one in notices}.values()
+    unique = {notice.event.event_id: notice for notice in notices}.values()
     await connection.execute(
         WRITE,
         [one.event.event_id for one in unique],

@@ -42,11 +42,11 @@ class StageMinutes:
                 SET processed = excluded.processed, failed = excluded.failed, lag = excluded.lag
                 """,
                 instance,
-                [one.minute for one in minutes],
-                [one.stage for one in minutes],
-                [one.processed for one in minutes],
-                [one.failed for one in minutes],
-                [one.lag for one in minutes],
+                [minute.minute for minute in minutes],
+                [minute.stage for minute in minutes],
+                [minute.processed for minute in minutes],
+                [minute.failed for minute in minutes],
+                [minute.lag for minute in minutes],
             )
 
     async def forget(self, before: datetime) -> int:

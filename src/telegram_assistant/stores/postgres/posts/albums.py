@@ -65,15 +65,15 @@ class Albums:
 
     async def gather(self, posts: Sequence[StoredPost]) -> None:
         """Adds the album items among these posts to their albums. Idempotent."""
-        items = [one for one in posts if one.post.grouped_id is not None and one.deleted_at is None]
+        items = [post for post in posts if post.post.grouped_id is not None and post.deleted_at is None]
         if not items:
             return
         columns = (
-            [one.post.channel_id for one in items],
-            [one.post.grouped_id for one in items],
-            [one.post.message_id for one in items],
-            [one.post.posted_at for one in items],
-            [one.stored_at for one in items],
+            [item.post.channel_id for item in items],
+            [item.post.grouped_id for item in items],
+            [item.post.message_id for item in items],
+            [item.post.posted_at for item in items],
+            [item.stored_at for item in items],
         )
         async with self._transactions.begin() as connection:
             await connection.execute(GATHER, *columns)

@@ -197,7 +197,7 @@ class QuietChanges:
                 per_channel,
                 *astuple(place),
                 order is ChangeOrder.MEANING,
-                [one.value for one in meanings] or None,
+                [meaning.value for meaning in meanings] or None,
             )
         return tuple(
             QuietChange(

@@ -62,7 +62,9 @@ class Forwards:
         """Those of these posts that exist for the tenant, the oldest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                APPEARANCES, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+                APPEARANCES,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         return tuple(
             Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"])

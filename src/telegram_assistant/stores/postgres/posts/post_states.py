@@ -50,14 +50,18 @@ class PostStates:
         """The posts that exist, deleted ones included."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+                LOAD,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         return {_id(row): PostState(stored_post(row), _version(row), _facts(row["results"])) for row in rows}
 
     async def versions(self, post_ids: Sequence[PostId]) -> Mapping[PostId, StateVersion]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                VERSIONS, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+                VERSIONS,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         return {_id(row): _version(row) for row in rows}
 

@@ -39,12 +39,12 @@ class RawArchive:
                     $6::bytea[])
                 ON CONFLICT DO NOTHING
                 """,
-                [one.channel_id for one in messages],
-                [one.first_id for one in messages],
-                [one.last_id for one in messages],
-                [one.read_at for one in messages],
-                [one.layer for one in messages],
-                [one.body for one in messages],
+                [message.channel_id for message in messages],
+                [message.first_id for message in messages],
+                [message.last_id for message in messages],
+                [message.read_at for message in messages],
+                [message.layer for message in messages],
+                [message.body for message in messages],
             )
 
     async def around(self, post: PostId) -> tuple[RawMessages, ...]:

@@ -26,7 +26,7 @@ MAX_VERSIONS = 500
 
 
 def dump_meaning(changes: tuple[MeaningChange, ...]) -> str:
-    return json.dumps([[one.kind, one.before, one.after] for one in changes])
+    return json.dumps([[change.kind, change.before, change.after] for change in changes])
 
 
 def load_meaning(stored: str | None) -> tuple[MeaningChange, ...] | None:
@@ -71,7 +71,9 @@ class Versions:
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                UNCOMPARED, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+                UNCOMPARED,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         return tuple(
             ReplacedText(

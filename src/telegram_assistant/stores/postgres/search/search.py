@@ -174,9 +174,9 @@ class WordSearch:
                 # matches, time budget
                 "SELECT * FROM search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
                 "$15, $16, $17, $18)",
-                [one.text for one in terms],
-                [one.name for one in terms],
-                [one.alternative for one in terms],
+                [term.text for term in terms],
+                [term.name for term in terms],
+                [term.alternative for term in terms],
                 [one.text for one in related],
                 [one.weight for one in related],
                 enough,
@@ -256,11 +256,14 @@ class WordSearch:
 
         With `stories_until` also their stories, as far as they were told until then.
         """
-        channels, messages = [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+        channels, messages = (
+            [post_id.channel_id for post_id in post_ids],
+            [post_id.message_id for post_id in post_ids],
+        )
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD, channels, messages, strict_words, stories_until is not None)
             named = {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in rows}
-            if missing := [one for one in channel_ids if one not in named]:
+            if missing := [channel_id for channel_id in channel_ids if channel_id not in named]:
                 names = await connection.fetch(
                     "SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", missing
                 )
@@ -272,7 +275,7 @@ class WordSearch:
                 else None
             )
         posts = [stored_post(row) for row in rows]
-        return Loaded({one.post.id: one for one in posts}, named, stories)
+        return Loaded({post.post.id: post for post in posts}, named, stories)
 
     async def marked(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
         """The texts with BEGINS and ENDS around the matched words, in any of their forms."""

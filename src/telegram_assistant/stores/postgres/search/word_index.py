@@ -55,16 +55,16 @@ class WordIndex:
 
         Existing rows are newer and stay. Posts deleted between reading and writing are removed again.
         """
-        ids = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
+        ids = [post.post.channel_id for post in posts], [post.post.message_id for post in posts]
         derived = []
-        for one in posts:
-            derived.append(derived_of(one))
+        for post in posts:
+            derived.append(derived_of(post))
             await asyncio.sleep(0)
         async with self._transactions.begin() as connection:
             await connection.execute(
                 FILL,
                 *ids,
-                [one.revision for one in posts],
+                [post.revision for post in posts],
                 [one.lang for one in derived],
                 [bits_of(one.has) for one in derived],
                 [marked_names(one.names) for one in derived],

@@ -192,12 +192,12 @@ async def _unlink(connection: Connection, compared: Sequence[Compared], links: S
     told = {one.told.post for one in compared if one.is_told}
     again = {one.told.post for one in compared}
     gone = [
-        one
-        for one in links
+        link
+        for link in links
         if (
-            one.post in told
-            if one.kind.is_certain
-            else {one.post, one.other} <= known and (one.post in again or one.other in told)
+            link.post in told
+            if link.kind.is_certain
+            else {link.post, link.other} <= known and (link.post in again or link.other in told)
         )
     ]
     await connection.execute(UNLINK, *ids_of(one.post for one in gone), *ids_of(one.other for one in gone))
@@ -217,20 +217,20 @@ async def _complete(connection: Connection, links: Sequence[Link]) -> list[Link]
 
 async def _link(connection: Connection, links: Iterable[Link]) -> None:
     best = {}
-    for link in sorted(links, key=lambda one: (-SUREST[one.kind], one.score)):
+    for link in sorted(links, key=lambda link: (-SUREST[link.kind], link.score)):
         best[link.post, link.other] = link
     rows = [best[pair] for pair in sorted(best)]
     await connection.execute(
         LINK,
-        [one.post.channel_id for one in rows],
-        [one.post.message_id for one in rows],
-        [one.other.channel_id for one in rows],
-        [one.other.message_id for one in rows],
-        [one.kind.value for one in rows],
-        [one.score for one in rows],
-        [one.is_leaf for one in rows],
-        [one.posted_at for one in rows],
-        [one.other_posted_at for one in rows],
+        [row.post.channel_id for row in rows],
+        [row.post.message_id for row in rows],
+        [row.other.channel_id for row in rows],
+        [row.other.message_id for row in rows],
+        [row.kind.value for row in rows],
+        [row.score for row in rows],
+        [row.is_leaf for row in rows],
+        [row.posted_at for row in rows],
+        [row.other_posted_at for row in rows],
     )
 
 

@@ -98,8 +98,8 @@ class KeywordTrends:
         self, keywords: Sequence[Keyword], since: datetime, until: datetime
     ) -> Mapping[Keyword, KeywordMentions]:
         """By hours since `since`."""
-        names = [one.key for one in keywords if one.kind is KeywordKind.NAME]
-        tags = [one.key for one in keywords if one.kind is KeywordKind.TAG]
+        names = [keyword.key for keyword in keywords if keyword.kind is KeywordKind.NAME]
+        tags = [keyword.key for keyword in keywords if keyword.kind is KeywordKind.TAG]
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT * FROM keyword_posts($1, $2, $3, $4)", names, tags, since, until
@@ -183,7 +183,7 @@ async def _posts(connection: Connection, post_ids: Iterable[PostId]) -> dict[Pos
         )
         for row in rows
     ]
-    return {one.post_id: one for one in posts}
+    return {post.post_id: post for post in posts}
 
 
 def _count(row: asyncpg.Record) -> KeywordCount:

@@ -48,13 +48,13 @@ async def earlier_posts(
     """What these posts, whose terms are stored, are compared with: it depends on the earlier posts alone,
     not on when any of them came.
     """
-    asked = [keys_of(one, weights) | dict.fromkeys(mentioned_by(one), MENTION_WEIGHT) for one in posts]
+    asked = [keys_of(post, weights) | dict.fromkeys(mentioned_by(post), MENTION_WEIGHT) for post in posts]
     rows = await connection.fetch(
         FIND_EARLIER, *_questions(posts, asked), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE
     )
     earlier: list[list[WeighedPost]] = [[] for _ in posts]
     found = [0] * len(posts)
-    own = {(one.post.channel_id, one.post.message_id): one for one in posts}
+    own = {(post.post.channel_id, post.post.message_id): post for post in posts}
     known = own | await terms_at(connection, {row[2:4] for row in rows} - own.keys(), weights)
     for place, is_private, channel_id, message_id, count in rows:
         if (other := known.get((channel_id, message_id))) is not None:
@@ -72,8 +72,8 @@ async def later_posts(
     Mostly there are none: posts come in order.
     """
     newest = await connection.fetchval("SELECT max(posted_at) FROM post_terms")
-    late = [one for one in posts if newest is not None and one.posted_at <= newest]
-    found: dict[PostId, list[WeighedPost]] = {one.post: [] for one in posts}
+    late = [post for post in posts if newest is not None and post.posted_at <= newest]
+    found: dict[PostId, list[WeighedPost]] = {post.post: [] for post in posts}
     if late:
         asked = [keys_of(one, weights) | dict.fromkeys(mentioning_key(one), MENTION_WEIGHT) for one in late]
         rows = await connection.fetch(FIND_LATER, *_questions(late, asked), NEWEST, MIN_VOTES)
@@ -89,20 +89,20 @@ def _questions(posts: Sequence[WeighedPost], asked: Sequence[Mapping[int, float]
 
     Then when and where the posts are.
     """
-    sure = [sure_keys_of(one) for one in posts]
+    sure = [sure_keys_of(post) for post in posts]
     rows = [
         (place + 1, term, weight, MIN_VOTES if term in sure[place] else 1)
         for place, terms in enumerate(asked)
         for term, weight in terms.items()
     ]
     columns = tuple(map(written, zip(*rows, strict=True))) if rows else ("{}",) * 4
-    moments = [one.posted_at for one in posts]
+    moments = [post.posted_at for post in posts]
     return (
         *columns,
         moments,
-        *ids_of(one.post for one in posts),
+        *ids_of(post.post for post in posts),
         [*map(period_of, moments)],
-        [one.is_private for one in posts],
+        [post.is_private for post in posts],
         _WINDOW,
     )
 

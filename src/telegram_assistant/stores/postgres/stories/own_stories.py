@@ -237,8 +237,8 @@ class OwnStories:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT * FROM read_pictures($1::bigint[], $2::bigint[])",
-                [one.channel_id for one in posts],
-                [one.message_id for one in posts],
+                [post.channel_id for post in posts],
+                [post.message_id for post in posts],
             )
         return {
             row["sha256"].hex(): ReadPicture(stored_look(row["phash"], row["phash_fine"]), row["words"])
@@ -287,7 +287,7 @@ def _material(rows: Sequence[asyncpg.Record]) -> StoryMaterial:
         if row["channel_id"] is not None:
             stories.setdefault(row["story_id"], []).append(row)
     return StoryMaterial(
-        Grouping(rows[0]["story_grouping"]), tuple(_group(_StoryRows(one)) for one in stories.values())
+        Grouping(rows[0]["story_grouping"]), tuple(_group(_StoryRows(story)) for story in stories.values())
     )
 
 

@@ -99,13 +99,13 @@ async def _count(connection: Connection, now: datetime) -> _Counted:
 
 
 async def remove_terms(connection: Connection, posts: Iterable[WeighedPost]) -> None:
-    await connection.execute(UNPUT, *ids_of(sorted(one.post for one in posts)))
+    await connection.execute(UNPUT, *ids_of(sorted(post.post for post in posts)))
 
 
 async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weights: TermWeights) -> None:
     """Stores what posts are compared by."""
-    posts = sorted(posts, key=lambda one: one.post)
-    keyed = [_posting_keys(one, weights) for one in posts]
+    posts = sorted(posts, key=lambda post: post.post)
+    keyed = [_posting_keys(post, weights) for post in posts]
     columns = [_columns(one, keys) for one, keys in zip(posts, keyed, strict=True)]
     await connection.executemany(PUT, columns)
     rows = sorted(
@@ -115,7 +115,7 @@ async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weight
             for key in keys
         }
     )
-    moments = sorted({one.posted_at for one in posts})
+    moments = sorted({post.posted_at for post in posts})
     places = {moment: place for place, moment in enumerate(moments, start=1)}
     columns_of = zip(
         *((key, places[moment], channel, message) for key, moment, channel, message in rows), strict=True
@@ -184,7 +184,7 @@ async def weighed_posts(
     connection: Connection, posts: Iterable[PostId], weights: TermWeights
 ) -> list[WeighedPost]:
     """Those whose terms are still stored, in the order of their ids."""
-    known = await terms_at(connection, {(one.channel_id, one.message_id) for one in posts}, weights)
+    known = await terms_at(connection, {(post.channel_id, post.message_id) for post in posts}, weights)
     return [known[place] for place in sorted(known)]
 
 

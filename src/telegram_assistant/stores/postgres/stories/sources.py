@@ -43,7 +43,7 @@ class StorySources:
         """The posts that exist, except service messages."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                LOAD, [one.channel_id for one in posts], [one.message_id for one in posts]
+                LOAD, [post.channel_id for post in posts], [post.message_id for post in posts]
             )
         return [_source(row) for row in rows]
 

@@ -30,7 +30,7 @@ class Stories:
         """The stories of these posts; posts without any are left out."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                OF_POSTS, [one.channel_id for one in posts], [one.message_id for one in posts]
+                OF_POSTS, [post.channel_id for post in posts], [post.message_id for post in posts]
             )
         return {_id(row): StoryId(row["story_id"]) for row in rows}
 

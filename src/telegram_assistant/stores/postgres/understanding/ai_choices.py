@@ -106,7 +106,7 @@ class AiChoices:
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                SENDABLE, [one.channel_id for one in posts], [one.message_id for one in posts]
+                SENDABLE, [post.channel_id for post in posts], [post.message_id for post in posts]
             )
         return frozenset(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows)
 

@@ -61,7 +61,9 @@ class Enrichments:
         Saving the same again changes nothing. Of two results for the same post, kind and tier, the last one
         counts.
         """
-        rows = {(one.post_id, one.kind, one.tier): one for one in enrichments}
+        rows = {
+            (enrichment.post_id, enrichment.kind, enrichment.tier): enrichment for enrichment in enrichments
+        }
         if not rows:
             return
         ordered = [rows[key] for key in sorted(rows)]

@@ -93,7 +93,10 @@ class Vocabularies:
         if not proposals:
             return ()
         rows = sorted(
-            {(one.language, one.tag, one.channel_id, one.text): one.topic for one in proposals}.items()
+            {
+                (proposal.language, proposal.tag, proposal.channel_id, proposal.text): proposal.topic
+                for proposal in proposals
+            }.items()
         )
         async with self._transactions.begin() as connection:
             columns = [[key[place] for key, _ in rows] for place in range(4)]

@@ -50,11 +50,11 @@ class WatchMatching:
             await connection.execute("SELECT pg_advisory_xact_lock($1)", ALERTING)
             raised: int = await connection.fetchval(
                 MATCH,
-                [one.post.channel_id for one in posts],
-                [one.post.message_id for one in posts],
-                [one.revision for one in posts],
-                [one.lang for one in posts],
-                [bits_of(one.has) for one in posts],
+                [post.post.channel_id for post in posts],
+                [post.post.message_id for post in posts],
+                [post.revision for post in posts],
+                [post.lang for post in posts],
+                [bits_of(post.has) for post in posts],
             )
         return raised
 
@@ -98,7 +98,7 @@ class WatchMatching:
 
     async def raise_found(self, watch: MeaningWatch, post_ids: Sequence[PostId]) -> int:
         """Raises the alerts of posts that were found for a watch. Returns how many are new."""
-        posts = [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+        posts = [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids]
         async with self._transactions.begin() as connection:
             raised: int = await connection.fetchval(FOUND, watch.tenant_id, watch.watch_id, *posts)
         return raised

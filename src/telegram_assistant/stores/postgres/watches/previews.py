@@ -110,7 +110,9 @@ class WatchPreviews:
         """These posts as alerts, newest first, as far as the tenant sees them."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                OF_POSTS, [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+                OF_POSTS,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
             )
         return PreviewedAlerts(tuple(_previewed(row, AlertKind.POSTED) for row in rows), is_complete=True)
 
@@ -118,7 +120,7 @@ class WatchPreviews:
         """The posts of these alerts, in the same order."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                TEXTS, [one.channel_id for one in alerts], [one.message_id for one in alerts]
+                TEXTS, [alert.channel_id for alert in alerts], [alert.message_id for alert in alerts]
             )
         return tuple(PreviewedText(row["title"] or "", row["username"], row["text"] or "") for row in rows)
 

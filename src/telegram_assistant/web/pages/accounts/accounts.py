@@ -61,7 +61,7 @@ class AccountCard:
         """What Telegram has asked to wait for, the longest first."""
         return tuple(
             sorted(
-                (one for one in self.methods if one.blocked_until),
+                (method for method in self.methods if method.blocked_until),
                 key=lambda one: str(one.blocked_until),
                 reverse=True,
             )
@@ -120,7 +120,7 @@ def _account(view: TenantView) -> UUID:
 
 
 def _card(health: AccountHealth) -> AccountCard:
-    return AccountCard(health, tuple(_row(one) for one in health.methods))
+    return AccountCard(health, tuple(_row(method) for method in health.methods))
 
 
 def _row(use: MethodUse) -> MethodRow:
@@ -130,5 +130,9 @@ def _row(use: MethodUse) -> MethodRow:
 
 
 def _tightest(allowances: Iterable[Allowance]) -> Allowance | None:
-    known = [(one.left / one.at_once, one) for one in allowances if one.left is not None]
+    known = [
+        (allowance.left / allowance.at_once, allowance)
+        for allowance in allowances
+        if allowance.left is not None
+    ]
     return min(known, key=lambda one: one[0])[1] if known else None

@@ -113,7 +113,9 @@ async def _content(view: TenantView) -> Content:
         "started": started,
         "steps": {step.value: state.value for step, state in started.steps.items()},
         "coverage": {state.value: count for state, count in started.coverage.states.items()},
-        "unfinished": tuple((one.title, describe_coverage(one)) for one in started.coverage.channels),
+        "unfinished": tuple(
+            (channel.title, describe_coverage(channel)) for channel in started.coverage.channels
+        ),
         "has_previews": settings.previews.enabled,
         "joins_per_day": settings.parser.joins_per_day,
         "shares_secret": bool(settings.web.secret_key.get_secret_value()),

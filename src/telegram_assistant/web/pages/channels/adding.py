@@ -59,7 +59,7 @@ async def add_folder(view: TenantView) -> Response:
     title = view.text("title").strip()
     if not title or len(title) > MAX_TITLE:
         raise Rejected(Reason("folder_title_needed", "write the folder's title as it is in Telegram"))
-    numbers = {str(one.account_id): one.account_id for one in await view.stores.joined.accounts()}
+    numbers = {str(account.account_id): account.account_id for account in await view.stores.joined.accounts()}
     account_id = AccountId(numbers[view.text("account")]) if view.text("account") in numbers else None
     requested = await request_folder(
         title, account_id=account_id, subscription=_wanted(view), requests=view.stores.requests
@@ -78,7 +78,7 @@ async def ask_for_joined(view: TenantView) -> Response:
 async def pick(view: TenantView) -> Response:
     if view.text("do") == "all":
         joined = await joined_channels.list_joined(stores=view.stores, now=view.now)
-        picked = [one.channel_id for one in joined.channels if not one.is_followed]
+        picked = [channel.channel_id for channel in joined.channels if not channel.is_followed]
     else:
         picked = [_channel_id(one) for one in view.form.getlist("channel")]
     if not picked:

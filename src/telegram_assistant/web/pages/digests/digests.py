@@ -39,7 +39,7 @@ async def _shown(view: TenantView, kept: StoredDigest | None, others: Sequence[S
 
 async def show_plan(view: TenantView) -> Content:
     plan = await view.own.digests.plan()
-    times = [one.strftime("%H:%M") for one in plan.times]
+    times = [time.strftime("%H:%M") for time in plan.times]
     return {
         "plan": plan,
         "times": [*times, *[""] * max(0, OFFERED_TIMES - len(times))],
@@ -59,7 +59,9 @@ async def set_plan(view: TenantView) -> Response:
     times, weekdays, receivers = (
         [str(one) for one in view.form.getlist(name)] for name in ("time", "weekday", "receiver")
     )
-    chosen = [uuid_of(one) for one in receivers] if KeyScope.WRITE in view.membership.scopes else None
+    chosen = (
+        [uuid_of(receiver) for receiver in receivers] if KeyScope.WRITE in view.membership.scopes else None
+    )
     await digests.set_plan(
         times,
         weekdays,
@@ -88,14 +90,18 @@ async def create_feed(view: TenantView) -> Content:
 
 async def revoke_feed(view: TenantView) -> Response:
     address = uuid_of(view.request.path_params["address"])
-    if address not in {one.address_id for one in await _own_feeds(view)}:
+    if address not in {feed.address_id for feed in await _own_feeds(view)}:
         raise Missing(NOTHING_HERE)
     await rss_feeds.revoke_feed(address, stores=view.stores)
     return go(view.url("/digest/plan"))
 
 
 async def _own_feeds(view: TenantView) -> tuple[FeedAddress, ...]:
-    return tuple(one for one in await view.stores.feed_addresses.all() if one.user_id == view.person.user_id)
+    return tuple(
+        feed_address
+        for feed_address in await view.stores.feed_addresses.all()
+        if feed_address.user_id == view.person.user_id
+    )
 
 
 async def make(view: TenantView) -> Response:

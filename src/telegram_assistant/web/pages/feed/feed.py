@@ -132,7 +132,7 @@ def _posts(view: TenantView) -> list[PostId]:
     except ValueError as error:
         raise Rejected(DAMAGED) from error
     if not 0 < len(posts) <= MAX_MARKED or any(
-        one.channel_id >= 2**63 or one.message_id >= 2**63 for one in posts
+        post.channel_id >= 2**63 or post.message_id >= 2**63 for post in posts
     ):
         raise Rejected(DAMAGED)
     return posts

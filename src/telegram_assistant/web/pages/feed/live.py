@@ -20,7 +20,9 @@ async def listen(hub: LiveHub, view: TenantView) -> Response:
 
     async def is_valid() -> bool:
         found = await view.app.api.people.session(view.token)
-        return found is not None and view.membership.tenant in {one.tenant for one in found.memberships}
+        return found is not None and view.membership.tenant in {
+            membership.tenant for membership in found.memberships
+        }
 
     ask_state = partial(_state, view)
     tenant_id, user_id = view.membership.tenant_id, view.person.user_id

@@ -18,8 +18,8 @@ async def show(view: TenantView) -> Content:
         finding
         async for finding in examine(view.app.settings, stages=WITH_GRAPH, only_shows_files=only_shows_files)
     ]
-    findings.sort(key=lambda one: WORST_FIRST.index(one.verdict))
-    counts = Counter(one.verdict for one in findings)
+    findings.sort(key=lambda finding: WORST_FIRST.index(finding.verdict))
+    counts = Counter(finding.verdict for finding in findings)
     return {
         "findings": findings,
         "problems": counts[Severity.BAD],

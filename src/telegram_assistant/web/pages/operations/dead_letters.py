@@ -19,7 +19,9 @@ async def show(view: TenantView) -> Content:
         letters=view.app.api.dead_letters, stage=stage, limit=SHOWN, before=before
     )
     return {
-        "letters": [(one, one.payload[:SHOWN_LETTERS].decode("utf-8", "replace")) for one in page.letters],
+        "letters": [
+            (letter, letter.payload[:SHOWN_LETTERS].decode("utf-8", "replace")) for letter in page.letters
+        ],
         "max_bytes": SHOWN_LETTERS,
         "next": page.next,
         "stage": stage,

@@ -18,7 +18,7 @@ async def show(view: TenantView) -> Content:
     )
     kind = ChangeKind(view.query("kind")) if view.query("kind") in set(ChangeKind) else None
     meaning = MeaningKind(view.query("meaning")) if view.query("meaning") in set(MeaningKind) else None
-    days = int(view.query("days")) if view.query("days") in {str(one) for one in DAYS} else 7
+    days = int(view.query("days")) if view.query("days") in {str(day) for day in DAYS} else 7
     channel = (
         await get_followed(channel_id_of(view.query("channel")), followed=view.stores.followed)
         if view.query("channel")

@@ -42,7 +42,7 @@ async def show(view: TenantView) -> Content:
 
 def _points(counts: Sequence[CountsSeen]) -> tuple[ChartPoint, ...]:
     """Views over time, for a line."""
-    seen = [(one.seen_at, one.views) for one in counts if one.views is not None]
+    seen = [(count.seen_at, count.views) for count in counts if count.views is not None]
     return _chart(seen) if len(seen) >= MIN_POINTS else ()
 
 

@@ -79,7 +79,7 @@ async def show(view: TenantView) -> Content:
     return {
         "cards": cards,
         "told_in_full": TOLD_IN_FULL,
-        "new_count": sum(bool(one.listed.new) for one in cards),
+        "new_count": sum(bool(card.listed.new) for card in cards),
         "window": window.value,
         "windows": [one.value for one in Window],
         "folder": folder,
@@ -122,7 +122,7 @@ def _since(view: TenantView, window: Window, visit: Visit) -> datetime:
 def _card(
     listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback], *, in_full: bool
 ) -> StoryCard:
-    spoken = " ".join((listed.telling.headline, *(one.text for one in listed.telling.sentences)))
+    spoken = " ".join((listed.telling.headline, *(sentence.text for sentence in listed.telling.sentences)))
     muted_word, said = muted_word_in(spoken, muted_words), said_about(listed.story, feedback)
     if not in_full and muted_word is None:
         return StoryCard(listed, None, None, (), None, said)

@@ -38,7 +38,7 @@ async def create(view: TenantView) -> Content:
     created = await keys.make_key(
         name, scopes, maker=maker, keys=view.stores.keys, now=view.now, expires_at=_expiry(view)
     )
-    view.note(name=name, scopes=[one.value for one in scopes])
+    view.note(name=name, scopes=[scope.value for scope in scopes])
     return {**await _content(view), "created": created}
 
 
@@ -77,7 +77,7 @@ def _expiry(view: TenantView) -> datetime | None:
     days = view.text("days")
     if not days:
         return None
-    if days not in {str(one) for one in LIFETIMES}:
+    if days not in {str(lifetime) for lifetime in LIFETIMES}:
         raise Rejected(DAMAGED)
     return view.now + timedelta(days=int(days))
 

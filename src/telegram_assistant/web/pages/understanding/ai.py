@@ -41,13 +41,13 @@ async def show(view: TenantView) -> Content:
         "policies": page,
         "policy_values": tuple(AiPolicy),
         "receivers": receivers,
-        "sends_searches": settings.ai.embeddings.value in {one.name for one in receivers},
+        "sends_searches": settings.ai.embeddings.value in {receiver.name for receiver in receivers},
         "budget": (await spending.budget(stores=view.stores, prices=settings.ai.prices)).budget,
         "unit": spent.unit,
         "spent": spent,
         "bars": _bars(spent.lines, first=since.date(), last=view.now.date()),
-        "by_provider": _sums((one.provider, one.micro) for one in spent.lines),
-        "by_purpose": _sums((one.purpose, one.micro) for one in spent.lines),
+        "by_provider": _sums((line.provider, line.micro) for line in spent.lines),
+        "by_purpose": _sums((line.purpose, line.micro) for line in spent.lines),
         "saved": await history.saved_posts(spent.lines, since=since, stores=view.stores),
         "days": days,
         "price": await history.price_history(
@@ -126,7 +126,7 @@ def _after(view: TenantView) -> ChannelId | None:
 
 
 def _bars(lines: Iterable[UsageLine], *, first: date, last: date) -> tuple[DayBar, ...]:
-    cost = _sums((one.day, one.micro) for one in lines)
+    cost = _sums((line.day, line.micro) for line in lines)
     count, highest = (last - first).days + 1, max(cost.values(), default=0)
     if not highest:
         return ()

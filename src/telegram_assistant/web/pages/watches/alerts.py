@@ -23,7 +23,7 @@ async def show(view: TenantView) -> Content:
         after=_after(view.query("after")),
     )
     return {
-        "alerts": [(one, headline_of(one), link_of_alert(one)) for one in page.alerts],
+        "alerts": [(alert, headline_of(alert), link_of_alert(alert)) for alert in page.alerts],
         "next": f"{page.next.created_at.isoformat()}_{page.next.alert_id}" if page.next else None,
         "watches": await view.stores.watches.all(),
         "watch_id": watch_id,

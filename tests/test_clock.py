@@ -34,8 +34,8 @@ def make_job(
 
 async def test_a_job_runs_once_per_period_across_replicas(installation: Settings, now: datetime) -> None:
     job, runs = make_job()
-    async with assemble(installation) as one, assemble(installation) as other:
-        for app in (one, other, one):
+    async with assemble(installation) as first, assemble(installation) as other:
+        for app in (first, other, first):
             await run_job(job, app=app, health=Health(probes={}), now=now)
         assert len(runs) == 1
         await run_job(job, app=other, health=Health(probes={}), now=now + timedelta(hours=1))
@@ -51,10 +51,10 @@ async def test_a_failing_job_is_red_here_and_on_the_replica_that_did_not_run_it(
         await run_job(job, app=app, health=here, now=now)
         await run_job(job, app=other, health=there, now=now)
     for health in (here, there):
-        shown = health.parts()[f"job {job.name}"]
-        assert shown["status"] == "failing"
-        assert "was refused" in str(shown["detail"])
-        assert "abcdefgh" not in str(shown)
+        part = health.parts()[f"job {job.name}"]
+        assert part["status"] == "failing"
+        assert "was refused" in str(part["detail"])
+        assert "abcdefgh" not in str(part)
 
 
 async def test_a_job_that_could_not_be_claimed_once_is_as_its_last_run_says(
@@ -65,14 +65,14 @@ async def test_a_job_that_could_not_be_claimed_once_is_as_its_last_run_says(
     failing, _ = make_job(every=timedelta(days=1), fails=True)
     health = Health(probes={})
     async with road_to_postgres(database) as (road, settings), assemble(settings) as app:
-        for one in (job, failing):
-            await run_job(one, app=app, health=health, now=now)
+        for current_job in (job, failing):
+            await run_job(current_job, app=app, health=health, now=now)
         await road.let(enabled=False)
         await run_job(job, app=app, health=health, now=now)
         assert health.parts()[f"job {job.name}"]["status"] == "failing"
         await road.let(enabled=True)
-        for one in (job, failing):
-            await run_job(one, app=app, health=health, now=now)
+        for current_job in (job, failing):
+            await run_job(current_job, app=app, health=health, now=now)
     assert len(runs) == 1
     assert health.parts()[f"job {job.name}"]["status"] == "ok"
     assert health.parts()[f"job {failing.name}"]["status"] == "failing"

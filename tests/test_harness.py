@@ -26,10 +26,10 @@ def test_a_figure_beyond_its_limit_ends_the_benchmark_with_1(
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         finish(RESULT, arguments(None).parse_args(["--json"]), *limits)
-    said = capsys.readouterr()
+    captured = capsys.readouterr()
     assert ended.value.code == (0 if missed is None else 1)
-    assert said.err == ("" if missed is None else f"LIMIT MISSED: {missed}\n")
-    assert said.out.startswith('{"ratio": 0.5')
+    assert captured.err == ("" if missed is None else f"LIMIT MISSED: {missed}\n")
+    assert captured.out.startswith('{"ratio": 0.5')
 
 
 def test_a_limit_can_be_turned_on_the_command_line() -> None:

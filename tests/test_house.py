@@ -23,8 +23,8 @@ def test_no_check_is_silenced_without_a_reason() -> None:
     bare = []
     for file in CODE:
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            found = silenced.search(line)
-            if found and not re.search(r"(--|#) \w", found["rest"]) and file.name != "test_house.py":
+            match = silenced.search(line)
+            if match and not re.search(r"(--|#) \w", match["rest"]) and file.name != "test_house.py":
                 bare.append(f"{file.relative_to(CHECKOUT)}:{number}")
     assert bare == []
 

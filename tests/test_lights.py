@@ -130,19 +130,19 @@ class Installation:
     async def until_shown(self, away: str) -> None:
         """Wait until all roles show what the table says."""
         expected = {light.role: light.shown for light in LIGHTS if light.away == away}
-        deadline, shown = (
+        deadline, lights = (
             asyncio.get_running_loop().time() + CHANGE_SECONDS,
             dict[str, tuple[int, int, str]](),
         )
-        while shown != expected:
+        while lights != expected:
             assert asyncio.get_running_loop().time() < deadline, (
-                f"without {away}: {shown} instead of {expected}; {await self.troubles()}"
+                f"without {away}: {lights} instead of {expected}; {await self.troubles()}"
             )
             await asyncio.sleep(0.1)
             try:
-                shown = {role: await self.shown(role) for role in expected}
+                lights = {role: await self.shown(role) for role in expected}
             except httpx.TransportError:
-                shown = {}  # it starts
+                lights = {}  # it starts
 
     async def troubles(self) -> dict[str, dict[str, object]]:
         """What the roles say about their parts that are not ok."""

@@ -26,8 +26,8 @@ def test_a_code_has_one_sentence_and_a_sentence_one_code() -> None:
     for reason in declared_reasons():
         sentences[reason.code].add((reason.text, reason.plural))
         codes[reason.text].add(reason.code)
-    assert {code: found for code, found in sentences.items() if len(found) > 1} == {}
-    assert {text: found for text, found in codes.items() if len(found) > 1} == {}
+    assert {code: texts for code, texts in sentences.items() if len(texts) > 1} == {}
+    assert {text: same_codes for text, same_codes in codes.items() if len(same_codes) > 1} == {}
     assert [code for code in sentences if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", code or "")] == []
 
 

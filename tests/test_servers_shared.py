@@ -21,10 +21,10 @@ async def test_two_runs_that_ask_for_the_same_name_get_databases_of_their_own(
     environ: dict[str, str],
 ) -> None:
     async with (
-        scratch_database(environ, "tga_shared") as one,
+        scratch_database(environ, "tga_shared") as first,
         scratch_database(environ, "tga_shared") as other,
     ):
-        assert await name_of_database(one) != await name_of_database(other)
+        assert await name_of_database(first) != await name_of_database(other)
 
 
 async def test_the_database_of_a_failed_test_is_dropped(environ: dict[str, str], admin: Admin) -> None:

@@ -39,9 +39,9 @@ EXAMPLES = {
 
 
 def test_every_problem_is_told_at_once_and_in_words() -> None:
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as refused:
         read_settings({"API_PORT": "many", "REDIS_URL": "http://x", "TZ": "Mars/Olympus"})
-    assert told.value.problems == (
+    assert refused.value.problems == (
         "DATABASE_URL is required",
         "REDIS_URL is wrong: it must begin with redis:// or rediss://",
         "API_PORT is wrong: Input should be a valid integer, unable to parse string as an integer",
@@ -50,9 +50,9 @@ def test_every_problem_is_told_at_once_and_in_words() -> None:
 
 
 def test_a_wrong_secret_is_not_repeated() -> None:
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as refused:
         read_settings({**NEEDED, "DATABASE_URL": "mysql://root:h1dden@db/x"})
-    assert "h1dden" not in str(told.value)
+    assert "h1dden" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", [variable.name for variable in variables()])
@@ -106,13 +106,13 @@ def test_secrets_are_in_no_repr_and_hidden_in_what_people_see() -> None:
         "OPERATOR_KEY": "0perator",
     }
     installation = read_settings({**NEEDED, **secrets})
-    shown = (
+    printed = (
         repr(installation)
         + str(installation)
         + " ".join(f"{variable.name}={value}" for variable, value in effective(installation))
     )
-    assert not any(secret in shown for secret in (*secrets.values(), "p4ss", "r3dis"))
-    assert "DATABASE_URL=postgresql://u:********@db/x" in shown
+    assert not any(secret in printed for secret in (*secrets.values(), "p4ss", "r3dis"))
+    assert "DATABASE_URL=postgresql://u:********@db/x" in printed
 
 
 def test_names_that_look_like_ours_and_are_unknown_are_reported() -> None:
@@ -136,9 +136,9 @@ def test_a_key_for_sessions_that_is_none_is_told_without_repeating_it(text: str)
     with pytest.raises(
         SettingsError,
         match="SESSION_ENCRYPTION_KEY is wrong: not a valid key; set it to what `tga accounts key` prints",
-    ) as told:
+    ) as refused:
         read_settings({**NEEDED, "SESSION_ENCRYPTION_KEY": text})
-    assert text not in str(told.value)
+    assert text not in str(refused.value)
 
 
 def test_the_example_file_agrees_with_the_code() -> None:

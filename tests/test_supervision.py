@@ -76,8 +76,8 @@ async def test_a_loop_that_ends_by_itself_is_started_again() -> None:
 async def test_a_loop_may_finish_what_it_has_in_hand() -> None:
     done, stopping = [], asyncio.Event()
 
-    async def work(told: asyncio.Event) -> None:
-        await told.wait()
+    async def work(stop_event: asyncio.Event) -> None:
+        await stop_event.wait()
         await asyncio.sleep(0.02)
         done.append("page")
 

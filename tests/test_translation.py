@@ -65,9 +65,11 @@ def test_russian_counts_in_three_forms(count: int, words: str) -> None:
 
 
 def test_a_reason_inside_a_reason_is_translated_too() -> None:
-    found = Reason("channels_found", "{count} channel", "{count} channels", count=2)
+    count_reason = Reason("channels_found", "{count} channel", "{count} channels", count=2)
     left_out = Reason("groups_left_out", "{count} group", "{count} groups", count=1)
-    reason = Reason("found_and_left_out", "{found}; left out: {left_out}", found=found, left_out=left_out)
+    reason = Reason(
+        "found_and_left_out", "{found}; left out: {left_out}", found=count_reason, left_out=left_out
+    )
     assert say(reason, "ru") == "2 канала; пропущено: 1 группа"
 
 

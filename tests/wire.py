@@ -19,17 +19,17 @@ async def listener(
     answer: str = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nETag: "1"\r\nConnection: close\r\n\r\n',
 ) -> AsyncIterator[Heard]:
     """An HTTP server that answers everything alike and keeps each request's head."""
-    heard = Heard()
+    recorded = Heard()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        heard.requests.append(head.decode("latin-1"))
+        recorded.requests.append(head.decode("latin-1"))
         writer.write(answer.encode())
         await writer.drain()
         writer.close()
         await writer.wait_closed()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    heard.port = server.sockets[0].getsockname()[1]
+    recorded.port = server.sockets[0].getsockname()[1]
     async with server:
-        yield heard
+        yield recorded

@@ -42,28 +42,28 @@ async def test_a_provider_tags_a_post_within_the_vocabulary(gate: Gate, app: App
     server.says = saying(
         tags=["Экономика", "взлом", "спорт", "экономика"], entities=[{"text": "Сбер", "kind": "organisation"}]
     )
-    found = await tags_of(gate, fresh_text("Сбер отчитался"), channel_id=channel_id)
-    assert found.value is not None
-    assert found.value.tags == ("экономика", "спорт")
-    assert [entity.text for entity in found.value.entities] == ["Сбер"]
-    assert (found.tier, found.provider, found.model, found.prompt_version) == (
+    result = await tags_of(gate, fresh_text("Сбер отчитался"), channel_id=channel_id)
+    assert result.value is not None
+    assert result.value.tags == ("экономика", "спорт")
+    assert [entity.text for entity in result.value.entities] == ["Сбер"]
+    assert (result.tier, result.provider, result.model, result.prompt_version) == (
         Tier.PROVIDER,
         "gigachat",
         "GigaChat-2",
         "tagging/2",
     )
-    assert found.cost_micro == 20
+    assert result.cost_micro == 20
 
 
 async def test_the_same_question_three_times_costs_one_call(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, tenant_id = await make_paid_channel(app.system)
     server.says = saying(tags=["спорт"])
     text = fresh_text()
-    found = [await tags_of(gate, text, channel_id=channel_id) for _ in range(3)]
+    results = [await tags_of(gate, text, channel_id=channel_id) for _ in range(3)]
     assert server.calls == 1
-    assert [one.is_cached for one in found] == [False, True, True]
-    assert {one.value.tags for one in found if one.value} == {("спорт",)}
-    assert [one.calls for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)] == [1]
+    assert [result.is_cached for result in results] == [False, True, True]
+    assert {result.value.tags for result in results if result.value} == {("спорт",)}
+    assert [usage.calls for usage in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)] == [1]
 
 
 async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_advertising(
@@ -77,7 +77,9 @@ async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_adve
     other = await tags_of(gate, text, channel_id=original)
     assert server.calls == 1
     assert [
-        (one.value.tags, one.value.kind, one.value.is_ad) for one in (first, again, other) if one.value
+        (result.value.tags, result.value.kind, result.value.is_ad)
+        for result in (first, again, other)
+        if result.value
     ] == [
         (("спорт",), PostSort.ADVERTISING, True),
         (("спорт",), PostSort.ADVERTISING, True),
@@ -92,9 +94,9 @@ async def test_the_same_question_at_the_same_moment_costs_one_call(
     channel_id, _ = await make_paid_channel(app.system)
     server.seconds = 0.1
     text = fresh_text()
-    found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for _ in range(20)))
+    results = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for _ in range(20)))
     assert server.calls == 1
-    assert {one.tier for one in found} == {Tier.PROVIDER}
+    assert {result.tier for result in results} == {Tier.PROVIDER}
 
 
 async def test_two_processes_with_one_stream_ask_the_same_only_once(
@@ -102,9 +104,9 @@ async def test_two_processes_with_one_stream_ask_the_same_only_once(
 ) -> None:
     server.seconds = 0.1
     text = fresh_text()
-    async with opened(**server.gigachat()) as one, opened(**server.gigachat()) as two:
-        channel_id, _ = await make_paid_channel(one.system)
-        await asyncio.gather(*(tags_of(app.gate, text, channel_id=channel_id) for app in (one, two)))
+    async with opened(**server.gigachat()) as first, opened(**server.gigachat()) as two:
+        channel_id, _ = await make_paid_channel(first.system)
+        await asyncio.gather(*(tags_of(app.gate, text, channel_id=channel_id) for app in (first, two)))
     assert server.calls == 1
 
 
@@ -117,7 +119,7 @@ async def test_off_for_all_subscribers_sends_nothing_anywhere(
     picture = await gate.picture(Picture(b"x", "image/png"), sha256=b"x", channel_id=channel_id)
     text = await gate.text_in(Picture(png(), "image/png"), channel_id=channel_id)
     vectors = await gate.vectors([fresh_text()], channel_id=channel_id)
-    assert [(one.value, one.reason) for one in (tags, picture, text, vectors)] == [
+    assert [(result.value, result.reason) for result in (tags, picture, text, vectors)] == [
         (None, FallbackReason.POLICY)
     ] * 4
     assert server.heard.total() == 0
@@ -126,10 +128,10 @@ async def test_off_for_all_subscribers_sends_nothing_anywhere(
 async def test_provider_without_the_owners_consent_is_local(gate: Gate, app: App, server: FakeServer) -> None:
     tenant_id = await make_payer(app.system, consents=False)
     channel_id = await make_followed(app.system, (tenant_id, AiPolicy.PROVIDER))
-    found = await tags_of(gate, fresh_text(), channel_id=channel_id)
-    assert (found.tier, found.reason) == (Tier.LOCAL, FallbackReason.POLICY)
-    assert found.value is not None
-    assert found.value.tags == ("экономика",)
+    result = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    assert (result.tier, result.reason) == (Tier.LOCAL, FallbackReason.POLICY)
+    assert result.value is not None
+    assert result.value.tags == ("экономика",)
     assert server.heard.total() == 0
 
 
@@ -142,13 +144,13 @@ async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_uni
         app.system, *((payer, AiPolicy.PROVIDER) for payer in payers), (onlooker, AiPolicy.LOCAL)
     )
     server.usage = (7, 101)
-    found = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    result = await tags_of(gate, fresh_text(), channel_id=channel_id)
     rows = await admin.fetch(
         "SELECT tenant_id, micro, tokens, call_micro FROM usage WHERE tenant_id = ANY($1)",
         [*payers, onlooker],
     )
     assert {row["tenant_id"] for row in rows} == set(payers)
-    assert sum(row["micro"] for row in rows) == found.cost_micro == 101
+    assert sum(row["micro"] for row in rows) == result.cost_micro == 101
     assert sum(row["tokens"] for row in rows) == 108
     assert sorted(row["micro"] for row in rows) == [33, 34, 34]
     used = {budget.tenant_id: budget.used_micro for budget in await app.system.spending.budgets()}
@@ -160,17 +162,17 @@ async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted
 ) -> None:
     channel_id, _ = await make_paid_channel(app.system, micro=0)
     post_id = PostId(channel_id, MessageId(1))
-    found = await tags_of(gate, fresh_text(), channel_id=channel_id, post_id=post_id)
-    assert (found.tier, found.reason, found.is_wanted) == (Tier.LOCAL, FallbackReason.NO_BUDGET, True)
+    result = await tags_of(gate, fresh_text(), channel_id=channel_id, post_id=post_id)
+    assert (result.tier, result.reason, result.is_wanted) == (Tier.LOCAL, FallbackReason.NO_BUDGET, True)
     assert server.calls == 0
     taken = await app.system.provider_wanted.take("tagging", limit=1000, lease=LEASE)
-    assert post_id in {one.post_id for one in taken}
+    assert post_id in {task.post_id for task in taken}
 
 
 async def test_tokens_have_a_budget_of_their_own(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system, tokens=100)
-    found = await tags_of(gate, fresh_text(), channel_id=channel_id)
-    assert (found.tier, found.reason) == (Tier.LOCAL, FallbackReason.NO_BUDGET)
+    result = await tags_of(gate, fresh_text(), channel_id=channel_id)
+    assert (result.tier, result.reason) == (Tier.LOCAL, FallbackReason.NO_BUDGET)
     assert server.calls == 0
 
 
@@ -188,8 +190,8 @@ async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_pro
 
         server.says = refuse_first
         server.finish_reason = "blacklist"
-        found = await tags_of(app.gate, text, channel_id=channel_id)
-        assert (found.provider, server.calls) == ("openai", 2)
+        result = await tags_of(app.gate, text, channel_id=channel_id)
+        assert (result.provider, server.calls) == ("openai", 2)
     async with opened(**server.gigachat()) as app:
         alone = await tags_of(app.gate, text, channel_id=channel_id, post_id=PostId(channel_id, MessageId(1)))
         assert (alone.tier, alone.reason, alone.is_wanted) == (Tier.LOCAL, FallbackReason.BLACKLIST, False)
@@ -203,20 +205,20 @@ async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(
         server.status = status
         server.heard.clear()
         async with (
-            opened(**server.gigachat()) as one,
+            opened(**server.gigachat()) as first,
             opened(**server.gigachat()) as two,
         ):
-            channel_id, tenant_id = await make_paid_channel(one.system)
-            for app in (one, two):
-                found = await tags_of(app.gate, fresh_text(), channel_id=channel_id)
-                assert found.tier is Tier.LOCAL
+            channel_id, tenant_id = await make_paid_channel(first.system)
+            for app in (first, two):
+                result = await tags_of(app.gate, fresh_text(), channel_id=channel_id)
+                assert result.tier is Tier.LOCAL
             assert server.heard["chat"] == 1
             assert {
                 budget.used_micro
-                for budget in await one.system.spending.budgets()
+                for budget in await first.system.spending.budgets()
                 if budget.tenant_id == tenant_id
             } == {0}
-            await one.redis.flushdb()
+            await first.redis.flushdb()
 
 
 @pytest.mark.serial
@@ -226,12 +228,12 @@ async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_
     channel_id, _ = await make_paid_channel(app.system)
     server.hangs = True
     begun = time.monotonic()
-    found = await asyncio.gather(*(tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(4)))
-    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, FallbackReason.AWAY)}
+    results = await asyncio.gather(*(tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(4)))
+    assert {(result.tier, result.reason) for result in results} == {(Tier.LOCAL, FallbackReason.AWAY)}
     assert time.monotonic() - begun < 10
     begun, calls = time.monotonic(), server.calls
-    found = [await tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(5)]
-    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, FallbackReason.BREAKER)}
+    results = [await tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(5)]
+    assert {(result.tier, result.reason) for result in results} == {(Tier.LOCAL, FallbackReason.BREAKER)}
     assert time.monotonic() - begun < 5
     assert server.calls == calls
 
@@ -262,7 +264,7 @@ async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(
     server.says = lambda _asked: "no JSON at all"
     given_up = await tags_of(gate, fresh_text(), channel_id=channel_id)
     assert (given_up.tier, given_up.reason, server.calls) == (Tier.LOCAL, FallbackReason.FAILED, 4)
-    assert {one.purpose for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {
+    assert {usage.purpose for usage in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {
         "tagging",
         "repair",
     }
@@ -275,12 +277,14 @@ async def test_a_picture_is_uploaded_looked_at_and_deleted_again(
     server.says = saying(description="Снежная улица", text="СТОП\x00", is_document=True, tags=["взлом"])
     picture = Picture(png(), "image/png")
     sha256 = os.urandom(32)
-    found = await gate.picture(picture, sha256=sha256, channel_id=channel_id)
+    result = await gate.picture(picture, sha256=sha256, channel_id=channel_id)
     again = await gate.picture(Picture(png(), "image/png"), sha256=sha256, channel_id=channel_id)
     assert (
-        found.value == again.value == PictureFacts(description="Снежная улица", text="СТОП", is_document=True)
+        result.value
+        == again.value
+        == PictureFacts(description="Снежная улица", text="СТОП", is_document=True)
     )
-    assert found.model == "GigaChat-2-Pro"
+    assert result.model == "GigaChat-2-Pro"
     assert len(server.asked[0].body["messages"][1]["attachments"]) == 1
     assert (server.heard["upload"], server.heard["delete"], server.files, server.calls) == (1, 1, {}, 1)
 
@@ -293,20 +297,20 @@ async def test_a_tenants_own_text_is_heard_while_it_is_written_and_paid_by_it_al
     variables = server.gigachat if provider == "gigachat" else server.openai
     async with opened(**variables(AI_PRICES_FILE=str(prices))) as app:
         tenant_id, nobody = await make_payer(app.system), await make_payer(app.system, consents=False)
-        heard, text = list[str](), fresh_text()
+        pieces, text = list[str](), fresh_text()
         offer = await app.questions.offer(100, max_tokens=50, tenant_id=tenant_id)
         write = partial(app.questions.write, prompt("answer"), text, urgency=Urgency.QUESTION, max_tokens=50)
-        asked, again, refused = (
-            await write(tenant_id=tenant_id, hear=heard.append),
+        written, again, refused = (
+            await write(tenant_id=tenant_id, hear=pieces.append),
             await write(tenant_id=tenant_id),
             await write(tenant_id=nobody),
         )
         used = await app.system.spending.usage(EPOCH, tenant_id=tenant_id)
-    assert asked.value is not None
-    assert asked.value.text == "".join(heard) == "Мост закрыт. [1]\nNOTHING"
-    assert len(heard) > 3
+    assert written.value is not None
+    assert written.value.text == "".join(pieces) == "Мост закрыт. [1]\nNOTHING"
+    assert len(pieces) > 3
     assert offer is not None
-    assert (offer.highest_micro, asked.cost_micro, again.cost_micro, again.is_cached) == (50, 20, 0, True)
+    assert (offer.highest_micro, written.cost_micro, again.cost_micro, again.is_cached) == (50, 20, 0, True)
     assert [(line.purpose, line.micro) for line in used] == [("answer", 20)]
     assert (refused.value, refused.reason, server.calls) == (None, FallbackReason.POLICY, 1)
 
@@ -317,7 +321,7 @@ async def test_a_text_that_breaks_off_counts_as_written_and_is_not_used(
     server.says, server.pieces, server.breaks_off = (lambda _asked: "Мост закрыт. [1]"), 4, True
     async with opened(**server.openai(AI_PRICES_FILE=str(prices))) as app:
         tenant_id = await make_payer(app.system)
-        asked = await app.questions.write(
+        written = await app.questions.write(
             prompt("answer"),
             fresh_text(),
             tenant_id=tenant_id,
@@ -326,7 +330,7 @@ async def test_a_text_that_breaks_off_counts_as_written_and_is_not_used(
             hear=lambda _piece: None,
         )
         used = await app.system.spending.usage(EPOCH, tenant_id=tenant_id)
-    assert (asked.value, asked.reason) == (None, FallbackReason.AWAY)
+    assert (written.value, written.reason) == (None, FallbackReason.AWAY)
     assert [(line.status, line.micro) for line in used] == [("late", 50)]
 
 
@@ -341,8 +345,8 @@ async def test_live_work_that_gave_up_before_its_turn_pays_nothing(
     ):
         channel_id, tenant_id = await make_paid_channel(app.system)
         texts = [fresh_text() for _ in range(3)]
-        found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
-        assert sorted(str(one.reason) for one in found) == ["away", "busy", "busy"]
+        results = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
+        assert sorted(str(result.reason) for result in results) == ["away", "busy", "busy"]
         async with asyncio.timeout(60):
             while (
                 await admin.fetchval(
@@ -365,6 +369,6 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
         late = await tags_of(gate, text, channel_id=channel_id)
         assert (late.tier, late.reason) == (Tier.LOCAL, FallbackReason.AWAY)
         async with asyncio.timeout(60):
-            while not (found := await tags_of(gate, text, channel_id=channel_id)).is_cached:
+            while not (result := await tags_of(gate, text, channel_id=channel_id)).is_cached:
                 await asyncio.sleep(0.05)
-    assert (found.tier, server.calls) == (Tier.PROVIDER, 1)
+    assert (result.tier, server.calls) == (Tier.PROVIDER, 1)

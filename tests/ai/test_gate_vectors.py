@@ -15,12 +15,12 @@ async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(
 ) -> None:
     async with opened(**server.gigachat(AI_EMBEDDINGS="gigachat", AI_PRICES_FILE=str(prices))) as app:
         channel_id, _ = await make_paid_channel(app.system)
-        one, two, three = (fresh_text("a" * number) for number in (1, 2, 3))
-        first = await app.gate.vectors([one, two], channel_id=channel_id)
-        again = await app.gate.vectors([two, three, one], channel_id=channel_id)
+        short, two, three = (fresh_text("a" * number) for number in (1, 2, 3))
+        first = await app.gate.vectors([short, two], channel_id=channel_id)
+        again = await app.gate.vectors([two, three, short], channel_id=channel_id)
         assert (first.value, again.value) == (
-            tuple((float(len(text)), 1.0, 0.5) for text in (one, two)),
-            tuple((float(len(text)), 1.0, 0.5) for text in (two, three, one)),
+            tuple((float(len(text)), 1.0, 0.5) for text in (short, two)),
+            tuple((float(len(text)), 1.0, 0.5) for text in (two, three, short)),
         )
         cached = await app.gate.vectors([three], channel_id=channel_id)
         assert (cached.is_cached, server.heard["embeddings"]) == (True, 2)
@@ -37,8 +37,8 @@ async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(
         tenant_id = await make_payer(app.system, consents=False)
         channel_id = await make_followed(app.system, (tenant_id, AiPolicy.LOCAL))
         made = await app.gate.vectors(["snow"], channel_id=channel_id)
-        asked = await app.questions.vectors(["snow"], tenant_id=tenant_id)
-        assert made.value == asked.value
+        answer = await app.questions.vectors(["snow"], tenant_id=tenant_id)
+        assert made.value == answer.value
         assert (made.tier, made.model) == (Tier.LOCAL, MINILM)
     async with opened() as app:
         missing = await app.gate.vectors(["snow"], channel_id=channel_id)

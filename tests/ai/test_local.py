@@ -36,28 +36,28 @@ def vocabulary() -> Vocabulary:
 async def read_locally(
     tmp_path: Path, text: str, vocabulary: Vocabulary, *, is_service: bool = False
 ) -> Tags:
-    (found,) = await LocalModels(models=tmp_path).tags(
+    (tags,) = await LocalModels(models=tmp_path).tags(
         [Material(text, ChannelId(1), is_service=is_service)], vocabulary=vocabulary
     )
-    return found
+    return tags
 
 
 async def test_a_russian_post_is_read_by_all_forms_of_its_words(
     tmp_path: Path, vocabulary: Vocabulary
 ) -> None:
-    found = await read_locally(tmp_path, RUSSIAN, vocabulary)
-    assert (found.topic, found.language, found.kind) == ("economy", "ru", PostSort.NEWS)
-    assert {"центробанк", "банки", "экономика"} <= set(found.tags)
-    assert NamedEntity(text="Москва", kind=EntityKind.PLACE) in found.entities
-    assert NamedEntity(text="Эльвира Набиуллина", kind=EntityKind.PERSON) in found.entities
+    tags = await read_locally(tmp_path, RUSSIAN, vocabulary)
+    assert (tags.topic, tags.language, tags.kind) == ("economy", "ru", PostSort.NEWS)
+    assert {"центробанк", "банки", "экономика"} <= set(tags.tags)
+    assert NamedEntity(text="Москва", kind=EntityKind.PLACE) in tags.entities
+    assert NamedEntity(text="Эльвира Набиуллина", kind=EntityKind.PERSON) in tags.entities
 
 
 async def test_an_english_post_is_read_with_the_english_vocabulary(
     tmp_path: Path, vocabulary: Vocabulary
 ) -> None:
-    found = await read_locally(tmp_path, ENGLISH, vocabulary)
-    assert found.tags[:2] == ("banks", "central bank")
-    assert NamedEntity(text="London", kind=EntityKind.PLACE) in found.entities
+    tags = await read_locally(tmp_path, ENGLISH, vocabulary)
+    assert tags.tags[:2] == ("banks", "central bank")
+    assert NamedEntity(text="London", kind=EntityKind.PLACE) in tags.entities
 
 
 async def test_a_grown_tag_is_found_by_its_own_words_and_only_whole(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ async def test_a_word_of_many_meanings_needs_another_beside_it(
     tmp_path: Path, vocabulary: Vocabulary
 ) -> None:
     assert (await read_locally(tmp_path, "Подробности на нашем сайте", vocabulary)).tags == ()
-    found = await read_locally(tmp_path, "Сайт упал: провайдер не справился с трафиком", vocabulary)
-    assert (found.tags[0], found.topic) == ("интернет", "technology")
+    tags = await read_locally(tmp_path, "Сайт упал: провайдер не справился с трафиком", vocabulary)
+    assert (tags.tags[0], tags.topic) == ("интернет", "technology")
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ async def test_a_word_of_many_meanings_needs_another_beside_it(
 async def test_one_misleading_word_gives_no_tag_of_another_topic(
     tmp_path: Path, vocabulary: Vocabulary, text: str, wrong: str
 ) -> None:
-    found = await read_locally(tmp_path, text, vocabulary)
-    assert found.tags
-    assert wrong not in found.tags
+    tags = await read_locally(tmp_path, text, vocabulary)
+    assert tags.tags
+    assert wrong not in tags.tags
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more
     tmp_path: Path, vocabulary: Vocabulary
 ) -> None:
     everything = " ".join(vocabulary.of("ru"))
-    found = await read_locally(tmp_path, everything, vocabulary)
-    assert len(found.tags) == 8
-    assert set(found.tags) <= set(vocabulary.of("ru"))
+    tags = await read_locally(tmp_path, everything, vocabulary)
+    assert len(tags.tags) == 8
+    assert set(tags.tags) <= set(vocabulary.of("ru"))
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,16 @@ async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more
 async def test_what_a_post_is_shows_by_its_signs(
     tmp_path: Path, vocabulary: Vocabulary, text: str, kind: PostSort
 ) -> None:
-    found = await read_locally(tmp_path, text, vocabulary)
-    assert (found.kind, found.is_ad) == (kind, kind is PostSort.ADVERTISING)
+    tags = await read_locally(tmp_path, text, vocabulary)
+    assert (tags.kind, tags.is_ad) == (kind, kind is PostSort.ADVERTISING)
     assert (await read_locally(tmp_path, text, vocabulary, is_service=True)).kind is PostSort.SERVICE
 
 
 async def test_hashtags_that_we_lack_are_proposed(tmp_path: Path, vocabulary: Vocabulary) -> None:
-    found = await read_locally(
+    tags = await read_locally(
         tmp_path, "Открыли #Новый_Мост и #погода #123 #a https://site.example/#якорь", vocabulary
     )
-    assert found.proposed == ("новый мост",)
+    assert tags.proposed == ("новый мост",)
 
 
 def test_both_packaged_vocabularies_have_the_same_topics_and_enough_tags(vocabulary: Vocabulary) -> None:
@@ -209,8 +209,8 @@ async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
         texts, TextKind.DOCUMENT, model=settings.embeddings_model_in_force, timeout_seconds=0
     )
 
-    def nearness(one: int, other: int) -> float:
-        return sum(a * b for a, b in zip(made.vectors[one], made.vectors[other], strict=True))
+    def nearness(first: int, other: int) -> float:
+        return sum(a * b for a, b in zip(made.vectors[first], made.vectors[other], strict=True))
 
     assert len(made.vectors[0]) == 384
     assert nearness(0, 0) == pytest.approx(1.0, abs=1e-5)
@@ -222,8 +222,10 @@ async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
 
 
 def test_the_doctor_says_which_model_is_missing(minilm: Path) -> None:
-    assert Severity.WARNING in {one.verdict for one in examine(minilm, DEFAULT_MODEL)}
-    assert "sentence model" in {one.subject for one in examine(minilm, MINILM) if one.verdict is Severity.OK}
+    assert Severity.WARNING in {finding.verdict for finding in examine(minilm, DEFAULT_MODEL)}
+    assert "sentence model" in {
+        finding.subject for finding in examine(minilm, MINILM) if finding.verdict is Severity.OK
+    }
 
 
 def test_the_program_understands_a_little_with_nothing_installed(tmp_path: Path) -> None:

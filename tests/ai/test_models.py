@@ -73,15 +73,15 @@ def put_on_hub(folder: Path, minilm: Path, name: str, revision: str = REVISION) 
 @pytest.mark.turns("MODELS_HUB_URL")
 async def test_a_model_is_fetched_once_and_then_used_without_the_hub(minilm: Path, tmp_path: Path) -> None:
     put_on_hub(tmp_path / "hub", minilm, E5)
-    models, told = tmp_path / "models", list[str]()
+    models, files = tmp_path / "models", list[str]()
     with hub(tmp_path / "hub") as url:
         address = read_group(AiSettings, {"MODELS_HUB_URL": url}).hub_url
         first = pull(
-            E5, models=models, hub=address, tell=lambda file, _size: told.append(file), revision=REVISION
+            E5, models=models, hub=address, tell=lambda file, _size: files.append(file), revision=REVISION
         )
-    again = pull(E5, models=models, hub="https://hub.invalid", tell=lambda file, _size: told.append(file))
+    again = pull(E5, models=models, hub="https://hub.invalid", tell=lambda file, _size: files.append(file))
     assert first == again
-    assert set(told) == {"tokenizer.json", "model.onnx"}
+    assert set(files) == {"tokenizer.json", "model.onnx"}
     assert (first.card.query_prefix, first.card.document_prefix, first.card.revision) == (
         "query: ",
         "passage: ",
@@ -133,17 +133,17 @@ def test_files_that_were_brought_by_hand_are_checked_before_they_are_a_model(
     assert not (folder_of(tmp_path, DEFAULT_MODEL) / CARD).exists()
     accepted = pull(MINILM, models=tmp_path, hub="https://hub.invalid", tell=say_nothing)
     assert set(accepted.card.sha256) == set(FILES)
-    assert [one.card.name for one in installed(tmp_path)] == [MINILM]
+    assert [model.card.name for model in installed(tmp_path)] == [MINILM]
 
 
 def test_without_a_network_it_is_said_which_files_go_where(tmp_path: Path) -> None:
     with pytest.raises(Rejected) as refused:
         pull(DEFAULT_MODEL, models=tmp_path, hub="http://127.0.0.1:9", tell=say_nothing)
-    said = str(refused.value)
-    assert str(folder_of(tmp_path, DEFAULT_MODEL)) in said
-    assert f"/{DEFAULT_MODEL}/resolve/{PINNED[DEFAULT_MODEL].revision}/onnx/model.onnx" in said
-    assert "model.onnx (ONNX" in said
-    assert "tokenizer.json (" in said
+    message = str(refused.value)
+    assert str(folder_of(tmp_path, DEFAULT_MODEL)) in message
+    assert f"/{DEFAULT_MODEL}/resolve/{PINNED[DEFAULT_MODEL].revision}/onnx/model.onnx" in message
+    assert "model.onnx (ONNX" in message
+    assert "tokenizer.json (" in message
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_without_a_network_it_is_said_which_files_go_where(tmp_path: Path) -> No
 def test_only_https_or_this_machine_is_asked(url: str, tmp_path: Path) -> None:
     with pytest.raises(Rejected, match="over https only"):
         check_address(url)
-    with hub(tmp_path, redirects_to=url) as asked, pytest.raises(Rejected):
-        pull(MINILM, models=tmp_path / "models", hub=asked, tell=say_nothing, revision=REVISION)
+    with hub(tmp_path, redirects_to=url) as address, pytest.raises(Rejected):
+        pull(MINILM, models=tmp_path / "models", hub=address, tell=say_nothing, revision=REVISION)
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def test_who_pays_can_pay_and_the_shares_are_the_price(price: int, money: dict[i
     owed = split_within_balances(Amount(price, 7), balances)
     assert all(balances[tenant].covers(amount) for tenant, amount in owed.items())
     assert not owed or (
-        sum(one.micro for one in owed.values()),
-        sum(one.tokens for one in owed.values()),
+        sum(share.micro for share in owed.values()),
+        sum(share.tokens for share in owed.values()),
     ) == (price, 7)
     assert owed or all(balance.micro < price for balance in balances.values()), (
         "one who could pay all alone must not be turned away"
@@ -81,15 +81,15 @@ async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(
 ) -> None:
     channel_id, tenant_id = await make_paid_channel(app.system, micro=37 * A_CALL + A_CALL // 2)
     server.usage = (5, A_CALL)
-    found = await asyncio.gather(
+    results = await asyncio.gather(
         *(
             tags_of(gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
             for _ in range(100)
         )
     )
     assert server.calls == 37
-    assert sum(one.tier is Tier.PROVIDER for one in found) == 37
-    assert sum(one.cost_micro for one in found) == 37 * A_CALL
+    assert sum(result.tier is Tier.PROVIDER for result in results) == 37
+    assert sum(result.cost_micro for result in results) == 37 * A_CALL
     budget = next(budget for budget in await app.system.spending.budgets() if budget.tenant_id == tenant_id)
     assert budget.used_micro == 37 * A_CALL
     assert (

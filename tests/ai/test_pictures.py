@@ -77,20 +77,20 @@ def png_with_everything() -> bytes:
 
 def jpeg_blocks(data: bytes) -> list[int]:
     """The markers up to the picture's points."""
-    at, found = 2, []
+    at, markers = 2, []
     while data[at + 1] != START_OF_SCAN:
-        found.append(data[at + 1])
+        markers.append(data[at + 1])
         at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
-    return found
+    return markers
 
 
 def png_blocks(data: bytes) -> list[bytes]:
-    at, found = 8, []
+    at, kinds = 8, []
     while at < len(data):
         size, kind = struct.unpack(">I4s", data[at : at + 8])
-        found.append(kind)
+        kinds.append(kind)
         at += 12 + size
-    return found
+    return kinds
 
 
 async def test_small_pictures_lose_every_block_that_is_not_the_picture(readers: PictureReaders) -> None:

@@ -43,19 +43,19 @@ def test_there_are_enough_hostile_posts_in_both_languages() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_post_can_end_its_fence_or_open_a_new_turn(text: str) -> None:
-    told = prompt("tagging").instruct(text, max_tokens=10, vocabulary="спорт")
-    found = FENCED.match(told.user)
-    assert found is not None
+    instruction = prompt("tagging").instruct(text, max_tokens=10, vocabulary="спорт")
+    match = FENCED.match(instruction.user)
+    assert match is not None
     assert not re.search(
-        r"={3,}|<\||\[INST\]|<start_of_turn>|<<SYS>>|</s>|[\u200b\u202e\uff1d]", found["data"]
+        r"={3,}|<\||\[INST\]|<start_of_turn>|<<SYS>>|</s>|[\u200b\u202e\uff1d]", match["data"]
     )
     assert not re.search(
         r"\[/?(SYSTEM_PROMPT|TOOL_CALLS|THINK)\]|</?(think|tool_call|tool_response|tools)>",
-        found["data"],
+        match["data"],
         re.IGNORECASE,
     )
-    assert text[:20] not in told.system
-    assert told.system == prompt("tagging").instruct("", max_tokens=10, vocabulary="спорт").system
+    assert text[:20] not in instruction.system
+    assert instruction.system == prompt("tagging").instruct("", max_tokens=10, vocabulary="спорт").system
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -65,14 +65,14 @@ def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(tex
         {"tags": [*STRANGE, "спорт", system], "entities": [{"text": system[:90], "kind": "person"}]},
         ensure_ascii=False,
     )
-    with pytest.raises(ProviderFailed) as told:
+    with pytest.raises(ProviderFailed) as failed:
         parse(Tags, obeyed, ours=system)
-    assert told.value.failure == Failure.UNUSABLE
+    assert failed.value.failure == Failure.UNUSABLE
     only_tags = parse(Tags, json.dumps({"tags": [*STRANGE, "Спорт"]}), ours=system).within(VOCABULARY, text)
     assert only_tags.tags == ("спорт",)
-    for said in (text, f"{text} {system}", system, f'{{"tags": "{STRANGE[0]}"}}'):
+    for reply in (text, f"{text} {system}", system, f'{{"tags": "{STRANGE[0]}"}}'):
         try:
-            tags = parse(Tags, said, ours=system).within(VOCABULARY, text)
+            tags = parse(Tags, reply, ours=system).within(VOCABULARY, text)
         except ProviderFailed:
             continue
         assert set(tags.tags) <= {*VOCABULARY.of("ru"), *VOCABULARY.of("en")}
@@ -85,23 +85,23 @@ async def test_through_the_gate_an_obedient_model_changes_nothing(
     """The model repeats whatever the post says, and adds its instructions."""
     channel_id, _ = await make_paid_channel(app.system)
 
-    def obey(asked: Asked) -> str:
+    def obey(request: Asked) -> str:
         return json.dumps(
             {
                 "tags": [*STRANGE, "спорт"],
                 "entities": [{"text": "pwned", "kind": "place"}],
-                "why": asked.system,
+                "why": request.system,
             },
             ensure_ascii=False,
         )
 
     server.says = obey
     for text in HOSTILE:
-        found = await tags_of(gate, f"{text} {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
-        assert found.value is not None
-        assert found.value.tags == ("спорт",)
-        assert all(entity.text in text for entity in found.value.entities)
-    server.says = lambda asked: json.dumps({"description": asked.system, "tags": [asked.system]})
+        result = await tags_of(gate, f"{text} {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
+        assert result.value is not None
+        assert result.value.tags == ("спорт",)
+        assert all(entity.text in text for entity in result.value.entities)
+    server.says = lambda request: json.dumps({"description": request.system, "tags": [request.system]})
     leaked = await tags_of(gate, f"{HOSTILE[0]} {uuid4()}", channel_id=channel_id)
     assert (leaked.tier, leaked.reason) == (Tier.LOCAL, FallbackReason.FAILED)
 
@@ -119,7 +119,7 @@ def test_a_description_that_repeats_the_prompt_is_refused_and_an_honest_one_is_n
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         "",
         "no",
@@ -132,10 +132,10 @@ def test_a_description_that_repeats_the_prompt_is_refused_and_an_honest_one_is_n
         '{"tags": ["' + "x" * 200_000,
     ],
 )
-def test_whatever_a_model_says_is_either_of_the_shape_or_refused(said: str) -> None:
-    with pytest.raises(ProviderFailed) as told:
-        parse(Tags, said, ours="")
-    assert told.value.failure == Failure.UNUSABLE
+def test_whatever_a_model_says_is_either_of_the_shape_or_refused(reply: str) -> None:
+    with pytest.raises(ProviderFailed) as failed:
+        parse(Tags, reply, ours="")
+    assert failed.value.failure == Failure.UNUSABLE
 
 
 def test_json_is_found_in_a_talkative_answer() -> None:

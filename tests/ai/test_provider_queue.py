@@ -63,4 +63,4 @@ async def test_who_gives_up_holds_up_nobody() -> None:
     tasks[6].cancel()
     async with asyncio.timeout(30):
         ended = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [isinstance(one, asyncio.CancelledError) for one in ended] == [False, *[True] * 6, False]
+    assert [isinstance(outcome, asyncio.CancelledError) for outcome in ended] == [False, *[True] * 6, False]

@@ -54,12 +54,14 @@ async def sources(
 async def source(
     variables: dict[str, str], token: OwnToken | None = None
 ) -> AsyncIterator[ConfiguredProvider]:
-    async with sources(variables, token) as (one,):
-        yield one
+    async with sources(variables, token) as (configured,):
+        yield configured
 
 
-async def chat(one: ConfiguredProvider, *, seconds: float = 20.0) -> str:
-    reply = await one.provider.chat(TOLD, model=one.models[ModelTask.CHAT], timeout_seconds=seconds)
+async def chat(configured: ConfiguredProvider, *, seconds: float = 20.0) -> str:
+    reply = await configured.provider.chat(
+        TOLD, model=configured.models[ModelTask.CHAT], timeout_seconds=seconds
+    )
     assert reply.tokens == Tokens(10, 20)
     return reply.text
 
@@ -73,10 +75,10 @@ async def test_gigachat_is_asked_with_a_token_that_the_key_was_exchanged_for(ser
     async with source(server.gigachat()) as gigachat:
         assert json.loads(await chat(gigachat))["tags"] == []
         await chat(gigachat)
-    heard = server.asked[0]
-    assert (heard.system, heard.user, heard.body["max_tokens"]) == ("Be brief.", "Hello", 50)
-    assert heard.headers["authorization"] == f"Bearer {server.tokens[0]}"
-    assert heard.headers["x-session-id"] == server.asked[1].headers["x-session-id"]
+    request = server.asked[0]
+    assert (request.system, request.user, request.body["max_tokens"]) == ("Be brief.", "Hello", 50)
+    assert request.headers["authorization"] == f"Bearer {server.tokens[0]}"
+    assert request.headers["x-session-id"] == server.asked[1].headers["x-session-id"]
     assert server.heard["oauth"] == 1
 
 
@@ -109,7 +111,7 @@ async def test_texts_and_pictures_go_to_their_models(server: FakeServer) -> None
             model=gigachat.models[ModelTask.VISION],
             timeout_seconds=20,
         )
-    assert [one.body["model"] for one in server.asked] == ["GigaChat-2-Max", "GigaChat-2-Max-preview"]
+    assert [request.body["model"] for request in server.asked] == ["GigaChat-2-Max", "GigaChat-2-Max-preview"]
 
 
 async def test_a_picture_is_deleted_even_when_the_question_fails_and_only_jpeg_and_png_are_sent(
@@ -138,9 +140,9 @@ async def test_a_token_that_is_no_longer_accepted_is_renewed_once(server: FakeSe
 
 async def test_a_wrong_key_is_a_refusal_and_is_repeated_nowhere(server: FakeServer) -> None:
     async with source(server.gigachat(GIGACHAT_CREDENTIALS="d3JvbmdrZXk=")) as gigachat:
-        with pytest.raises(ProviderFailed, match="refused") as told:
+        with pytest.raises(ProviderFailed, match="refused") as failed:
             await chat(gigachat)
-    assert "d3JvbmdrZXk" not in str(told.value)
+    assert "d3JvbmdrZXk" not in str(failed.value)
 
 
 @pytest.mark.parametrize("kind", ["gigachat", "openai"])
@@ -159,27 +161,27 @@ async def test_every_refusal_has_its_name_and_repeats_no_text(
     server: FakeServer, kind: str, status: int, failure: Failure
 ) -> None:
     server.status, server.headers = status, {"Retry-After": "7"}
-    async with source(getattr(server, kind)()) as one:
-        with pytest.raises(ProviderFailed) as told:
-            await chat(one)
-    assert told.value.failure == failure
-    assert told.value.retry_after_seconds == (7 if status == 429 else 0)
-    assert "Hello" not in str(told.value)
+    async with source(getattr(server, kind)()) as configured:
+        with pytest.raises(ProviderFailed) as failed:
+            await chat(configured)
+    assert failed.value.failure == failure
+    assert failed.value.retry_after_seconds == (7 if status == 429 else 0)
+    assert "Hello" not in str(failed.value)
     assert server.calls == 1
 
 
 @pytest.mark.parametrize("kind", ["gigachat", "openai"])
 async def test_a_silent_server_is_late_and_an_absent_one_is_out(server: FakeServer, kind: str) -> None:
     variables = getattr(server, kind)()
-    async with source(variables) as one:
-        await chat(one)
+    async with source(variables) as configured:
+        await chat(configured)
         server.hangs = True
         with pytest.raises(ProviderFailed, match="late"):
-            await chat(one, seconds=0.3)
+            await chat(configured, seconds=0.3)
     absent = {name: value.replace(server.url, "http://127.0.0.1:1") for name, value in variables.items()}
-    async with source(absent) as one:
+    async with source(absent) as configured:
         with pytest.raises(ProviderFailed, match="outage"):
-            await chat(one)
+            await chat(configured)
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("gigachat", "blacklist"), ("openai", "content_filter")])
@@ -187,8 +189,10 @@ async def test_what_a_provider_does_not_speak_about_is_marked(
     server: FakeServer, kind: str, reason: str
 ) -> None:
     server.finish_reason = reason
-    async with source(getattr(server, kind)()) as one:
-        reply = await one.provider.chat(TOLD, model=one.models[ModelTask.CHAT], timeout_seconds=20)
+    async with source(getattr(server, kind)()) as configured:
+        reply = await configured.provider.chat(
+            TOLD, model=configured.models[ModelTask.CHAT], timeout_seconds=20
+        )
     assert reply.is_blacklisted
 
 
@@ -208,12 +212,12 @@ async def test_any_openai_compatible_server_is_asked_with_or_without_a_key(serve
         await keyed.provider.look(
             TOLD, Picture(b"\xff\xd8", "image/jpeg"), model=keyed.models[ModelTask.VISION], timeout_seconds=20
         )
-    assert [one.headers["authorization"] for one in server.asked] == [
+    assert [request.headers["authorization"] for request in server.asked] == [
         "Bearer none",
         "Bearer k3y",
         "Bearer k3y",
     ]
-    assert [one.body["model"] for one in server.asked] == ["gpt-4o-mini", "qwen", "llava"]
+    assert [request.body["model"] for request in server.asked] == ["gpt-4o-mini", "qwen", "llava"]
     assert server.asked[0].body["max_tokens"] == 50
     assert (
         server.asked[2].body["messages"][1]["content"][1]["image_url"]["url"] == "data:image/jpeg;base64,/9g="
@@ -239,7 +243,7 @@ async def test_providers_are_asked_in_the_order_that_was_written(server: FakeSer
         ("openai", ["openai"]),
     ):
         async with sources({**both, "AI_PROVIDERS": written}) as opened:
-            assert [one.name for one in opened] == order
+            assert [configured.name for configured in opened] == order
     with pytest.raises(SettingsError, match="AI_PROVIDERS is wrong: write gigachat, openai"):
         read_settings({**SERVERS, "AI_PROVIDERS": "chatgpt"})
 
@@ -255,7 +259,7 @@ async def test_vectors_are_made_by_the_one_provider_that_was_chosen(
     both = {**server.gigachat(), **server.openai(), "AI_EMBEDDINGS": kind}
     for wished in ("", "EmbeddingsGigaR"):
         async with sources({**both, "AI_EMBEDDINGS_MODEL": wished}) as opened:
-            (maker,) = [one for one in opened if ModelTask.EMBEDDINGS in one.models]
+            (maker,) = [configured for configured in opened if ModelTask.EMBEDDINGS in configured.models]
             assert maker.name == kind
             made = await maker.provider.embed(
                 ["a", "four"], TextKind.DOCUMENT, model=maker.models[ModelTask.EMBEDDINGS], timeout_seconds=20
@@ -275,7 +279,7 @@ async def test_a_question_to_gigar_is_told_to_be_one(server: FakeServer) -> None
                 ("Embeddings", TextKind.QUERY),
             )
         ]
-    assert [one.vectors[0][0] > 4 for one in made] == [True, False, False]
+    assert [reply.vectors[0][0] > 4 for reply in made] == [True, False, False]
 
 
 def certificate_of_our_own(folder: Path) -> tuple[Path, Path]:
@@ -335,8 +339,8 @@ async def test_langchains_own_tracing_hears_nothing(
         }.items():
             monkeypatch.setenv(name, value)
         for variables in (server.gigachat(), server.openai()):
-            async with source(variables) as one:
-                await chat(one)
+            async with source(variables) as configured:
+                await chat(configured)
         await asyncio.sleep(0.1)
         assert listening.heard.total() == 0
     assert server.calls == 2
@@ -363,11 +367,11 @@ def test_prices_are_a_dated_list_that_an_operator_may_replace(tmp_path: Path) ->
 def test_the_doctor_says_what_is_configured_and_sends_nothing(server: FakeServer, tmp_path: Path) -> None:
     (nothing,) = examine(read_settings(SERVERS))
     assert nothing.verdict is Severity.OFF
-    found = examine(
+    findings = examine(
         read_settings(
             {**SERVERS, **server.gigachat(GIGACHAT_CA_BUNDLE_FILE=str(tmp_path / "x")), **server.openai()}
         )
     )
-    assert [one.verdict for one in found] == [Severity.OK, Severity.OK, Severity.BAD]
-    assert CREDENTIALS not in repr(found)
+    assert [finding.verdict for finding in findings] == [Severity.OK, Severity.OK, Severity.BAD]
+    assert CREDENTIALS not in repr(findings)
     assert server.heard.total() == 0

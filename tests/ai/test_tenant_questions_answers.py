@@ -151,7 +151,7 @@ async def test_supported_sentences_appear_while_they_are_written_and_the_others_
     assert (first.written_by, first.outcome, first.is_final) == (Tier.LOCAL, Outcome.ANSWERED, False)
     assert first.price is not None
     assert (first.price.highest_micro, first.price.spent_micro) == (700, None)
-    assert [len(one.sentences) for one in grown] == [1, 2, 2]
+    assert [len(answer.sentences) for answer in grown] == [1, 2, 2]
     final = grown[-1]
     assert [(sentence.text, sentence.passages) for sentence in final.sentences] == [
         ("Каменный мост в Солнцеборе закрыли на 16 дней из-за трещины.", (0,)),
@@ -221,24 +221,26 @@ async def test_what_the_posts_say_stands_where_a_provider_fails(newsroom, server
         await room.app.system.spending.set_budget(room.tenant_id, micro=0, tokens=None)
         poor = await room.ask(QUESTION, "Так что с мостом?")
         elsewhere = await room.ask("Сколько стоит билет на концерт в Элмстеде?")
-    assert [one.fallback for one in (nothing, invented, away, poor)] == [
+    assert [answer.fallback for answer in (nothing, invented, away, poor)] == [
         NOTHING_FOUND,
         UNSUPPORTED,
         AWAY,
         NO_BUDGET,
     ]
-    assert {one.outcome for one in (nothing, invented, away, poor)} == {Outcome.ANSWERED}
-    assert {one.written_by for one in (nothing, invented, away, poor)} == {Tier.LOCAL}
+    assert {answer.outcome for answer in (nothing, invented, away, poor)} == {Outcome.ANSWERED}
+    assert {answer.written_by for answer in (nothing, invented, away, poor)} == {Tier.LOCAL}
     assert [reason.code for reason in invented.checks.reasons] == ["left_out_number", "left_out_uncited"]
     assert (elsewhere.outcome, elsewhere.fallback, server.calls) == (Outcome.NOTHING, None, 3)
 
 
-def obey(asked: Asked) -> str:
+def obey(request: Asked) -> str:
     """Does what the stranger wants: says it with the authority of the honest posts, names their link,
     and then is silent about the rest.
     """
     passages = dict(
-        re.findall(r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", asked.user, re.MULTILINE | re.DOTALL)
+        re.findall(
+            r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", request.user, re.MULTILINE | re.DOTALL
+        )
     )
     evil = {number: text for number, text in passages.items() if text.strip() not in {CLOSED, OTHERS}}
     honest = [number for number in passages if number not in evil]
@@ -295,10 +297,10 @@ async def test_no_provider_is_shown_a_title_that_speaks_to_it(newsroom, server: 
         async for answer in room.live():
             assert answer.outcome is Outcome.ANSWERED
     assert server.asked
-    for asked in server.asked:
-        assert "t.me/evil" not in asked.user
-        assert CLOSED in asked.user
-        assert "Вечерний вестник" in asked.user
+    for request in server.asked:
+        assert "t.me/evil" not in request.user
+        assert CLOSED in request.user
+        assert "Вечерний вестник" in request.user
 
 
 async def test_a_provider_that_obeys_hostile_posts_changes_nothing_but_their_own_passage(  # type: ignore[no-untyped-def]

@@ -196,7 +196,7 @@ async def test_a_summary_keeps_supported_sentences_counts_the_others_and_is_paid
         assert (before.written, server.calls) == (None, 0)
         writing = await room.write(first)
         again = await room.write(first)
-        shown = await room.full(first)
+        story = await room.full(first)
         spent = await room.spent()
     written = writing.written
     assert written is not None
@@ -206,13 +206,13 @@ async def test_a_summary_keeps_supported_sentences_counts_the_others_and_is_paid
     ]
     assert before.material is not None
     assert written.sentences[1].posts == (before.material.posts[2].post_id,)
-    assert ([one.value for one in written.checks.left_out], written.checks.replaced) == (
+    assert ([check.value for check in written.checks.left_out], written.checks.replaced) == (
         ["name", "number"],
         1,
     )
     assert (written.model, written.unit, written.cost_micro) == ("gpt-4o-mini", "RUB", 20)
     assert again == writing
-    assert shown.written == written
+    assert story.written == written
     assert (server.calls, spent) == (1, 20)
 
 
@@ -221,8 +221,8 @@ async def test_a_summary_belongs_to_the_posts_it_was_written_from(
 ) -> None:
     server.says = says(WROTE)
     async with newsroom() as room:
-        one, other = await room.channel(), await room.channel()
-        first = await room.tell([(one, CLOSED), (other, TOO)])
+        channel_id, other = await room.channel(), await room.channel()
+        first = await room.tell([(channel_id, CLOSED), (other, TOO)])
         assert (await room.write(first)).written is not None
         await room.tell([(await room.channel(), CLOSED)], like=first)
         assert (await room.full(first)).written is not None, "a copy tells nothing new"
@@ -230,7 +230,7 @@ async def test_a_summary_belongs_to_the_posts_it_was_written_from(
         assert (await room.full(first)).written is None, "an edit does"
         assert (await room.write(first)).written is not None
         await room.app.system.channels.subscribe(
-            room.tenant_id, Subscription(channel_id=one, ai_policy=AiPolicy.LOCAL, history_days=30)
+            room.tenant_id, Subscription(channel_id=channel_id, ai_policy=AiPolicy.LOCAL, history_days=30)
         )
         closed = await room.full(first)
         assert closed.written is None, "it was written from a channel that is not sent any more"
@@ -295,7 +295,7 @@ async def test_the_posts_own_words_stand_where_a_provider_does_not_write(
                 stores=bare.tenant(room.tenant_id),
                 patience_seconds=5,
             )
-    assert [one.fallback for one in (invented, away, poor, nobody)] == [
+    assert [result.fallback for result in (invented, away, poor, nobody)] == [
         UNSUPPORTED,
         AWAY,
         NO_BUDGET,
@@ -321,9 +321,9 @@ async def test_a_provider_that_is_too_slow_is_not_waited_for_and_its_text_is_fou
         )
         assert slow == SummaryWriting(None, AWAY)
         await asyncio.sleep(0.7)
-        found = await room.write(first)
-    assert found.written is not None
-    assert (server.calls, found.written.cost_micro) == (1, 0)
+        result = await room.write(first)
+    assert result.written is not None
+    assert (server.calls, result.written.cost_micro) == (1, 0)
 
 
 async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(
@@ -350,10 +350,11 @@ async def test_a_digest_uses_what_a_provider_writes_and_tells_what_was_dropped(
     (story,) = digest.stories
     assert (story.model, story.sentences[0].text) == ("gpt-4o-mini", WROTE.partition(" [")[0])
     assert set(story.sentences[0].posts) <= set(story.posts)
-    assert ([one.value for one in digest.checks.left_out], digest.checks.replaced) == (["name"], 1)
+    assert ([check.value for check in digest.checks.left_out], digest.checks.replaced) == (["name"], 1)
     assert page.stories == digest.stories, "a page shows what was written, and pays nothing"
     assert [
-        (story.novelty, story.model, [said.text for said in story.sentences]) for story in grown.stories
+        (story.novelty, story.model, [sentence.text for sentence in story.sentences])
+        for story in grown.stories
     ] == [
         (Novelty.GROWN, "gpt-4o-mini", [later]),
     ]
@@ -379,9 +380,9 @@ async def test_the_job_writes_the_digests_that_are_due_and_old_texts_are_forgott
         )
         first = await room.tell([(await room.channel(), text) for text in (CLOSED, TOO)])
         await make_digests(room.app, datetime.now(UTC))
-        (kept,) = await own.digests.newest(limit=5)
-        assert [story.model for story in kept.digest.stories] == ["gpt-4o-mini"]
-        assert [one.value for one in kept.digest.checks.left_out] == ["name"]
+        (stored,) = await own.digests.newest(limit=5)
+        assert [story.model for story in stored.digest.stories] == ["gpt-4o-mini"]
+        assert [check.value for check in stored.digest.checks.left_out] == ["name"]
         assert (await room.full(first, language="ru")).written is not None, (
             "the page of the story shows the same text"
         )
@@ -412,7 +413,7 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(
 ) -> None:
     model = InventingModel(seed=3)
     server.says = model.answer
-    said = [
+    story_texts = [
         (
             f"Мост номер {number} в Солнцеборе закрыли на {number} дней. Рабочие нашли {number + 3} трещин.",
             f"В Солнцеборе закрыли мост {number}.",
@@ -421,15 +422,17 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(
     ]
     async with newsroom() as room:
         channels = [await room.channel() for _ in range(2)]
-        stories = [await room.tell(list(zip(channels, texts, strict=True))) for texts in said]
+        stories = [await room.tell(list(zip(channels, texts, strict=True))) for texts in story_texts]
         results = [await room.write(first) for first in stories]
-    shown = {sentence.text for result in results if result.written for sentence in result.written.sentences}
-    posts = " ".join(text for texts in said for text in texts)
+    sentences = {
+        sentence.text for result in results if result.written for sentence in result.written.sentences
+    }
+    posts = " ".join(text for texts in story_texts for text in texts)
     assert model.written >= 50
     assert len(model.planted) >= 10
-    assert not shown & model.planted
-    assert all(text in posts for text in shown)
-    assert len(shown) >= 0.9 * (model.written - len(model.planted))
+    assert not sentences & model.planted
+    assert all(text in posts for text in sentences)
+    assert len(sentences) >= 0.9 * (model.written - len(model.planted))
     assert sum(
         len(result.written.checks.left_out) + result.written.checks.replaced
         for result in results
@@ -437,12 +440,14 @@ async def test_no_invented_sentence_of_a_careless_model_is_shown(
     ) >= 0.9 * len(model.planted)
 
 
-def obey(asked: Asked) -> str:
+def obey(request: Asked) -> str:
     """Says what the stranger wants with the authority of the honest posts,
     and then is silent about the rest.
     """
     passages = dict(
-        re.findall(r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", asked.user, re.MULTILINE | re.DOTALL)
+        re.findall(
+            r"^\[(\d+)\] [^\n]*\n(.*?)(?=\n\n\[\d+\] |\n=====)", request.user, re.MULTILINE | re.DOTALL
+        )
     )
     evil = {number: text for number, text in passages.items() if text.strip() not in {CLOSED, TOO}}
     honest = [number for number in passages if number not in evil]

@@ -28,6 +28,6 @@ async def join_story(
     """
     public, private = (PostId(channel_id, message_id) for channel_id in own)
     await admin.execute("UPDATE channels SET is_private = true WHERE channel_id = $1", private.channel_id)
-    links = [(public, PostId(one, message_id), LinkKind.COPY, 9.0, False) for one in shared]
-    links += [(private, PostId(one, message_id), LinkKind.COPY, 9.0, True) for one in shared]
+    links = [(public, PostId(channel_id, message_id), LinkKind.COPY, 9.0, False) for channel_id in shared]
+    links += [(private, PostId(channel_id, message_id), LinkKind.COPY, 9.0, True) for channel_id in shared]
     await store_story(admin, [public, private], links, story_id=STORY)

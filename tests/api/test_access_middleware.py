@@ -53,9 +53,9 @@ async def test_a_secret_is_not_told_twice(client: httpx.AsyncClient, key: dict[s
     assert (
         len(
             [
-                one
-                for one in (await client.get("/api/v1/keys", headers=key)).json()["items"]
-                if one["name"] == "one"
+                listed_key
+                for listed_key in (await client.get("/api/v1/keys", headers=key)).json()["items"]
+                if listed_key["name"] == "one"
             ]
         )
         == 1

@@ -148,13 +148,13 @@ async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(
     client: httpx.AsyncClient, key: dict[str, str]
 ) -> None:
     soon, later = "2098-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
-    parent, shown = await child_of(client, key, expires_at=soon)
-    assert (shown["expires_at"], shown["parent_key_id"]) == (
+    parent, parent_key = await child_of(client, key, expires_at=soon)
+    assert (parent_key["expires_at"], parent_key["parent_key_id"]) == (
         soon,
         (await client.get("/api/v1/me", headers=key)).json()["key_id"],
     )
     _, without_end = await child_of(client, parent)
-    assert (without_end["expires_at"], without_end["parent_key_id"]) == (soon, shown["key_id"])
+    assert (without_end["expires_at"], without_end["parent_key_id"]) == (soon, parent_key["key_id"])
     refused = await client.post(
         "/api/v1/keys", headers=parent, json={"name": "longer", "scopes": ["read"], "expires_at": later}
     )
@@ -170,37 +170,42 @@ async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(
 async def test_a_key_dies_with_each_key_that_it_descends_from(
     app: App, client: httpx.AsyncClient, key: dict[str, str], admin: Admin, end: str
 ) -> None:
-    parent, shown = await child_of(client, key)
+    parent, parent_key = await child_of(client, key)
     child, _ = await child_of(client, parent)
     grandchild, _ = await child_of(client, child)
     other, _ = await child_of(client, key)
     async with client_of(app) as elsewhere:
         assert [
-            (await elsewhere.get("/api/v1/me", headers=one)).status_code for one in (child, grandchild, other)
+            (await elsewhere.get("/api/v1/me", headers=headers)).status_code
+            for headers in (child, grandchild, other)
         ] == [200, 200, 200]
         if end == "revoked":
-            assert (await client.delete(f"/api/v1/keys/{shown['key_id']}", headers=key)).status_code == 204
+            assert (
+                await client.delete(f"/api/v1/keys/{parent_key['key_id']}", headers=key)
+            ).status_code == 204
             states = {
-                one["key_id"]: one["revoked_at"]
-                for one in (await client.get("/api/v1/keys", headers=key)).json()["items"]
+                listed_key["key_id"]: listed_key["revoked_at"]
+                for listed_key in (await client.get("/api/v1/keys", headers=key)).json()["items"]
             }
             assert sum(state is not None for state in states.values()) == 3
         else:
             await admin.execute(
-                "UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", shown["key_id"]
+                "UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", parent_key["key_id"]
             )
             await RateLimits(app.redis).drop_cached_keys()
-        for one in (parent, child, grandchild):
-            assert (await elsewhere.get("/api/v1/me", headers=one)).status_code == 401
+        for headers in (parent, child, grandchild):
+            assert (await elsewhere.get("/api/v1/me", headers=headers)).status_code == 401
         assert (await elsewhere.get("/api/v1/me", headers=other)).status_code == 200
 
 
 async def test_a_key_that_expires_is_not_remembered_beyond_its_end(
     client: httpx.AsyncClient, key: dict[str, str], admin: Admin
 ) -> None:
-    child, shown = await child_of(client, key)
+    child, child_key = await child_of(client, key)
     end = datetime.now(UTC) + timedelta(seconds=1)
-    await admin.execute("UPDATE api_keys SET expires_at = $2 WHERE key_id = $1::uuid", shown["key_id"], end)
+    await admin.execute(
+        "UPDATE api_keys SET expires_at = $2 WHERE key_id = $1::uuid", child_key["key_id"], end
+    )
     assert (await client.get("/api/v1/me", headers=child)).status_code == 200
     while datetime.now(UTC) <= end:
         await asyncio.sleep(0.05)

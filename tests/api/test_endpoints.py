@@ -28,12 +28,14 @@ async def test_a_provider_is_refused_until_an_owner_has_consented(
     consented = (await client.put("/api/v1/ai/consent", headers=key)).json()
     assert consented["consent"]["given_by"] == "key test"
     chosen = (await client.put("/api/v1/ai/policies", json=wish, headers=key)).json()
-    assert [(one["chosen"], one["in_force"]) for one in chosen["items"]] == [("provider", "provider")]
+    assert [(choice["chosen"], choice["in_force"]) for choice in chosen["items"]] == [
+        ("provider", "provider")
+    ]
     assert (await client.delete("/api/v1/ai/consent", headers=key)).status_code == 204
     (listed,) = (await client.get("/api/v1/ai/policies", headers=key)).json()["items"]
     assert (listed["chosen"], listed["in_force"]) == ("provider", "local")
     log = (await client.get("/api/v1/audit-log", headers=key)).json()["items"]
-    assert [one["action"] for one in log] == ["withdraw_consent", "choose_policies", "give_consent"]
+    assert [entry["action"] for entry in log] == ["withdraw_consent", "choose_policies", "give_consent"]
 
 
 async def test_whoever_pauses_an_account_is_named_and_no_secret_is_told(
@@ -73,16 +75,20 @@ async def test_the_operator_looks_at_dead_letters_replays_and_discards_them(
         )
     ).json()
     assert second["next"] is None
-    one, other = first["items"][0]["number"], second["items"][0]["number"]
-    assert (await client.get(f"/api/v1/dead-letters/{one}", headers=OPERATOR)).json()[
+    discarded, other = first["items"][0]["number"], second["items"][0]["number"]
+    assert (await client.get(f"/api/v1/dead-letters/{discarded}", headers=OPERATOR)).json()[
         "payload"
     ] == "\N{REPLACEMENT CHARACTER}"
-    assert (await client.post(f"/api/v1/dead-letters/{one}/discard", headers=OPERATOR)).status_code == 200
+    assert (
+        await client.post(f"/api/v1/dead-letters/{discarded}/discard", headers=OPERATOR)
+    ).status_code == 200
     assert (await client.post(f"/api/v1/dead-letters/{other}/replay", headers=OPERATOR)).status_code == 200
     assert (await client.get("/api/v1/dead-letters", params={"stage": stage}, headers=OPERATOR)).json()[
         "items"
     ] == []
-    assert problem_of(await client.post(f"/api/v1/dead-letters/{one}/replay", headers=OPERATOR))[0] == 404
+    assert (
+        problem_of(await client.post(f"/api/v1/dead-letters/{discarded}/replay", headers=OPERATOR))[0] == 404
+    )
 
 
 async def test_a_followed_channel_takes_the_policy_of_channels_to_come(

@@ -66,10 +66,10 @@ async def test_health_tells_how_planning_goes(site: httpx.AsyncClient) -> None:
 async def test_a_channel_is_read_at_once_when_the_operator_asks(
     site: httpx.AsyncClient, channel_id: ChannelId, admin: Admin
 ) -> None:
-    asked = await site.post(
+    response = await site.post(
         f"/api/v1/channels/{channel_id}/poll", headers=KEY, json={"mode": "historical", "priority": "high"}
     )
-    assert (asked.status_code, asked.json()) == (202, {"channel_id": channel_id, "status": "scheduled"})
+    assert (response.status_code, response.json()) == (202, {"channel_id": channel_id, "status": "scheduled"})
     row = await admin.fetchrow(
         "SELECT asked_mode, next_poll_at = 'epoch' AS is_first FROM poll_schedule WHERE channel_id = $1",
         channel_id,

@@ -43,8 +43,8 @@ async def asking(
         role="api", instance="here#1234", health=health, access=access, endpoints=RoleEndpoints()
     )
     transport = httpx.ASGITransport(app=sites.public, client=(client, 1))
-    async with httpx.AsyncClient(transport=transport, base_url=f"http://{server}:8000") as asked:
-        yield asked
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://{server}:8000") as http_client:
+        yield http_client
     await nowhere.aclose()
 
 
@@ -139,7 +139,7 @@ async def test_who_tries_many_operator_keys_is_throttled_and_the_right_key_still
             await client.get("/metrics", headers={"Authorization": f"Bearer {number}"})
             for number in range(FAILED_KEYS_AT_ONCE + 5)
         ]
-        assert [one.status_code for one in tried] == [401] * FAILED_KEYS_AT_ONCE + [429] * 5
+        assert [response.status_code for response in tried] == [401] * FAILED_KEYS_AT_ONCE + [429] * 5
         assert int(tried[-1].headers["retry-after"]) >= 1
         assert await statuses(client, PAGES, **KEY) == {200}
         assert await statuses(client, PAGES) == {401}

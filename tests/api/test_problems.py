@@ -97,7 +97,7 @@ async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, ke
 async def test_a_refusal_speaks_the_language_of_the_request_and_has_a_code_for_programs(
     client: httpx.AsyncClient, key: dict[str, str]
 ) -> None:
-    told = {}
+    problems = {}
     for languages in ("", "ru-RU,ru;q=0.9", "de"):
         refused = await client.get(
             "/api/v1/channels/1006503122", headers={**key, "Accept-Language": languages}
@@ -107,8 +107,11 @@ async def test_a_refusal_speaks_the_language_of_the_request_and_has_a_code_for_p
             {"channel_id": 1006503122},
         )
         assert int(refused.headers["content-length"]) == len(refused.content)
-        told[refused.headers["content-language"]] = problem_of(refused)[1]
-    assert told == {"en": "you do not follow channel 1006503122", "ru": "вы не подписаны на канал 1006503122"}
+        problems[refused.headers["content-language"]] = problem_of(refused)[1]
+    assert problems == {
+        "en": "you do not follow channel 1006503122",
+        "ru": "вы не подписаны на канал 1006503122",
+    }
 
 
 async def test_what_middleware_and_changes_refuse_speaks_the_language_too(

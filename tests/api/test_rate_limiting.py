@@ -45,8 +45,8 @@ async def test_who_asks_too_often_is_told_when_to_come_back_by_all_processes(
 ) -> None:
     async with asked(installation, per_minute=60, burst=3) as (app, client), client_of(app) as elsewhere:
         key, other = await key_of(app, tenant_id), await key_of(app, tenant_id)
-        for left, one in ((2, client), (1, elsewhere), (0, client)):
-            answer = await one.get("/api/v1/me", headers=key)
+        for left, process in ((2, client), (1, elsewhere), (0, client)):
+            answer = await process.get("/api/v1/me", headers=key)
             assert (answer.status_code, limit_of(answer)) == (200, ("key", "3", str(left)))
         refused = await elsewhere.get("/api/v1/me", headers=key)
         assert problem_of(refused) == (
@@ -105,7 +105,7 @@ async def test_while_redis_is_away_a_process_counts_alone() -> None:
     taken = [
         await limiter.take(of_key(name), of_tenant("all", burst=9)) for name in ("one", "one", "one", "other")
     ]
-    assert [one.allowed for one in taken] == [True, True, False, True]
+    assert [decision.allowed for decision in taken] == [True, True, False, True]
     assert 0 < taken[2].seconds <= 1
     await nowhere.aclose()
 
@@ -142,7 +142,7 @@ async def test_refusals_come_slowly_so_that_asking_again_at_once_costs_others_no
     assert (await limiter.take(other)).allowed
     assert not (await limiter.take(other)).allowed
     others_after = time.monotonic() - began
-    assert [one.allowed for one in await flood] == [False] * 5
+    assert [decision.allowed for decision in await flood] == [False] * 5
     assert max(first_after, others_after) < 5 / REFUSALS_PER_SECOND <= time.monotonic() - began
     await redis.aclose()
 

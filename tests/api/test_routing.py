@@ -48,8 +48,10 @@ def test_every_endpoint_declares_its_scope_its_words_and_its_refusals(
     for status, answer in operation["responses"].items():
         if int(status) >= 400:
             assert set(answer["content"]) == {"application/problem+json"}, status
-    assert (method == "get") or any(one["name"] == "Idempotency-Key" for one in operation["parameters"])
-    assert all("description" in one for one in operation.get("parameters", ()))
+    assert (method == "get") or any(
+        parameter["name"] == "Idempotency-Key" for parameter in operation["parameters"]
+    )
+    assert all("description" in parameter for parameter in operation.get("parameters", ()))
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
@@ -76,9 +78,9 @@ def test_every_body_shows_an_example_that_would_be_accepted(route: APIRoute) -> 
 
 def examples_of(schema: dict[str, Any]) -> list[Any]:
     described = [schema, *schema.get("$defs", {}).values()]
-    found = [example for one in described for example in one.get("examples", ())]
-    assert found
-    return found
+    examples = [example for definition in described for example in definition.get("examples", ())]
+    assert examples
+    return examples
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)

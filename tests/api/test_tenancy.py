@@ -56,8 +56,8 @@ async def copy_of(
     if OPERATIONS[operation][0] == "get" and not case.with_graph:
         yield readers[database]
         return
-    async with worlds.asked(database, with_graph=case.with_graph) as asked:
-        yield asked
+    async with worlds.asked(database, with_graph=case.with_graph) as copy:
+        yield copy
 
 
 def test_every_endpoint_has_its_case() -> None:
@@ -136,8 +136,8 @@ def seen(answer: httpx.Response, worlds: Worlds) -> tuple[int, str | None, str]:
     and random ids.
     """
 
-    def moment(found: re.Match[str]) -> str:
-        return "now" if datetime.fromisoformat(found[0]) >= worlds.began else found[0]
+    def moment(match: re.Match[str]) -> str:
+        return "now" if datetime.fromisoformat(match[0]) >= worlds.began else match[0]
 
     return (
         answer.status_code,
@@ -148,19 +148,19 @@ def seen(answer: httpx.Response, worlds: Worlds) -> tuple[int, str | None, str]:
 
 def marks_in(everything: Mapping[str, list[str]]) -> set[str]:
     """Whatever would give B away: its channels, its ids, its words."""
-    found = {MARK, *map(str, ONLY_B)}
+    marks = {MARK, *map(str, ONLY_B)}
     for row in (row for rows in everything.values() for row in rows):
-        found |= set(re.findall(r"(?<=UUID\(')[0-9a-f-]{36}|\b7\d{9}\b", row))
-    return found
+        marks |= set(re.findall(r"(?<=UUID\(')[0-9a-f-]{36}|\b7\d{9}\b", row))
+    return marks
 
 
 async def everything_of_b(admin: Admin, worlds: Worlds) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    rows_by_table: dict[str, list[str]] = {}
     for table in await tables(admin):
         key, value = (
             ("tenant_id", [worlds.b]) if "tenant_id" in table.columns else ("channel_id", list(ONLY_B))
         )
         if key in table.columns:
             rows: list[Any] = await admin.fetch(f"SELECT * FROM {table.name} WHERE {key} = ANY($1)", value)
-            found[table.name] = sorted(str(dict(row)) for row in rows)
-    return found
+            rows_by_table[table.name] = sorted(str(dict(row)) for row in rows)
+    return rows_by_table

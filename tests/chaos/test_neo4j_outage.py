@@ -94,16 +94,16 @@ async def observe(
     servers.kill("neo4j")
     await asyncio.sleep(outage_seconds / 2)
     await searchable(admin, list(posts), 30)
-    asked = await who_forwards(GraphScope(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
-    assert asked.by.engine is Engine.POSTGRES
-    assert asked.forwarded
+    answer = await who_forwards(GraphScope(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
+    assert answer.by.engine is Engine.POSTGRES
+    assert answer.forwarded
     await asyncio.sleep(outage_seconds / 2)
     await asyncio.to_thread(servers.run, "up", "neo4j")
     stopping.set()
     await landing
     await until_counted(app, posts, 90)
-    asked = await who_forwards(GraphScope(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
-    assert asked.by.engine is Engine.GRAPH
+    answer = await who_forwards(GraphScope(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
+    assert answer.by.engine is Engine.GRAPH
     assert await admin.fetchval("SELECT count(*) FROM dead_letters") == 0
     ending.set()
     await asyncio.gather(*working)

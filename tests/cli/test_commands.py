@@ -15,37 +15,37 @@ def test_the_version_is_told(runner: CliRunner) -> None:
 
 
 def test_without_a_command_help_lists_them(runner: CliRunner) -> None:
-    shown = runner.invoke(app, []).output
-    assert all(command in shown for command in ("run", "doctor", "migrate", "config"))
+    output = runner.invoke(app, []).output
+    assert all(command in output for command in ("run", "doctor", "migrate", "config"))
 
 
 def test_config_shows_what_is_in_force_and_hides_secrets(runner: CliRunner) -> None:
-    shown = runner.invoke(app, ["config"], env={"OPERATOR_KEY": "k3y-of-operator", "API_PORT": "8123"})
-    assert shown.exit_code == 0
-    assert "API_PORT=8123" in shown.stdout
-    assert "OPERATOR_KEY=********" in shown.stdout
-    assert "tga:tga@" not in shown.stdout
+    result = runner.invoke(app, ["config"], env={"OPERATOR_KEY": "k3y-of-operator", "API_PORT": "8123"})
+    assert result.exit_code == 0
+    assert "API_PORT=8123" in result.stdout
+    assert "OPERATOR_KEY=********" in result.stdout
+    assert "tga:tga@" not in result.stdout
 
 
 def test_a_file_beside_the_command_gives_what_the_environment_does_not(
     runner: CliRunner, tmp_path: Path
 ) -> None:
     (tmp_path / ".env").write_text("API_PORT=8123\nWORKER_PORT=8124\n", encoding="utf-8")
-    shown = runner.invoke(app, ["config"], env={"WORKER_PORT": "9999"}).stdout
-    assert "API_PORT=8123" in shown
-    assert "WORKER_PORT=9999" in shown
+    output = runner.invoke(app, ["config"], env={"WORKER_PORT": "9999"}).stdout
+    assert "API_PORT=8123" in output
+    assert "WORKER_PORT=9999" in output
 
 
 def test_wrong_settings_are_told_with_exit_code_2(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["config"], env={"API_PORT": "many"})
-    assert told.exit_code == 2
-    assert "API_PORT is wrong" in told.stderr
+    result = runner.invoke(app, ["config"], env={"API_PORT": "many"})
+    assert result.exit_code == 2
+    assert "API_PORT is wrong" in result.stderr
 
 
 def test_migrating_a_migrated_database_says_where_it_is(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["migrate"])
-    assert told.exit_code == 0
-    assert re.fullmatch(r"the schema is at \d{4}\n", told.stdout)
+    result = runner.invoke(app, ["migrate"])
+    assert result.exit_code == 0
+    assert re.fullmatch(r"the schema is at \d{4}\n", result.stdout)
 
 
 def test_migrating_needs_the_database_settings_only(runner: CliRunner) -> None:
@@ -53,21 +53,23 @@ def test_migrating_needs_the_database_settings_only(runner: CliRunner) -> None:
 
 
 def test_a_server_that_is_away_is_told_in_words(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["migrate"], env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x"})
-    assert told.exit_code == 1
-    assert "127.0.0.1:1/x cannot be used" in told.stderr
-    assert "geheim" not in told.stderr
+    result = runner.invoke(
+        app, ["migrate"], env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x"}
+    )
+    assert result.exit_code == 1
+    assert "127.0.0.1:1/x cannot be used" in result.stderr
+    assert "geheim" not in result.stderr
 
 
 def test_errors_are_told_in_the_language_of_the_terminal(runner: CliRunner) -> None:
-    told = runner.invoke(
+    result = runner.invoke(
         app,
         ["migrate"],
         env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x", "LC_ALL": "ru_RU.UTF-8"},
     )
-    assert told.exit_code == 1
-    assert "PostgreSQL по адресу 127.0.0.1:1/x использовать нельзя" in told.stderr
-    assert "Запустите `tga doctor`" in told.stderr
+    assert result.exit_code == 1
+    assert "PostgreSQL по адресу 127.0.0.1:1/x использовать нельзя" in result.stderr
+    assert "Запустите `tga doctor`" in result.stderr
     unknown = runner.invoke(
         app, ["channels", "list", "--tenant", "[nobody]"], env={"LC_ALL": "", "LANG": "ru_RU.UTF-8"}
     )
@@ -76,23 +78,23 @@ def test_errors_are_told_in_the_language_of_the_terminal(runner: CliRunner) -> N
 
 
 def test_an_unknown_role_is_told_with_the_known_ones(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["run", "--roles", "ingest,painter"])
-    assert told.exit_code == 2
-    assert "ingest, worker, api" in told.stderr
+    result = runner.invoke(app, ["run", "--roles", "ingest,painter"])
+    assert result.exit_code == 2
+    assert "ingest, worker, api" in result.stderr
 
 
 def test_a_role_that_cannot_start_is_told_in_words(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["run", "--roles", "api"], env={"REDIS_URL": "redis://127.0.0.1:1/0"})
-    assert told.exit_code == 1
-    assert "Redis at 127.0.0.1:1/0 cannot be used" in told.stderr
+    result = runner.invoke(app, ["run", "--roles", "api"], env={"REDIS_URL": "redis://127.0.0.1:1/0"})
+    assert result.exit_code == 1
+    assert "Redis at 127.0.0.1:1/0 cannot be used" in result.stderr
 
 
 def test_a_session_that_cannot_be_kept_ends_the_program_in_words(runner: CliRunner) -> None:
-    told = runner.invoke(
+    result = runner.invoke(
         app, ["run", "--roles", "ingest"], env={"TELEGRAM_SESSION_STRING": "1Ap", "INGEST_PORT": "0"}
     )
-    assert (told.exit_code, told.exception.__class__) == (1, SystemExit)
-    assert "sessions cannot be kept without a key" in told.stderr
+    assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
+    assert "sessions cannot be kept without a key" in result.stderr
 
 
 def test_a_key_for_sessions_that_is_none_is_red_and_ends_the_program_in_words(runner: CliRunner) -> None:
@@ -100,9 +102,9 @@ def test_a_key_for_sessions_that_is_none_is_red_and_ends_the_program_in_words(ru
     seen = runner.invoke(app, ["doctor"], env=environ)
     assert seen.exit_code == 1
     assert re.search(r"^✘ settings +SESSION_ENCRYPTION_KEY is wrong", seen.stdout, re.MULTILINE)
-    told = runner.invoke(app, ["run"], env=environ)
-    assert (told.exit_code, told.exception.__class__) == (2, SystemExit)
-    assert "SESSION_ENCRYPTION_KEY is wrong" in told.stderr
+    result = runner.invoke(app, ["run"], env=environ)
+    assert (result.exit_code, result.exception.__class__) == (2, SystemExit)
+    assert "SESSION_ENCRYPTION_KEY is wrong" in result.stderr
 
 
 def test_the_doctor_reports_what_the_file_misspells_and_lines_that_say_nothing(

@@ -40,10 +40,10 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     on = {**migrated_database, "NEO4J_URI": environ["NEO4J_URI"]}
     first, second, _third = connected(off, tell)
 
-    told = runner.invoke(app, ["graph", "forwards"], env=off)
-    assert f"Channel {second}" in told.stdout
-    assert "channel 77 (not followed)" in told.stdout
-    assert "Answered by PostgreSQL: the graph is off: NEO4J_URI is empty." in told.stderr
+    result = runner.invoke(app, ["graph", "forwards"], env=off)
+    assert f"Channel {second}" in result.stdout
+    assert "channel 77 (not followed)" in result.stdout
+    assert "Answered by PostgreSQL: the graph is off: NEO4J_URI is empty." in result.stderr
     assert "the graph is off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
     assert "the graph is off: set NEO4J_URI" in runner.invoke(app, ["rebuild", "graph"], env=off).stderr
 
@@ -51,9 +51,10 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
         runner.invoke(app, ["rebuild", "graph"], env=on).stdout
         == "3 posts are in the new graph, and queries use it.\n"
     )
-    for asked in (["forwards"], ["spread", "t.me/name0/1"], ["first", f"https://t.me/c/{second}/1"]):
+    for question in (["forwards"], ["spread", "t.me/name0/1"], ["first", f"https://t.me/c/{second}/1"]):
         by_graph, by_postgres = [
-            json.loads(runner.invoke(app, ["graph", *asked, "--json"], env=env).stdout) for env in (on, off)
+            json.loads(runner.invoke(app, ["graph", *question, "--json"], env=env).stdout)
+            for env in (on, off)
         ]
         assert (by_graph.pop("answered_by"), by_postgres.pop("answered_by")) == ("graph", "postgres")
         assert (by_graph.pop("notice"), "the graph is off" in by_postgres.pop("notice")) == ("", True)
@@ -73,6 +74,6 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
 
 def test_a_graph_that_is_away_is_told_in_words(runner: CliRunner, database: dict[str, str]) -> None:
     connected(database, lambda assembled: assembled.system.tenants.ensure("default"))
-    told = runner.invoke(app, ["graph", "links", URL], env={"NEO4J_URI": "bolt://127.0.0.1:1"})
-    assert told.exit_code == 1
-    assert "Neo4j does not answer" in told.stderr
+    result = runner.invoke(app, ["graph", "links", URL], env={"NEO4J_URI": "bolt://127.0.0.1:1"})
+    assert result.exit_code == 1
+    assert "Neo4j does not answer" in result.stderr

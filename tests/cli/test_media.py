@@ -53,37 +53,37 @@ def test_status_says_what_is_kept_by_whom_and_what_went_wrong(
             await publish(assembled, tenant)
 
     asyncio.run(prepare())
-    shown = runner.invoke(
+    result = runner.invoke(
         app,
         ["media", "status", "--limit", "1000"],
         env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")},
     )
-    assert shown.exit_code == 0
-    told = " ".join(shown.stdout.split())
-    assert f"{tenant} 1.5 MB" in told
-    assert "larger than MEDIA_MAX_BYTES" in told
-    assert "wanted" in told
+    assert result.exit_code == 0
+    output = " ".join(result.stdout.split())
+    assert f"{tenant} 1.5 MB" in output
+    assert "larger than MEDIA_MAX_BYTES" in output
+    assert "wanted" in output
 
 
 def test_status_says_that_downloads_wait_for_room(runner: CliRunner, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", megabytes=8) as disk:
         disk.fill(leave_bytes=MB // 2)
         environ = {"S3_ENDPOINT": "", "FILES_DIR": str(disk.path / "files"), "NO_COLOR": "1"}
-        shown = runner.invoke(app, ["media", "status"], env=environ).stdout
+        output = runner.invoke(app, ["media", "status"], env=environ).stdout
         data = json.loads(runner.invoke(app, ["media", "status", "--json"], env=environ).stdout)
-    assert "10 % must stay free" in " ".join(shown.split())
+    assert "10 % must stay free" in " ".join(output.split())
     assert "10 % must stay free" in data["downloads_paused"]
 
 
 def test_without_a_place_for_files_the_sweep_says_what_to_set(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["media", "sweep"], env={"S3_ENDPOINT": "", "FILES_DIR": ""})
-    assert told.exit_code == 1
-    assert "set S3_ENDPOINT or FILES_DIR" in told.stderr
+    result = runner.invoke(app, ["media", "sweep"], env={"S3_ENDPOINT": "", "FILES_DIR": ""})
+    assert result.exit_code == 1
+    assert "set S3_ENDPOINT or FILES_DIR" in result.stderr
 
 
 def test_a_sweep_says_what_it_did(runner: CliRunner, tmp_path: Path) -> None:
-    told = runner.invoke(
+    result = runner.invoke(
         app, ["media", "sweep", "--force"], env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")}
     )
-    assert told.exit_code == 0
-    assert "0 files checked" in told.stdout
+    assert result.exit_code == 0
+    assert "0 files checked" in result.stdout

@@ -236,13 +236,13 @@ async def test_what_is_printed_is_what_the_api_describes(
 
 
 def schema_of(described: dict[str, Any], operation: str) -> dict[str, Any]:
-    found = next(
-        one
+    endpoint = next(
+        candidate
         for path in described["paths"].values()
-        for one in path.values()
-        if one["operationId"] == operation
+        for candidate in path.values()
+        if candidate["operationId"] == operation
     )
-    success = next(answer for status, answer in found["responses"].items() if status.startswith("2"))
+    success = next(answer for status, answer in endpoint["responses"].items() if status.startswith("2"))
     schema: dict[str, Any] = success["content"]["application/json"]["schema"]
     return schema
 

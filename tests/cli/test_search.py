@@ -52,13 +52,13 @@ async def test_posts_are_shown_with_where_they_are_and_what_was_counted(
 ) -> None:
     text = "В парке [b]выпал[/b] первый снег, 12 ноября его уберут"
     name, channel_id = await make_reader(system, text, text, "Дождь")
-    told = await call(runner, ["search", "снега", "--tenant", name], TZ="Europe/Moscow")
-    assert told.exit_code == 0
-    assert f"Channel {channel_id}  2026-11-01 15:00  https://t.me/gorod_" in told.stdout
-    assert "and 1 more like it" in told.stdout
-    assert text in told.stdout
-    assert f"2 posts; channels: Channel {channel_id} 2 · languages: ru 2 · days: 01.11 2" in told.stdout
-    assert "only words were searched: vectors are off" in told.stderr
+    result = await call(runner, ["search", "снега", "--tenant", name], TZ="Europe/Moscow")
+    assert result.exit_code == 0
+    assert f"Channel {channel_id}  2026-11-01 15:00  https://t.me/gorod_" in result.stdout
+    assert "and 1 more like it" in result.stdout
+    assert text in result.stdout
+    assert f"2 posts; channels: Channel {channel_id} 2 · languages: ru 2 · days: 01.11 2" in result.stdout
+    assert "only words were searched: vectors are off" in result.stderr
 
 
 async def test_a_story_is_shown_once_and_flat_shows_every_post(
@@ -67,29 +67,29 @@ async def test_a_story_is_shown_once_and_flat_shows_every_post(
     name, channel_id = await make_reader(system, "Снег остановил трамваи", "Трамваи стоят: снег")
     first, second = (PostId(ChannelId(channel_id), MessageId(number)) for number in (1, 2))
     await store_story(admin, [first, second], [(second, first, LinkKind.REWRITE, 3.0, False)])
-    told = await call(runner, ["search", "снег", "--tenant", name])
+    result = await call(runner, ["search", "снег", "--tenant", name])
     assert f"and 1 more post of this story: Channel {channel_id}; tga stories {first}" in " ".join(
-        told.stdout.split()
+        result.stdout.split()
     )
-    assert told.stdout.count("https://t.me/gorod_") == 1
+    assert result.stdout.count("https://t.me/gorod_") == 1
     flat = await call(runner, ["search", "снег", "--tenant", name, "--flat"])
     assert flat.stdout.count("https://t.me/gorod_") == 2
 
 
 async def test_words_are_found_while_redis_is_away(system: SystemStores, runner: CliRunner) -> None:
     name, _ = await make_reader(system, "Первый снег")
-    told = await call(runner, ["search", "снег", "--tenant", name], REDIS_URL="redis://127.0.0.1:1/0")
-    assert (told.exit_code, "Первый снег" in told.stdout) == (0, True), told.stderr
+    result = await call(runner, ["search", "снег", "--tenant", name], REDIS_URL="redis://127.0.0.1:1/0")
+    assert (result.exit_code, "Первый снег" in result.stdout) == (0, True), result.stderr
 
 
 def test_what_a_search_does_not_use_is_not_loaded(environ: dict[str, str]) -> None:
     """Half of the time of a command is spent importing."""
-    said = (
+    start = (
         "import sys; from telegram_assistant.cli import main; sys.argv[1:] = ['search', 'snow', '--tenant', "
         "'nobody']"
     )
     seen = "print([name for name in ('fastapi', 'neo4j', 'telethon', 'onnxruntime') if name in sys.modules])"
-    program = f"import atexit; {said}; atexit.register(lambda: {seen}); main()"
+    program = f"import atexit; {start}; atexit.register(lambda: {seen}); main()"
     done = subprocess.run(
         [sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False, timeout=60
     )
@@ -99,8 +99,8 @@ def test_what_a_search_does_not_use_is_not_loaded(environ: dict[str, str]) -> No
 
 async def test_programs_get_json(system: SystemStores, runner: CliRunner) -> None:
     name, channel_id = await make_reader(system, "Первый снег")
-    told = await call(runner, ["search", f"снег from:{channel_id}", "--tenant", name, "--json"])
-    answer = json.loads(told.stdout)
+    result = await call(runner, ["search", f"снег from:{channel_id}", "--tenant", name, "--json"])
+    answer = json.loads(result.stdout)
     assert answer["query"] == f"снег from:{channel_id}"
     assert answer["items"][0]["snippet"] == {
         "text": "Первый снег",
@@ -137,10 +137,10 @@ async def test_what_cannot_be_found_or_understood_is_told_with_what_to_do(
 async def test_a_word_that_is_left_out_may_come_first(system: SystemStores, runner: CliRunner) -> None:
     name, _ = await make_reader(system, "Снег в Казани", "Снег и hail в Самаре")
     for words in (["-Казань", "снег"], ["-казань снег"], ["снег", "-казани"]):
-        told = await call(runner, ["search", *words, "--tenant", name])
-        assert told.exit_code == 0, told.stderr
-        assert "Самаре" in told.stdout
-        assert "Казани" not in told.stdout
+        result = await call(runner, ["search", *words, "--tenant", name])
+        assert result.exit_code == 0, result.stderr
+        assert "Самаре" in result.stdout
+        assert "Казани" not in result.stdout
     assert "Самаре" not in (await call(runner, ["search", "-hail", "снег", "--tenant", name])).stdout
     mistyped = await call(runner, ["search", "снег", "--tenatn", name])
     assert mistyped.exit_code == 2
@@ -155,6 +155,6 @@ async def test_meaning_is_asked_of_the_process_that_has_the_vectors(
         name, channel_id = await make_reader(system, "A kitten sleeps on the sofa")
         await index_of(running).write([PostId(ChannelId(channel_id), MessageId(1))])
         variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(folder)}
-        told = await call(runner, ["search", "cat", "--tenant", name], **variables)
-    assert "A kitten sleeps on the sofa" in told.stdout
-    assert "only words" not in told.stderr
+        result = await call(runner, ["search", "cat", "--tenant", name], **variables)
+    assert "A kitten sleeps on the sofa" in result.stdout
+    assert "only words" not in result.stderr

@@ -96,8 +96,8 @@ class Attack:
 
 
 class _Listener(asyncio.DatagramProtocol):
-    def __init__(self, heard: list[bytes]) -> None:
-        self.heard = heard
+    def __init__(self, received: list[bytes]) -> None:
+        self.heard = received
 
     def datagram_received(self, data: bytes, _address: object) -> None:
         self.heard.append(data)
@@ -105,12 +105,12 @@ class _Listener(asyncio.DatagramProtocol):
 
 def _environments(profile: Path) -> list[str]:
     """Of all processes that were started with this profile."""
-    found = []
+    environments = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if str(profile).encode() in (process / "cmdline").read_bytes():
-                found.append((process / "environ").read_text(encoding="utf-8", errors="replace"))
-    return found
+                environments.append((process / "environ").read_text(encoding="utf-8", errors="replace"))
+    return environments
 
 
 def has_user_namespaces() -> bool:

@@ -43,28 +43,28 @@ async def readers() -> AsyncIterator[Readers]:
 
 
 async def test_title_author_date_text_language_and_image_are_found(readers: Readers) -> None:
-    found = await readers.extract(page(NEWS))
-    assert (found.title, found.author, found.published_on, found.lang) == (
+    article = await readers.extract(page(NEWS))
+    assert (article.title, article.author, article.published_on, article.lang) == (
         "Мост закрыт",
         "Анна Петрова",
         "2026-10-30",
         "ru",
     )
-    assert found.image_url == "https://news.example/most.jpg"
-    assert found.canonical_url == "https://news.example/news/most"
-    assert "объезд организован" in found.text
-    assert "Спорт" not in found.text
-    assert not found.needs_browser
+    assert article.image_url == "https://news.example/most.jpg"
+    assert article.canonical_url == "https://news.example/news/most"
+    assert "объезд организован" in article.text
+    assert "Спорт" not in article.text
+    assert not article.needs_browser
 
 
 @pytest.mark.parametrize(
-    ("charset", "said"),
+    ("charset", "declared"),
     [("windows-1251", "windows-1251"), ("koi8-r", "koi8-r"), ("utf-8", None), ("utf-8", "no-such-charset")],
 )
 async def test_letters_are_read_in_the_charset_that_the_server_names(
-    readers: Readers, charset: str, said: str | None
+    readers: Readers, charset: str, declared: str | None
 ) -> None:
-    assert (await readers.extract(page(NEWS.encode(charset), said))).title == "Мост закрыт"
+    assert (await readers.extract(page(NEWS.encode(charset), declared))).title == "Мост закрыт"
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ async def test_letters_are_read_in_the_charset_that_the_server_names(
     ],
 )
 async def test_a_page_without_text_is_empty(readers: Readers, html: str) -> None:
-    found = await readers.extract(page(html))
-    assert found.text == ""
-    assert not found.needs_browser
+    article = await readers.extract(page(html))
+    assert article.text == ""
+    assert not article.needs_browser
 
 
 async def test_a_page_that_scripts_would_build_needs_a_browser(readers: Readers) -> None:
-    found = await readers.extract(
+    article = await readers.extract(
         page(
             '<html><head><title>Лента</title></head><body><div id="root"></div><script '
             'src="/app.js"></script></body></html>'
         )
     )
-    assert found.needs_browser
-    assert found.title == "Лента"
+    assert article.needs_browser
+    assert article.title == "Лента"
 
 
 @pytest.mark.parametrize("day", ["2126-01-01", "0000-00-00", "yesterday"])
@@ -129,20 +129,20 @@ async def test_a_hostile_page_is_read_or_given_up_and_the_next_one_is_read(
     readers: Readers, html: str
 ) -> None:
     with suppress(Unreadable):
-        found = await readers.extract(page(html))
-        assert "\x00" not in f"{found.text}{found.title}".encode().decode()
+        article = await readers.extract(page(html))
+        assert "\x00" not in f"{article.text}{article.title}".encode().decode()
     assert (await readers.extract(page(NEWS))).title == "Мост закрыт"
 
 
 async def test_a_page_cannot_make_the_parser_read_a_file(readers: Readers, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hidden words", encoding="utf-8")
-    found = await readers.extract(
+    article = await readers.extract(
         page(
             "<!DOCTYPE x [<!ENTITY a SYSTEM "
             f'"file://{tmp_path}/secret">]><article><p>{PARAGRAPH}&a;</p></article>'
         )
     )
-    assert "hidden words" not in found.text
+    assert "hidden words" not in article.text
 
 
 async def test_a_page_that_keeps_its_reader_busy_costs_a_reader_and_no_more() -> None:
@@ -178,6 +178,8 @@ def environments_of_readers() -> list[bytes]:
 
 
 def test_what_was_found_is_small() -> None:
-    found = extract(("<article>" + f"<p>{PARAGRAPH}</p>" * 600 + "</article>").encode(), "utf-8", ADDRESS.url)
-    assert isinstance(found, Extracted)
-    assert len(found.text) <= 100_000
+    article = extract(
+        ("<article>" + f"<p>{PARAGRAPH}</p>" * 600 + "</article>").encode(), "utf-8", ADDRESS.url
+    )
+    assert isinstance(article, Extracted)
+    assert len(article.text) <= 100_000

@@ -149,13 +149,13 @@ async def test_a_redirect_is_followed_and_the_end_is_known(web: Web, fetcher: Pa
 
 async def test_somebody_is_asked_before_every_hop(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages |= {"/x": redirect("/a"), "/a": answer("<p>")}
-    asked: list[str] = []
+    paths: list[str] = []
 
     async def note(target: Target) -> None:
-        asked.append(target.path)
+        paths.append(target.path)
 
     await fetcher.get(web.url("/x"), before=note)
-    assert asked == ["/x", "/a"]
+    assert paths == ["/x", "/a"]
 
 
 async def test_a_server_that_is_not_there_is_a_failure(web: Web, fetcher: PageFetcher) -> None:

@@ -49,7 +49,7 @@ async def test_a_browser_reads_what_scripts_build_and_nothing_else(
                 await reading.reader.read(reading.url("/app")),
                 await reading.reader.read(reading.url("/a")),
             )
-        assert [(one.title, one.by_browser) for one in (built, plain)] == [
+        assert [(article.title, article.by_browser) for article in (built, plain)] == [
             ("Мост закрыт", True),
             ("Мост закрыт", False),
         ]
@@ -63,11 +63,11 @@ async def test_what_the_browser_shows_is_what_is_read(web: Web, readers: Readers
     async with serving(load, "127.0.0.1:0", guard=web.guard(), max_bytes=100_000) as port:
         renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), max_bytes=100_000)
         shell = page(SHELL)
-        shown = await renderer.render(
+        rendered = await renderer.render(
             type(shell)(web.guard().target(web.url("/app")), 200, "text/html", "utf-8", shell.body)
         )
-    assert shown.target.url == web.url("/app?page=1")
-    assert (await readers.extract(shown)).title == "Мост закрыт"
+    assert rendered.target.url == web.url("/app?page=1")
+    assert (await readers.extract(rendered)).title == "Мост закрыт"
 
 
 @pytest.mark.parametrize("ended_at", ["http://127.0.0.1/", "file:///etc/passwd", "about:blank"])

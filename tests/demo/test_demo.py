@@ -107,7 +107,7 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
             "first posts",
             "first story",
         ]
-        assert {one["folder"] for one in api.get("/channels?limit=100")["items"]} == {
+        assert {channel["folder"] for channel in api.get("/channels?limit=100")["items"]} == {
             "Новости",
             "Tech & Science",
             "Наблюдение",

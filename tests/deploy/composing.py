@@ -39,16 +39,16 @@ def services() -> dict[str, Service]:
     printed = subprocess.run(
         command, cwd=CHECKOUT, capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    found: dict[str, Service] = yaml.safe_load(printed)["services"]
-    return found
+    composed: dict[str, Service] = yaml.safe_load(printed)["services"]
+    return composed
 
 
 @cache
 def whole() -> dict[str, Service]:
-    found: dict[str, Service] = yaml.safe_load((CHECKOUT / "compose.yaml").read_text(encoding="utf-8"))[
+    composed: dict[str, Service] = yaml.safe_load((CHECKOUT / "compose.yaml").read_text(encoding="utf-8"))[
         "services"
     ]
-    return found
+    return composed
 
 
 def environment(service: Service) -> dict[str, str]:
@@ -69,9 +69,9 @@ def megabytes(service: Service) -> int:
 
 def mounts(name: str) -> dict[str, str]:
     """What a service sees of /data, with `ro` after what it only reads."""
-    found = [volume.split(":") for volume in whole()[name].get("volumes", [])]
+    parts = [volume.split(":") for volume in whole()[name].get("volumes", [])]
     return {
-        target: ":".join([source, *mode]) for source, target, *mode in found if target.startswith("/data")
+        target: ":".join([source, *mode]) for source, target, *mode in parts if target.startswith("/data")
     }
 
 

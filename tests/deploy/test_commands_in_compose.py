@@ -53,10 +53,10 @@ def test_with_and_without_containers_the_same_is_asked(row: KnownCommand) -> Non
     """The command without is run for real, so the other one is right, too,
     if its way into the container is.
     """
-    asked = row.with_containers
+    command = row.with_containers
     for inside, outside in WITHOUT.items():
-        asked = asked.replace(inside, outside)
-    assert asked == row.without
+        command = command.replace(inside, outside)
+    assert command == row.without
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ def named(alert: str, labels: dict[str, str]) -> tuple[str, str]:
 
 
 def panels() -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
-    return shown
+    dashboard_panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    return dashboard_panels
 
 
 def panel_expressions() -> dict[str, str]:

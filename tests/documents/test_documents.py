@@ -23,7 +23,7 @@ _MARKED = re.compile(r"\\(.)|\]\((?:\\.|[^)\\])*\)|[*\[]", re.DOTALL)
 
 def shown(message: str) -> str:
     """What Telegram shows of a message: escaped letters as they are, no marks, no addresses."""
-    return _MARKED.sub(lambda found: found[1] or "", message)
+    return _MARKED.sub(lambda match: match[1] or "", message)
 
 
 def words_of(text: str) -> str:
@@ -35,7 +35,7 @@ def test_messages_show_the_text_of_the_document_and_are_short_enough(document: D
     messages = write_messages(document, max_units=1000)
     assert all(len(message.encode("utf-16-le")) // 2 <= 1000 for message in messages)
     text = "".join(
-        span.text for item in items_of(document) for one in numbered(item)[0] for span in one.spans
+        span.text for item in items_of(document) for line in numbered(item)[0] for span in line.spans
     )
     assert words_of("".join(map(shown, messages))) == words_of(text)
 

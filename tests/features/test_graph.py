@@ -102,7 +102,7 @@ async def test_both_engines_give_the_same_answers(
             ours, plain = asking(pool, tenant_id, graph_index, days), asking(pool, tenant_id, None, days)
             for channel_id in (None, *told):
                 by_graph, by_postgres = [
-                    await who_forwards(one, channel_id=channel_id, limit=500) for one in (ours, plain)
+                    await who_forwards(scope, channel_id=channel_id, limit=500) for scope in (ours, plain)
                 ]
                 assert by_graph.by.engine is Engine.GRAPH
                 assert by_postgres.by.engine is Engine.POSTGRES
@@ -112,18 +112,20 @@ async def test_both_engines_give_the_same_answers(
                 PostId(channel_id, MessageId(number)) for channel_id in told for number in (1, 2, 3)
             ):
                 for question in (spread, first_seen):
-                    by_graph, by_postgres = [await _answer(question, one, post_id) for one in (ours, plain)]
+                    by_graph, by_postgres = [
+                        await _answer(question, scope, post_id) for scope in (ours, plain)
+                    ]
                     assert replace(by_graph, by=by_postgres.by) == by_postgres
 
 
 async def _answer(
-    question: Callable[[GraphScope, PostId], Awaitable[Any]], one: GraphScope, post_id: PostId
+    question: Callable[[GraphScope, PostId], Awaitable[Any]], scope: GraphScope, post_id: PostId
 ) -> Any:
     """Who sees nothing of a post is refused; here that is an answer like others."""
     try:
-        return await question(one, post_id)
+        return await question(scope, post_id)
     except Rejected:
-        return FirstSeen(one.since, AnsweredSource(Engine.POSTGRES), None)
+        return FirstSeen(scope.since, AnsweredSource(Engine.POSTGRES), None)
 
 
 @pytest.mark.parametrize("told", [7], indirect=True)
@@ -133,16 +135,18 @@ async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
     """Everything of the other one leaves the graph, and not one byte of the answers changes."""
 
     async def answers() -> bytes:
-        one = asking(pool, world.a, graph_index, 90)
-        found: list[object] = [await who_forwards(one, limit=500)]
-        found += [
-            await _answer(spread, one, PostId(channel_id, MessageId(number)))
+        scope = asking(pool, world.a, graph_index, 90)
+        collected: list[object] = [await who_forwards(scope, limit=500)]
+        collected += [
+            await _answer(spread, scope, PostId(channel_id, MessageId(number)))
             for channel_id in told
             for number in (1, 2, 3)
         ]
-        found += [await similar_channels(one, channel_id) for channel_id in sorted(world.of_a)]
-        found += [await who_links(one, url) for url in PAGES] + [await first_link(one, url) for url in PAGES]
-        return to_json(found)
+        collected += [await similar_channels(scope, channel_id) for channel_id in sorted(world.of_a)]
+        collected += [await who_links(scope, url) for url in PAGES] + [
+            await first_link(scope, url) for url in PAGES
+        ]
+        return to_json(collected)
 
     before = await answers()
     for channel_id in world.only_b:
@@ -178,25 +182,25 @@ async def test_both_engines_tell_of_each_channel_from_the_beginning_of_its_windo
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=days))
     seen = {(short, 10), (short, 9), (long, 10), (long, 9), (long, 8), (long, 7)}
     for graph in (graph_index.graph, None):
-        one = GraphScope(tenant_stores(pool, tenant_id), graph, today + timedelta(hours=1), 30)
-        assert {(each.channel.channel_id, each.posts) for each in (await who_forwards(one)).forwarded} == {
+        scope = GraphScope(tenant_stores(pool, tenant_id), graph, today + timedelta(hours=1), 30)
+        assert {(each.channel.channel_id, each.posts) for each in (await who_forwards(scope)).forwarded} == {
             (short, 2),
             (long, 4),
         }
-        spreads = await spread(one, PostId(ChannelId(origin[0]), MessageId(1)))
+        spreads = await spread(scope, PostId(ChannelId(origin[0]), MessageId(1)))
         assert {(each.post_id.channel_id, each.post_id.message_id) for each in spreads.forwards} == seen
-    one = GraphScope(tenant_stores(pool, tenant_id), graph_index.graph, today + timedelta(hours=1), 30)
+    scope = GraphScope(tenant_stores(pool, tenant_id), graph_index.graph, today + timedelta(hours=1), 30)
     assert {
-        (each.post_id.channel_id, each.post_id.message_id) for each in (await who_links(one, url)).posts
+        (each.post_id.channel_id, each.post_id.message_id) for each in (await who_links(scope, url)).posts
     } == seen
-    (alike,) = (await similar_channels(one, short)).similar
+    (alike,) = (await similar_channels(scope, short)).similar
     assert (alike.channel.channel_id, alike.shared) == (long, 2)
     await system.channels.subscribe(
         tenant_id, Subscription(channel_id=(late := await make_channel(system)), history_days=0)
     )
     old = [make_linked(late, 1, url=url, source=origin, posted_at=today - timedelta(days=2))]
     await graph_index.write(await land(system, *old), now=today)
-    assert late not in {each.channel.channel_id for each in (await similar_channels(one, short)).similar}
+    assert late not in {each.channel.channel_id for each in (await similar_channels(scope, short)).similar}
 
 
 async def test_what_a_provider_understood_is_seen_only_by_those_who_may(
@@ -228,9 +232,9 @@ async def test_what_a_provider_understood_is_seen_only_by_those_who_may(
     await graph_index.write(posts, now=NOW)
 
     async def shared(tenant_id: TenantId) -> list[str]:
-        found = await similar_channels(asking(pool, tenant_id, graph_index), first)
-        assert [one.channel.channel_id for one in found.similar] in ([second], [])
-        return sorted(example.what for one in found.similar for example in one.examples)
+        answer = await similar_channels(asking(pool, tenant_id, graph_index), first)
+        assert [channel.channel.channel_id for channel in answer.similar] in ([second], [])
+        return sorted(example.what for channel in answer.similar for example in channel.examples)
 
     assert await shared(tenants[AiPolicy.OFF]) == []
     assert await shared(tenants[AiPolicy.LOCAL]) == await shared(without_consent) == ["Both", "Local"]
@@ -251,14 +255,17 @@ async def test_channels_are_alike_by_what_few_others_share(
         make_linked(channel_id, 2, url=rare, posted_at=NOW, source=(other, 5)) for channel_id in (ours, close)
     ]
     await graph_index.write(await land(system, *posts), now=NOW)
-    found = await similar_channels(asking(pool, tenant_id, graph_index), ours)
-    assert [(one.channel.channel_id, one.shared) for one in found.similar] == [(close, 3), (far, 1)]
-    assert found.similar[0].examples == (
+    answer = await similar_channels(asking(pool, tenant_id, graph_index), ours)
+    assert [(channel.channel.channel_id, channel.shared) for channel in answer.similar] == [
+        (close, 3),
+        (far, 1),
+    ]
+    assert answer.similar[0].examples == (
         SharedItem("channel", f"Channel {other}"),
         SharedItem("page", rare),
         SharedItem("page", common),
     )
-    assert found.similar[0].score > found.similar[1].score
+    assert answer.similar[0].score > answer.similar[1].score
 
 
 async def test_links_and_first_seen_tell_when_and_where(
@@ -274,25 +281,25 @@ async def test_links_and_first_seen_tell_when_and_where(
     ]
     posts += [make_linked(second, 2, source=(first, 1), posted_at=NOW)]
     await graph_index.write(await land(system, *posts), now=NOW)
-    one = asking(pool, tenant_id, graph_index)
-    links = await who_links(one, url.removeprefix("https://").join(("HTTPS://", "#top")))
+    scope = asking(pool, tenant_id, graph_index)
+    links = await who_links(scope, url.removeprefix("https://").join(("HTTPS://", "#top")))
     assert [(post.post_id, post.channel.title) for post in links.posts] == [
         (posts[1].id, f"Channel {first}"),
         (posts[0].id, f"Channel {second}"),
     ]
     assert links.posts[0].link == f"https://t.me/c/{first}/1"
-    seen = await first_link(one, url)
+    seen = await first_link(scope, url)
     assert seen.first is not None
     assert seen.first.post_id == posts[1].id
-    told = await first_seen(one, posts[2].id)  # asked about the forward: it is about what it forwards
-    assert told.first is not None
-    assert (told.first.post_id, told.is_original) == (posts[1].id, True)
+    sighting = await first_seen(scope, posts[2].id)  # asked about the forward: it is about what it forwards
+    assert sighting.first is not None
+    assert (sighting.first.post_id, sighting.is_original) == (posts[1].id, True)
     with pytest.raises(Rejected, match="is not the URL of a page"):
-        await who_links(one, "nonsense")
+        await who_links(scope, "nonsense")
     with pytest.raises(Rejected, match="NEO4J_URI is empty"):
         await who_links(asking(pool, tenant_id, None), url)
     with pytest.raises(Rejected, match="do not follow channel"):
-        await similar_channels(one, ChannelId(1))
+        await similar_channels(scope, ChannelId(1))
 
 
 @pytest.fixture
@@ -304,11 +311,11 @@ async def away(system: SystemStores) -> AsyncIterator[GraphIndex]:
 async def test_while_neo4j_is_away_or_not_filled_postgresql_answers_and_says_so(
     world: World, pool: Pool, away: GraphIndex, graph_index: GraphIndex, system: SystemStores
 ) -> None:
-    found = await who_forwards(asking(pool, world.a, away))
-    assert (found.by.engine, str(found.by.why)) == (
+    answer = await who_forwards(asking(pool, world.a, away))
+    assert (answer.by.engine, str(answer.by.why)) == (
         Engine.POSTGRES,
         "Neo4j does not answer (ServiceUnavailable)",
     )
     empty = Graph(graph_index.graph._server, name="Nothing")  # noqa: SLF001 -- the same server, another graph
-    found = await who_forwards(asking(pool, world.a, GraphIndex(empty, states=system.post_states)))
-    assert (found.by.engine, str(found.by.why)) == (Engine.POSTGRES, "the graph is being filled")
+    answer = await who_forwards(asking(pool, world.a, GraphIndex(empty, states=system.post_states)))
+    assert (answer.by.engine, str(answer.by.why)) == (Engine.POSTGRES, "the graph is being filled")

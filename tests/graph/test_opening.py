@@ -22,6 +22,6 @@ from telegram_assistant.settings import read_settings
 async def test_the_graph_is_examined_with_its_settings(
     environ: dict[str, str], changed: dict[str, str], verdict: Severity, remedy: str
 ) -> None:
-    found = await examine(read_settings({**environ, **changed}).graph)
-    assert [finding.verdict for finding in found] == [verdict]
-    assert remedy in str(found[0].remedy)
+    findings = await examine(read_settings({**environ, **changed}).graph)
+    assert [finding.verdict for finding in findings] == [verdict]
+    assert remedy in str(findings[0].remedy)

@@ -58,7 +58,7 @@ class Library:
             await self.office.poll(channel_id)
             stored = await self.office.stored(channel_id)
             await post_persistence(
-                [parsed(one, channel_id=channel_id) for one in stored],
+                [parsed(message, channel_id=channel_id) for message in stored],
                 **bind(post_persistence, self.office.app.collaborators),
             )
 

@@ -38,7 +38,7 @@ async def joined(
 ) -> list[SimulatedChannel]:
     """Channels that the account has joined, follows, and has read once, a while ago."""
     made = [simulated(control, posts=posts, newest_age=600) for _ in range(channels)]
-    control.account(PHONE, joined=[one.channel_id for one in made])
+    control.account(PHONE, joined=[joined_channel.channel_id for joined_channel in made])
     for channel in made:
         await office.follow(channel)
         await office.poll(channel.channel_id)

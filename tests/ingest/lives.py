@@ -121,9 +121,11 @@ class Reader:
         )
         edge, floor = self._edge(known, ids, proven, mode, now)
         news = [
-            one
-            for one in ids
-            if is_unread(one, known) or mode is Mode.HISTORICAL or (self.mark is not None and one > edge)
+            message_id
+            for message_id in ids
+            if is_unread(message_id, known)
+            or mode is Mode.HISTORICAL
+            or (self.mark is not None and message_id > edge)
         ]
         self.counts["polls with a hole"] += not closes(proven, edge)
         if not closes(proven, edge) or news or known is None:
@@ -190,7 +192,9 @@ class Reader:
         self.seen |= set(range(proven.low, proven.high + 1))
 
     def _is_missed(self, gap: IdRange) -> bool:
-        return any(one in gap and one not in self.channel.service for one in self.missing())
+        return any(
+            message_id in gap and message_id not in self.channel.service for message_id in self.missing()
+        )
 
     def missing(self) -> set[MessageId]:
         """What exists between the floor and the newest id that was seen, and is not stored."""
@@ -218,8 +222,8 @@ def live(channel: Channel, reader: Reader, nature: Nature, hand: random.Random, 
     if hand.random() < SPREES:
         latest = bisect_right(channel.alive, len(channel.dates) - LATEST)
         channel.alive[latest:] = [
-            one
-            for one in channel.alive[latest:]
+            message_id
+            for message_id in channel.alive[latest:]
             if hand.random() >= nature.deleted / SPREES / ROUNDS_AMONG_LATEST
         ]
     if hand.random() < nature.lost_polls:

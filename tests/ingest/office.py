@@ -71,9 +71,9 @@ class Office:
         """As if it had been found by its name, without spending the budget for that."""
         channel_id = ChannelId(channel.channel_id)
         access_hash = self.sim.world.access_hash(self.sim.world.account(self.phone), channel_id)
-        found = Channel(channel_id=channel_id, title=channel.title, username=channel.username)
+        known_channel = Channel(channel_id=channel_id, title=channel.title, username=channel.username)
         await self.app.system.channels.open_to(
-            self.mine.account_id, found, access_hash, joined=False, read_at=self.now()
+            self.mine.account_id, known_channel, access_hash, joined=False, read_at=self.now()
         )
         await self.app.system.channels.subscribe(self.tenant_id, Subscription(channel_id=channel_id, **wish))
         await self.app.system.planning.give_accounts()
@@ -165,7 +165,7 @@ def say(channel: SimulatedChannel, text: str, *, at: float | None = None) -> int
 
 def truth(channel: SimulatedChannel, *, above: int = 0) -> dict[int, str]:
     ids = range(above + 1, channel.newest_id + 1)
-    return {one: post.text for one in ids if (post := channel.get(one)) is not None}
+    return {message_id: post.text for message_id in ids if (post := channel.get(message_id)) is not None}
 
 
 @asynccontextmanager

@@ -45,7 +45,7 @@ def lock_attempts(status: str) -> float:
 async def scheduler_health(office: Office, *, now: datetime | None = None, **parser: Any) -> dict[str, Any]:
     settings = ParserSettings(**parser)
     lock = SchedulerLock(office.app.redis, "me#0001")
-    found = await scheduler_status(
+    status = await scheduler_status(
         lock=lock, planning=office.app.system.planning, settings=settings, now=now or datetime.now(UTC)
     )
-    return dict(found.as_json(settings.interval_seconds))
+    return dict(status.as_json(settings.interval_seconds))

@@ -64,7 +64,7 @@ class Window:
 
     async def status_of(self, channel_id: int) -> Any:
         overview = await self.app.tenant(self.tenant_id).coverage_overview.channels()
-        return next(one for one in overview if one.channel_id == channel_id)
+        return next(channel for channel in overview if channel.channel_id == channel_id)
 
     def said(self) -> dict[str, Any]:
         return self.health.parts().get("previews", {})

@@ -186,7 +186,7 @@ async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_aga
             await asyncio.sleep(0.3)
     assert str((await only_account(system)).state_reason) == str(raised)
     assert tries == ["the session"]
-    assert [one["why"] for one in logged if one["event"] == "account_parked"] == [str(raised)]
+    assert [event["why"] for event in logged if event["event"] == "account_parked"] == [str(raised)]
 
 
 async def test_an_account_is_logged_out_by_whoever_holds_it_and_its_session_is_forgotten(

@@ -25,7 +25,9 @@ async def test_history_is_read_down_to_the_wanted_day_in_the_bulk_lane(
     await office.read_the_past()
     week_ago = time.time() - 7 * 86_400
     stored = await office.stored(channel_id)
-    assert {one for one in truth(channel) if channel.date_of(one) > week_ago + 60} <= stored.keys()
+    assert {
+        message_id for message_id in truth(channel) if channel.date_of(message_id) > week_ago + 60
+    } <= stored.keys()
     assert len(stored) < 1300  # a window begins at midnight: up to eight days, and the rest of a page
     assert await office.gaps(channel_id) == []
     lanes = await admin.fetch(
@@ -188,7 +190,7 @@ async def claimed(office: Office) -> Backfill:
 
 
 @pytest.mark.parametrize(
-    ("begun", "asked"),
+    ("begun", "wish"),
     [
         ((BackfillKind.RECHECK, 1), (BackfillKind.VERIFY, None)),
         ((BackfillKind.GAP, None), (BackfillKind.VERIFY, None)),
@@ -199,7 +201,7 @@ async def test_what_is_asked_of_a_job_while_it_is_being_done_is_done_afterwards(
     office: Office,
     control: Control,
     begun: tuple[BackfillKind, int | None],
-    asked: tuple[BackfillKind, int | None],
+    wish: tuple[BackfillKind, int | None],
 ) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     backfills, now = office.app.system.backfills, datetime.now(UTC)
@@ -209,10 +211,10 @@ async def test_what_is_asked_of_a_job_while_it_is_being_done_is_done_afterwards(
 
     assert await open_job(*begun)
     job = await claimed(office)
-    assert await open_job(*asked)
+    assert await open_job(*wish)
     await backfills.finish(job, posts=0)
     again = await claimed(office)
-    assert (again.backfill_id, again.kind, again.below) == (job.backfill_id, asked[0], None)
+    assert (again.backfill_id, again.kind, again.below) == (job.backfill_id, wish[0], None)
     await backfills.finish(again, posts=0)
     assert not await office.admin.fetchval(
         "SELECT EXISTS (SELECT 1 FROM backfills WHERE channel_id = $1 AND state = 'open')", channel_id

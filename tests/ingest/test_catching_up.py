@@ -200,9 +200,16 @@ async def test_a_hint_does_not_wake_what_rests_and_reads_nothing_twice_in_fiftee
         busy.channel_id,
     )
     await hint(
-        mine.account_id, mine.lease_epoch, [ChannelId(one.channel_id) for one in (resting, fresh, busy, idle)]
+        mine.account_id,
+        mine.lease_epoch,
+        [ChannelId(channel.channel_id) for channel in (resting, fresh, busy, idle)],
     )
-    assert [await is_due(office, one) for one in (resting, fresh, busy, idle)] == [False, False, False, True]
+    assert [await is_due(office, channel) for channel in (resting, fresh, busy, idle)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
     wait = (await office.schedule_of(fresh.channel_id))["next_poll_at"] - office.now()
     assert timedelta(seconds=5) < wait < timedelta(seconds=16)
     assert (await office.schedule_of(busy.channel_id))[
@@ -213,14 +220,14 @@ async def test_a_hint_does_not_wake_what_rests_and_reads_nothing_twice_in_fiftee
 async def test_when_everything_may_be_missed_all_that_was_joined_is_due(
     office: Office, control: Control
 ) -> None:
-    one, other = await joined(office, control, channels=2)
+    first, other = await joined(office, control, channels=2)
     await office.admin.execute(
         "UPDATE account_channels SET joined = channel_id = $2 WHERE account_id = $1",
         office.mine.account_id,
-        one.channel_id,
+        first.channel_id,
     )
     await office.app.system.hints.make_due(office.mine.account_id, office.mine.lease_epoch, None)
-    assert [await is_due(office, channel) for channel in (one, other)] == [True, False]
+    assert [await is_due(office, channel) for channel in (first, other)] == [True, False]
 
 
 # --- the law ---

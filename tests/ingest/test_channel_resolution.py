@@ -237,10 +237,10 @@ async def test_floodwait_on_page_n_of_dialogs_resumes_at_page_n(
     request_id = await office.request(RequestKind.DIALOGS, "", WANTED)
     control.set_limit("messages.getDialogs", [(2, 60, 28)])
     assert (await office.served(request_id)).state is RequestState.OPEN
-    found = await admin.fetchval(
+    dialogs = await admin.fetchval(
         "SELECT count(*) FROM account_channels WHERE account_id = $1", office.mine.account_id
     )
-    assert found == 200
+    assert dialogs == 200
     control.set_limit("messages.getDialogs", [])
     control.forgive()
     office.skipping.waits.append(60)

@@ -118,12 +118,12 @@ async def test_what_has_not_changed_costs_one_request(
 async def test_a_channel_that_was_left_by_hand_is_not_followed_again(
     office: Office, control: Control, people: People, admin: Admin
 ) -> None:
-    left, kept = simulated(control, posts=1), simulated(control, posts=1)
-    people.put_into_folder(PHONE, "Новости", [left.channel_id, kept.channel_id])
+    left, remaining = simulated(control, posts=1), simulated(control, posts=1)
+    people.put_into_folder(PHONE, "Новости", [left.channel_id, remaining.channel_id])
     await served(office, RequestKind.FOLDER, "Новости")
     await office.app.tenant(office.tenant_id).followed.leave(ChannelId(left.channel_id))
     await check_due(office, admin)
-    assert await followed(office) == {kept.channel_id}
+    assert await followed(office) == {remaining.channel_id}
 
 
 async def test_a_channel_that_was_followed_by_hand_stays_when_it_is_taken_out(
@@ -131,7 +131,7 @@ async def test_a_channel_that_was_followed_by_hand_stays_when_it_is_taken_out(
 ) -> None:
     before, after, brought = (simulated(control, posts=1) for _ in range(3))
     await office.follow(before)
-    people.put_into_folder(PHONE, "Новости", [one.channel_id for one in (before, after, brought)])
+    people.put_into_folder(PHONE, "Новости", [channel.channel_id for channel in (before, after, brought)])
     await served(office, RequestKind.FOLDER, "Новости")
     await office.follow(after)  # somebody asks for it although it is there
     people.put_into_folder(PHONE, "Новости", [])

@@ -101,5 +101,5 @@ async def test_an_account_that_telegram_refuses_is_parked_and_says_so(
         async with following(account, database):
             await until(parked)
     assert why in str((await only_account(system)).state_reason)
-    assert [one["state"] for one in logged if one["event"] == "account_parked"] == [state.value]
+    assert [event["state"] for event in logged if event["event"] == "account_parked"] == [state.value]
     assert sim.counters.calls[PHONE, "messages.getDialogs"] == 0

@@ -36,13 +36,13 @@ async def next_day(office: Office) -> None:
 
 
 async def has_joined(office: Office, channel: SimulatedChannel) -> bool:
-    kept = await office.admin.fetchval(
+    stored = await office.admin.fetchval(
         "SELECT joined FROM account_channels WHERE account_id = $1 AND channel_id = $2",
         office.mine.account_id,
         channel.channel_id,
     )
-    assert kept == (channel.channel_id in office.sim.world.account(PHONE).joined)
-    return bool(kept)
+    assert stored == (channel.channel_id in office.sim.world.account(PHONE).joined)
+    return bool(stored)
 
 
 @pytest.mark.turns("PUSH_JOINS_PER_DAY")
@@ -88,7 +88,7 @@ async def test_an_account_that_is_in_too_many_channels_stops_for_a_day_and_says_
     control.fail("channels.joinChannel", code=400, message="CHANNELS_TOO_MUCH")
     with capture_logs() as logged:
         assert await joining.catching_up.joiner.join_one() is None
-    assert [one["event"] for one in logged if one["log_level"] == "warning"] == ["no_place_to_join"]
+    assert [event["event"] for event in logged if event["log_level"] == "warning"] == ["no_place_to_join"]
     await next_day(joining)
     assert await joining.catching_up.joiner.join_one() is None
     assert joining.calls("channels.joinChannel") == 1

@@ -92,8 +92,8 @@ async def test_an_account_that_lives_in_another_data_centre_is_logged_in_there(
     (held,) = await ingest.accounts.take("holder#1")
     session = StringSession(vault.open(Sealed(held.key_id, held.session), account_id=held.account_id))
     assert (session.dc_id, session.port) == (4, sim.ports[4])
-    kept = (await system.limits.of(held.account_id))["auth.sendCode"]
-    assert kept.tokens == pytest.approx((2.0,), abs=0.01)  # only the one that was heard is counted
+    limit = (await system.limits.of(held.account_id))["auth.sendCode"]
+    assert limit.tokens == pytest.approx((2.0,), abs=0.01)  # only the one that was heard is counted
 
 
 @pytest.mark.usefixtures("desk")

@@ -47,13 +47,13 @@ class Scanner:
         attempt_id = await self.person.begin(way=LoginWay.QR, door_key=self.eyes.public_key)
         return await self.person.next(attempt_id, 0)
 
-    def link(self, shown: LoginAttempt) -> str:
-        assert shown.shown is not None
-        return self.eyes.open(shown.shown, question=f"{shown.attempt_id}/{shown.question}/shown")
+    def link(self, attempt: LoginAttempt) -> str:
+        assert attempt.shown is not None
+        return self.eyes.open(attempt.shown, question=f"{attempt.attempt_id}/{attempt.question}/shown")
 
-    async def scan(self, shown: LoginAttempt, phone: str = DIGITS) -> LoginAttempt:
-        self.people.accept_login(phone, self.link(shown))
-        return await self.person.next(shown.attempt_id, shown.question)
+    async def scan(self, attempt: LoginAttempt, phone: str = DIGITS) -> LoginAttempt:
+        self.people.accept_login(phone, self.link(attempt))
+        return await self.person.next(attempt.attempt_id, attempt.question)
 
     async def log_in(self, phone: str = DIGITS) -> LoginAttempt:
         return await self.scan(await self.begin(), phone)
@@ -67,9 +67,12 @@ def scanner(person: Person, sim: Simulator) -> Scanner:
 async def test_a_scanned_code_makes_an_account_that_is_used(
     scanner: Scanner, ingest: IngestStores, vault: Vault, lines: Lines, sim: Simulator
 ) -> None:
-    shown = await scanner.begin()
-    assert (shown.state, scanner.link(shown).startswith("tg://login?token=")) == (LoginState.QR_SHOWN, True)
-    done = await scanner.scan(shown)
+    attempt = await scanner.begin()
+    assert (attempt.state, scanner.link(attempt).startswith("tg://login?token=")) == (
+        LoginState.QR_SHOWN,
+        True,
+    )
+    done = await scanner.scan(attempt)
     assert (done.state, done.error, done.phone_masked) == (LoginState.DONE, None, "+7999*****01")
     (held,) = await ingest.accounts.take("holder#1")
     assert (held.account_id, held.user_id) == (done.account_id, sim.world.account(DIGITS).user_id)
@@ -87,18 +90,18 @@ async def test_the_link_is_nowhere_but_at_the_door(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    shown = await scanner.begin()
-    link = scanner.link(shown)
+    attempt = await scanner.begin()
+    link = scanner.link(attempt)
     token = link.partition("=")[2]
     assert base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)) in sim.login_tokens
     rows = str([dict(row) for row in await admin.fetch("SELECT * FROM login_attempts")])
-    assert shown.shown is not None
-    assert token.encode() not in shown.shown
+    assert attempt.shown is not None
+    assert token.encode() not in attempt.shown
     with pytest.raises(Rejected):
-        AnswerReceiver().open(shown.shown, question=f"{shown.attempt_id}/{shown.question}/shown")
-    await scanner.scan(shown)
-    told = capsys.readouterr()
-    assert not [text for text in (rows, told.out, told.err, caplog.text) if token in text]
+        AnswerReceiver().open(attempt.shown, question=f"{attempt.attempt_id}/{attempt.question}/shown")
+    await scanner.scan(attempt)
+    captured = capsys.readouterr()
+    assert not [text for text in (rows, captured.out, captured.err, caplog.text) if token in text]
     assert token not in repr(QrCode(link, 30.0))
     assert await admin.fetchval("SELECT shown FROM login_attempts") is None
 
@@ -107,10 +110,10 @@ async def test_a_password_is_asked_for_after_the_scan_until_it_is_right(
     scanner: Scanner, control: Control
 ) -> None:
     control.account(DIGITS, password=PASSWORD)
-    asked = await scanner.log_in()
-    assert asked.state is LoginState.PASSWORD_WANTED
-    await scanner.person.answer(asked, "тополь")
-    again = await scanner.person.next(asked.attempt_id, asked.question)
+    attempt = await scanner.log_in()
+    assert attempt.state is LoginState.PASSWORD_WANTED
+    await scanner.person.answer(attempt, "тополь")
+    again = await scanner.person.next(attempt.attempt_id, attempt.question)
     assert (again.state, str(again.error)) == (LoginState.PASSWORD_WANTED, "that password is wrong")
     await scanner.person.answer(again, PASSWORD)
     assert (await scanner.person.next(again.attempt_id, again.question)).state is LoginState.DONE
@@ -146,9 +149,9 @@ async def test_a_scan_that_telegram_did_not_tell_of_is_found_before_the_next_cod
 ) -> None:
     sim.faults.drop_updates = True
     sim.faults.login_token_seconds = 1.5
-    shown = await scanner.begin()
+    attempt = await scanner.begin()
     next(reversed(sim.login_tokens.values())).expires += 30  # Telegram goes on knowing what was scanned
-    assert (await scanner.scan(shown)).state is LoginState.DONE
+    assert (await scanner.scan(attempt)).state is LoginState.DONE
 
 
 async def test_who_was_here_before_logs_in_to_the_same_account(
@@ -185,9 +188,9 @@ async def test_a_login_that_is_refused_is_ended_at_telegram_too(
 async def test_who_goes_away_leaves_nothing_open_and_no_account(
     scanner: Scanner, system: SystemStores, ingest: IngestStores, sim: Simulator
 ) -> None:
-    shown = await scanner.begin()
+    attempt = await scanner.begin()
     assert sim.connections
-    await ingest.logins.finish(shown.attempt_id, LoginState.FAILED, error=quote("given up"))
+    await ingest.logins.finish(attempt.attempt_id, LoginState.FAILED, error=quote("given up"))
 
     async def nothing() -> bool:
         return not sim.connections and not await system.accounts.all()

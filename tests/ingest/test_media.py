@@ -59,9 +59,9 @@ async def test_the_last_file_of_a_post_is_told_with_all_hashes(library: Library)
     await library.read(channel_id)
     assert await library.told(channel_id) == []
     await library.fetcher.step()
-    (told,) = await library.told(channel_id)
-    assert told.post_id == f"{channel_id}/{post.message_id}"
-    assert told.media == (library.truth(channel_id, post.message_id),)
+    (event,) = await library.told(channel_id)
+    assert event.post_id == f"{channel_id}/{post.message_id}"
+    assert event.media == (library.truth(channel_id, post.message_id),)
     await library.read(channel_id)
     assert len(await library.told(channel_id)) == 1
 
@@ -135,8 +135,8 @@ async def test_a_vanished_message_counts_against_the_attempts_and_is_given_up(li
     rows = await library.rows(channel_id)
     assert [row["state"] for row in rows] == ["given_up", "stored"]
     assert "gone" in rows[0]["reason"]
-    told = {event.post.message_id: event.media for event in await library.told(channel_id)}
-    assert told[MessageId(post.message_id)] == ()
+    media = {event.post.message_id: event.media for event in await library.told(channel_id)}
+    assert media[MessageId(post.message_id)] == ()
 
 
 async def test_a_file_name_of_any_length_is_kept_and_is_never_a_path(

@@ -31,7 +31,9 @@ async def test_the_first_run_lands_a_day_and_leaves_the_rest_to_the_past(
     await office.poll(channel_id)
     stored = await office.stored(channel_id)
     day_ago = time.time() - 86_400
-    assert {one for one in truth(channel) if channel.date_of(one) > day_ago} <= stored.keys()
+    assert {
+        message_id for message_id in truth(channel) if channel.date_of(message_id) > day_ago
+    } <= stored.keys()
     assert len(stored) < 300
     assert await office.gaps(channel_id) == []
 
@@ -122,8 +124,8 @@ async def test_a_channel_that_is_no_longer_read_alarms_nobody(office: Office, co
     await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await office.app.system.planning.give_accounts()
     assert await office.app.system.known_channels.gone(office.mine.account_id, {channel_id}) == {channel_id}
-    shown = {"channel_id": str(channel_id)}
-    assert REGISTRY.get_sample_value("channel_gap_seconds", shown) is not None
+    labels = {"channel_id": str(channel_id)}
+    assert REGISTRY.get_sample_value("channel_gap_seconds", labels) is not None
     office.stopping.set()
     await office.reading.run()
-    assert REGISTRY.get_sample_value("channel_gap_seconds", shown) is None
+    assert REGISTRY.get_sample_value("channel_gap_seconds", labels) is None

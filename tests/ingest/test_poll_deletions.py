@@ -250,7 +250,7 @@ async def test_what_an_update_says_is_gone_is_gone_unless_it_is_much_at_once(
         office.now(),
     )
     assert (await landing.bury(claim, [MessageId(5), MessageId(900)], told_at=now)).deleted == 1
-    burial = await landing.bury(claim, [MessageId(one) for one in range(10, 40)], told_at=now)
+    burial = await landing.bury(claim, [MessageId(number) for number in range(10, 40)], told_at=now)
     assert (burial.deleted, burial.doubtful) == (0, 30)
     assert await tombstones(admin, channel_id) == {5}
     with pytest.raises(LeaseLost):

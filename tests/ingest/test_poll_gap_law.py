@@ -59,7 +59,7 @@ def life_of(nature: Nature, hand: random.Random) -> Counter[str]:
 
 
 def check(reader: Reader) -> None:
-    reported = {one for gap in reader.gaps for one in range(gap.low, gap.high + 1)}
+    reported = {message_id for gap in reader.gaps for message_id in range(gap.low, gap.high + 1)}
     assert reader.missing() <= reported
     assert reported.isdisjoint(reader.seen)
 
@@ -71,7 +71,11 @@ def at_the_end(reader: Reader) -> Counter[str]:
     check(reader)
     reader.repair(100_000)
     assert reader.gaps == ()
-    assert not [one for one in reader.channel.alive if one >= reader.floor and one not in reader.stored]
+    assert not [
+        message_id
+        for message_id in reader.channel.alive
+        if message_id >= reader.floor and message_id not in reader.stored
+    ]
     reader.counts["posts"] += len(reader.channel.dates)
     reader.counts["deleted"] += len(reader.channel.dates) - len(reader.channel.alive)
     return reader.counts
@@ -100,7 +104,9 @@ async def live_for_real(office: Office, control: Control, hand: random.Random) -
         for second in range(hand.choice((0, 0, 1, 40, 150, 305, 400))):
             say(channel, f"пост {channel.newest_id}", at=now + second)
         latest = range(max(channel.newest_id - 150, 1), channel.newest_id)
-        control.delete(channel_id, [one for one in latest if hand.random() < hand.choice((0, 0.04, 0.12))])
+        control.delete(
+            channel_id, [message_id for message_id in latest if hand.random() < hand.choice((0, 0.04, 0.12))]
+        )
         if hand.random() < 0.4:
             control.fail(
                 "messages.getHistory",
@@ -136,12 +142,19 @@ async def lost(office: Office, channel: SimulatedChannel) -> set[int]:
     return (
         set()
         if coverage is None
-        else {one for one in truth(channel) if coverage.floor_id <= one <= coverage.newest_id} - stored.keys()
+        else {
+            message_id
+            for message_id in truth(channel)
+            if coverage.floor_id <= message_id <= coverage.newest_id
+        }
+        - stored.keys()
     )
 
 
 async def reported(office: Office, channel_id: ChannelId) -> set[int]:
     coverage = await office.app.system.coverage.of(channel_id)
     return (
-        set() if coverage is None else {one for gap in coverage.gaps for one in range(gap.low, gap.high + 1)}
+        set()
+        if coverage is None
+        else {message_id for gap in coverage.gaps for message_id in range(gap.low, gap.high + 1)}
     )

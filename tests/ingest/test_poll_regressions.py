@@ -34,10 +34,10 @@ async def impatient(installation: Settings, sim: Simulator, admin: Admin) -> Asy
 @pytest.fixture
 async def two(installation: Settings, sim: Simulator, admin: Admin) -> AsyncIterator[tuple[Office, Office]]:
     async with (
-        open_office(installation, sim, admin) as one,
+        open_office(installation, sim, admin) as first,
         open_office(installation, sim, admin, phone="79990000002") as other,
     ):
-        yield one, other
+        yield first, other
 
 
 async def poll_until_page(office: Office, control: Control, channel_id: ChannelId, pages: int) -> None:

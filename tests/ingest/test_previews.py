@@ -50,8 +50,8 @@ async def test_a_channel_is_found_followed_and_read_without_any_account(
     )
     await window.poll(channel.channel_id)
     assert await window.stored(channel.channel_id) == truth(channel)
-    found = await window.status_of(channel.channel_id)
-    assert (found.status.state, found.status.why) == (CoverageState.PREVIEW, PREVIEW_SEES)
+    coverage = await window.status_of(channel.channel_id)
+    assert (coverage.status.state, coverage.status.why) == (CoverageState.PREVIEW, PREVIEW_SEES)
     assert window.said()["status"] == "ok"
 
 
@@ -201,9 +201,9 @@ async def test_who_shows_no_preview_is_said_in_words(window: Window, control: Co
     await window.add(f"@{channel.username}")
     control.change_channel(channel.channel_id, preview=False)
     await window.poll(channel.channel_id)
-    found = await window.status_of(channel.channel_id)
-    assert found.status.state is CoverageState.UNREADABLE
-    assert "its owner has switched the preview off" in str(found.status.why)
+    coverage = await window.status_of(channel.channel_id)
+    assert coverage.status.state is CoverageState.UNREADABLE
+    assert "its owner has switched the preview off" in str(coverage.status.why)
 
 
 async def test_a_site_that_asks_to_wait_is_left_alone_by_whatever_is_started(
@@ -214,10 +214,10 @@ async def test_a_site_that_asks_to_wait_is_left_alone_by_whatever_is_started(
     sim.faults.web_status, sim.faults.web_retry_after_seconds = 429, 90
     with pytest.raises(Flooded):
         await window.poll(channel.channel_id)
-    sim.faults.web_status, asked = 0, sim.counters.web_requests
+    sim.faults.web_status, requests = 0, sim.counters.web_requests
     with pytest.raises(Flooded, match="left alone for"):
         await window.turns.next()
-    assert sim.counters.web_requests == asked
+    assert sim.counters.web_requests == requests
     row = await admin.fetchrow(
         "SELECT fail_count, claimed FROM poll_schedule WHERE channel_id = $1", channel.channel_id
     )
@@ -270,7 +270,7 @@ async def test_a_channel_without_a_public_name_is_left_to_accounts(window: Windo
         channel.channel_id,
     )
     claimed = await window.app.system.previews.claim(window.turns.epoch, most=1000)
-    assert channel.channel_id not in {one.channel_id for one in claimed}
+    assert channel.channel_id not in {claim.channel_id for claim in claimed}
 
 
 async def test_the_loop_waits_out_trouble_reads_on_and_leaves_its_place_to_others(

@@ -74,7 +74,7 @@ async def test_a_pushed_post_is_stored_at_once_and_the_next_poll_proves_it(
         metric("post_lag_seconds_count", tier="normal"),
         metric("push_posts_total"),
     ]
-    assert [one - other for one, other in zip(now, counted, strict=True)] == [
+    assert [current - other for current, other in zip(now, counted, strict=True)] == [
         1,
         1,
         1,

@@ -183,12 +183,12 @@ async def test_every_channel_has_a_threshold_and_its_statistics_are_in_the_log(
 ) -> None:
     channel_id = await office.follow(simulated(control, posts=40, every=60))
     await office.poll(channel_id)
-    with capture_logs() as told:
+    with capture_logs() as logged:
         await office.poll(channel_id)
     assert metric("adaptive_threshold_seconds", channel_id) is not None
     assert [
         line["log_level"]
-        for line in told
+        for line in logged
         if line["event"] == "interarrival stats" and line["channel_id"] == channel_id
     ] == ["info"]
 
@@ -243,7 +243,8 @@ async def test_a_recheck_is_no_backfill(office: Office, control: Control, admin:
         == "done"
     )
     assert [
-        counted("backfill_jobs_total", channel_id, status=one) for one in ("enqueued", "completed", "failed")
+        counted("backfill_jobs_total", channel_id, status=status)
+        for status in ("enqueued", "completed", "failed")
     ] == [0, 0, 0]
     assert await office.app.redis.get(f"low_watermark:{channel_id}") == b"2026-01-01T00:00:00+00:00"
 
@@ -256,7 +257,8 @@ async def test_a_backfill_is_counted_when_it_is_asked_for_and_when_it_is_done(
     await office.tick()
     await office.read_the_past()
     assert [
-        counted("backfill_jobs_total", channel_id, status=one) for one in ("enqueued", "completed", "failed")
+        counted("backfill_jobs_total", channel_id, status=status)
+        for status in ("enqueued", "completed", "failed")
     ] == [1, 1, 0]
     assert await office.app.redis.exists(f"low_watermark:{channel_id}")
 

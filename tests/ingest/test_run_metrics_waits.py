@@ -79,7 +79,9 @@ async def test_waits_of_files_are_not_booked_to_the_channel_that_is_polled_meanw
         library.control.fail("upload.getFile", times=3, code=420, message="FLOOD_PREMIUM_WAIT_7")
         await asyncio.gather(library.fetcher.step(), library.office.poll(polled))
         assert library.office.line.floods == 3
-        assert [counted("parser_floodwait_seconds_total", one) for one in (with_files, polled)] == [0, 0]
+        assert [
+            counted("parser_floodwait_seconds_total", channel_id) for channel_id in (with_files, polled)
+        ] == [0, 0]
         assert counted("parser_retries_total", reason="floodwait") == retries
 
 
@@ -116,7 +118,7 @@ async def test_a_preview_is_tried_again_and_counts_its_retries(
     channel = simulated(control, posts=5)
     await window.add(f"@{channel.username}")
     retries = counted("parser_retries_total", reason="network")
-    sim.faults.web_status, asked = 503, sim.counters.web_requests
+    sim.faults.web_status, requests = 503, sim.counters.web_requests
     polling = asyncio.create_task(window.poll(channel.channel_id))
     while counted("parser_retries_total", reason="network") == retries:
         await asyncio.sleep(0.01)
@@ -125,6 +127,6 @@ async def test_a_preview_is_tried_again_and_counts_its_retries(
     assert await window.stored(channel.channel_id) == truth(channel)
     assert (
         counted("parser_retries_total", reason="network") - retries
-        == sim.counters.web_requests - asked - 1
+        == sim.counters.web_requests - requests - 1
         >= 1
     )

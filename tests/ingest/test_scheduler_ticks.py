@@ -51,10 +51,13 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(
         "UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = ANY($1)", followed[:2]
     )
     due = {
-        one.channel_id: one
-        for one in await schedule.claim(office.mine.account_id, office.mine.lease_epoch, most=2)
+        claimed.channel_id: claimed
+        for claimed in await schedule.claim(office.mine.account_id, office.mine.lease_epoch, most=2)
     }
-    waits = [await pace.next_poll_at(due[one], due[one].rhythm, None, now) - now for one in followed[:2]]
+    waits = [
+        await pace.next_poll_at(due[followed_id], due[followed_id].rhythm, None, now) - now
+        for followed_id in followed[:2]
+    ]
     plan = await schedule.plan_of(office.mine.account_id)
     assert plan is not None
     assert plan.channels == 22
@@ -145,9 +148,13 @@ async def test_with_the_classic_policy_a_channel_is_polled_once_per_interval(
         clock, polls = Hands(interval), office.calls()
         instances = [
             planner(
-                office, f"instance#000{one}", clock, policy=SchedulerPolicy.CLASSIC, interval_seconds=interval
+                office,
+                f"instance#000{number}",
+                clock,
+                policy=SchedulerPolicy.CLASSIC,
+                interval_seconds=interval,
             )
-            for one in range(2)
+            for number in range(2)
         ]
         for _ in range(5):
             for moment in range(10):
@@ -195,7 +202,7 @@ async def test_with_the_fresh_policy_silence_causes_one_verifying_poll_and_never
     assert long_silent["next_poll_at"] - long_silent["last_polled_at"] > timedelta(seconds=40_000)
     assert (
         await admin.fetchval(
-            "SELECT count(*) FROM backfills WHERE channel_id = ANY($1)", [one["channel_id"] for one in polled]
+            "SELECT count(*) FROM backfills WHERE channel_id = ANY($1)", [row["channel_id"] for row in polled]
         )
         == 0
     )
@@ -251,17 +258,17 @@ async def test_a_process_reads_no_more_channels_at_once_than_it_may(
     installation: Settings, sim: Simulator, control: Control, admin: Admin
 ) -> None:
     async with (
-        open_office(installation, sim, admin) as one,
+        open_office(installation, sim, admin) as first,
         open_office(installation, sim, admin, phone="79990000002") as two,
     ):
         desk = two.reading._deps  # noqa: SLF001 -- both desks of one process share its slots
-        object.__setattr__(desk, "slots", one.reading._deps.slots)  # noqa: SLF001 -- as above
+        object.__setattr__(desk, "slots", first.reading._deps.slots)  # noqa: SLF001 -- as above
         for _ in range(4):
-            await one.reading._deps.slots.acquire()  # noqa: SLF001 -- as above
+            await first.reading._deps.slots.acquire()  # noqa: SLF001 -- as above
         channel_id = await two.follow(simulated(control, posts=3))
         polling = asyncio.create_task(two.poll(channel_id))
         await asyncio.sleep(0.1)
         assert await two.stored(channel_id) == {}
-        one.reading._deps.slots.release()  # noqa: SLF001 -- as above
+        first.reading._deps.slots.release()  # noqa: SLF001 -- as above
         await polling
         assert len(await two.stored(channel_id)) == 3

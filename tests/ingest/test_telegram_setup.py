@@ -52,11 +52,11 @@ async def test_what_is_entered_is_used_for_the_next_connection(
         8080,
         "сезам",
     )
-    shown = await setup.get()
+    status = await setup.get()
     assert (
-        shown.has_application,
-        shown.entered[TelegramSecret.APPLICATION].shown,
-        shown.entered[TelegramSecret.APPLICATION].entered_by,
+        status.has_application,
+        status.entered[TelegramSecret.APPLICATION].shown,
+        status.entered[TelegramSecret.APPLICATION].entered_by,
     ) == (
         True,
         "12345",

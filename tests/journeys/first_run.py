@@ -81,11 +81,11 @@ class Installation:
     @property
     def owner_link(self) -> str:
         """The link that the log of the api has for the first owner."""
-        found = re.search(
+        match = re.search(
             r'"(http[^"]+/start\?code=\w+)"', (self.folder / "api.log").read_text(encoding="utf-8")
         )
-        assert found is not None
-        return found[1]
+        assert match is not None
+        return match[1]
 
     def interrupt(self) -> bool:
         """Kills the ingest at once and starts another, if this installation is one that is interrupted."""

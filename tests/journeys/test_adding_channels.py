@@ -65,9 +65,11 @@ async def test_names_links_invitations_shared_folders_and_pasted_lists_are_follo
     assert 'id="reload"' not in page
     own = await office.app.tenant(office.tenant_id).followed.channels()
     assert {by_name.channel_id, by_link.channel_id, in_list.channel_id, CLUB} < {
-        one.channel_id for one in own
+        channel.channel_id for channel in own
     }
-    assert {(one.folder, one.priority, one.history_days) for one in own} == {("Город", Priority.HIGH, 30)}
+    assert {(channel.folder, channel.priority, channel.history_days) for channel in own} == {
+        ("Город", Priority.HIGH, 30)
+    }
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.csv", "list.opml"])
@@ -86,8 +88,11 @@ async def test_a_file_is_followed_with_its_folders(office: Office, control: Cont
         answer = await browser.upload("./channels/add", name, content.encode())
         assert answer.status_code == 303, answer.text
         await serve_all(office)
-    (one,) = await office.app.tenant(office.tenant_id).followed.channels()
-    assert (one.channel_id, one.folder) == (channel.channel_id, None if name == "list.txt" else "Город")
+    (followed_channel,) = await office.app.tenant(office.tenant_id).followed.channels()
+    assert (followed_channel.channel_id, followed_channel.folder) == (
+        channel.channel_id,
+        None if name == "list.txt" else "Город",
+    )
 
 
 async def test_a_folder_of_the_account_is_followed_by_its_title(
@@ -118,7 +123,7 @@ async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_
         assert "The list is being read" in (await browser.open("./channels/add")).text
         await serve_all(office)
         page = (await browser.open("./channels/add")).text
-        assert all(one.title in page for one in (picked, left, known))
+        assert all(channel.title in page for channel in (picked, left, known))
         assert f'value="{picked.channel_id}"' in page
         assert f'value="{known.channel_id}"' not in page
         assert await followed(office) == {known.channel_id}
@@ -129,14 +134,14 @@ async def test_what_the_account_has_joined_is_listed_and_only_what_is_picked_is_
             )
             == 0
         )
-        asked = office.calls(DIALOGS)
+        requests = office.calls(DIALOGS)
         await send(
             browser, "./channels/joined/follow", channel=[str(picked.channel_id), str(CLUB)], folder="Выбор"
         )
         await serve_all(office)
         assert "followed 2" in (await browser.open("./channels/requests")).text
     assert await followed(office) == {known.channel_id, picked.channel_id, CLUB}
-    assert (office.calls(DIALOGS), office.calls("contacts.resolveUsername")) == (asked, 0)
+    assert (office.calls(DIALOGS), office.calls("contacts.resolveUsername")) == (requests, 0)
     await office.poll(picked.channel_id)
     assert len(await office.stored(picked.channel_id)) == 1
 

@@ -42,7 +42,9 @@ API_HASH = "0123456789abcdef0123456789abcdef"
 @pytest.mark.parametrize(
     ("device", "is_interrupted"),
     JOURNEYS,
-    ids=lambda one: one.name if isinstance(one, Device) else "killed" if one else "calm",
+    ids=lambda parameter: (
+        parameter.name if isinstance(parameter, Device) else "killed" if parameter else "calm"
+    ),
 )
 async def test_an_empty_installation_becomes_one_that_is_read_and_managed(
     migrated_database: dict[str, str], tmp_path: Path, device: Device, is_interrupted: bool
@@ -229,11 +231,11 @@ async def create_and_suspend_a_tenant(page: Page, base: str) -> None:
     await expect(tenant.locator(".chip.ok")).to_be_visible()
 
 
-async def open_until(page: Page, path: str, shown: str) -> None:
+async def open_until(page: Page, path: str, selector: str) -> None:
     """Opens the page again until it shows that."""
 
     async def is_shown() -> bool:
         await page.goto(path)
-        return await page.locator(shown).count() > 0
+        return await page.locator(selector).count() > 0
 
-    await until(is_shown, f"{path} shows {shown}", seconds=120)
+    await until(is_shown, f"{path} shows {selector}", seconds=120)

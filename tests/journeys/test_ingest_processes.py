@@ -46,7 +46,7 @@ def telegram() -> Iterator[ControlClient]:
 
 async def share(crew: Installation, name: str) -> None:
     """A new account and a new process that gets it: the others are held still, or they would be sooner."""
-    others = [one for other, one in crew.running.items() if other != "sleeper"]
+    others = [process for other, process in crew.running.items() if other != "sleeper"]
     for other in others:
         other.send_signal(signal.SIGSTOP)
     await crew.add_account(name)
@@ -164,10 +164,10 @@ async def test_when_every_channel_fails_health_is_stale_although_ticks_run_and_a
 
 
 def scheduler_health(port: int) -> dict[str, Any]:
-    told: dict[str, Any] = httpx.get(f"http://127.0.0.1:{port}/health/details", timeout=10).json()[
+    health: dict[str, Any] = httpx.get(f"http://127.0.0.1:{port}/health/details", timeout=10).json()[
         "scheduler"
     ]
-    return told
+    return health
 
 
 def wait_for_ticks(installation: Installation, count: int) -> None:

@@ -193,8 +193,8 @@ def test_inter_arrival_statistics_are_logged_at_the_usual_level(shell: Shell) ->
 
 
 def test_a_running_installation_is_ready_for_production(shell: Shell) -> None:
-    said = shell.must("tga doctor --production").partition("The running installation:")[2]
-    assert re.findall(r"^. (\d [a-z ]+?)  ", said, re.MULTILINE) == [
+    output = shell.must("tga doctor --production").partition("The running installation:")[2]
+    assert re.findall(r"^. (\d [a-z ]+?)  ", output, re.MULTILINE) == [
         "1 scheduler",
         "2 tick",
         "3 news",
@@ -204,7 +204,7 @@ def test_a_running_installation_is_ready_for_production(shell: Shell) -> None:
         "7 alerts",
         "8 stale channels",
     ]
-    assert "✘" not in said
+    assert "✘" not in output
 
 
 def test_a_role_that_does_not_run_ends_the_check_with_1(shell: Shell) -> None:

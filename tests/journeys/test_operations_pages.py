@@ -173,11 +173,15 @@ async def watch_under_load(operator: Operator, telegram: ControlClient) -> None:
             asked_at, page = time.monotonic(), await operator.look()
             now = processed(await operator.metrics("WORKER"))
             at_least = next(
-                (one for at, one in reversed(seen) if at <= asked_at - stages_age(page) - SLACK_SECONDS),
+                (
+                    counts
+                    for at, counts in reversed(seen)
+                    if at <= asked_at - stages_age(page) - SLACK_SECONDS
+                ),
                 seen[0][1],
             )
-            for stage, shown in figures(page).items():
-                assert at_least[stage] <= shown["processed"] <= now[stage], (stage, stages_age(page))
+            for stage, stage_figures in figures(page).items():
+                assert at_least[stage] <= stage_figures["processed"] <= now[stage], (stage, stages_age(page))
             seen.append((time.monotonic(), now))
 
 
@@ -233,19 +237,26 @@ async def agrees(operator: Operator) -> bool:
     waiting = {queue: int(worker.total("backlog_entries", queue=queue) or 0) for queue in QUEUES}
     dead = int(worker.total("backlog_entries", queue="dead_letters", kind="tagging") or 0)
     landed = int(ingest.total("posts_landed_total") or 0)
-    shown = (
+    page_figures = (
         figures(page),
         {queue: figure(page, queue) for queue in QUEUES},
         figure(page, "dead_letters tagging"),
         figure(page, "posts_landed"),
     )
-    return waiting["dead_letters"] == waiting["parked"] == 1 and shown == (expected, waiting, dead, landed)
+    return waiting["dead_letters"] == waiting["parked"] == 1 and page_figures == (
+        expected,
+        waiting,
+        dead,
+        landed,
+    )
 
 
 async def minutes_add_up(own: dict[str, str], operator: Operator) -> bool:
     """The worker stores them a little later than it reports itself."""
     return await saved_minutes(own) == {
-        name: one["processed"] for name, one in figures(await operator.look()).items() if one["processed"]
+        name: stage_figures["processed"]
+        for name, stage_figures in figures(await operator.look()).items()
+        if stage_figures["processed"]
     }
 
 
@@ -276,16 +287,16 @@ def processed(metrics: Metrics) -> dict[str, int]:
 
 def figures(page: str) -> Figures:
     """The numbers of every stage on the page."""
-    shown = re.findall(r'<li data-stage="(\w+)">(.*?)</li>', page, re.DOTALL)
+    stages = re.findall(r'<li data-stage="(\w+)">(.*?)</li>', page, re.DOTALL)
     return {
         stage: {name: int(value) for name, value in re.findall(r'data-figure="(\w+)" value="(\d+)"', row)}
-        for stage, row in shown
+        for stage, row in stages
     }
 
 
 def figure(page: str, name: str) -> int:
-    found = re.search(rf'data-figure="{name}" value="(\d+)"', page)
-    return int(found[1]) if found else 0
+    match = re.search(rf'data-figure="{name}" value="(\d+)"', page)
+    return int(match[1]) if match else 0
 
 
 def figures_named(page: str) -> set[str]:
@@ -293,6 +304,6 @@ def figures_named(page: str) -> set[str]:
 
 
 def stages_age(page: str) -> float:
-    found = re.search(r'data-figure="age" value="([\d.]+)"', page.partition('id="h-stages"')[2])
-    assert found is not None
-    return float(found[1])
+    match = re.search(r'data-figure="age" value="([\d.]+)"', page.partition('id="h-stages"')[2])
+    assert match is not None
+    return float(match[1])

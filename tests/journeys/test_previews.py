@@ -78,9 +78,9 @@ async def test_a_channel_is_read_before_any_login_and_an_account_takes_over(
             return await beginner.count("posts") > 0
 
         await until(is_stored, "the newest posts are stored", seconds=60)
-        shown = beginner.tga("channels", "coverage")
-        assert "preview" in shown
-        assert "rounded" in shown
+        output = beginner.tga("channels", "coverage")
+        assert "preview" in output
+        assert "rounded" in output
     everything = {number: text for (_, number), text in texts_of(beginner.telegram, [TECH]).items()}
     by_preview = {
         row["message_id"]: row["text"]

@@ -127,10 +127,10 @@ async def test_a_post_is_found_although_every_process_is_killed_once(
         assert {(channel_id, int(number)): text for number, text in json.loads(stored).items()} == texts_of(
             telegram, [channel_id]
         )
-    found = tga("search", "сойка", "--tenant", "A", environ=environ, folder=tmp_path).stdout
-    assert "Городские новости" in found
-    assert "https://t.me/gorod_news/41" in found
-    assert "в парке нашли редкую сойку" in found
+    output = tga("search", "сойка", "--tenant", "A", environ=environ, folder=tmp_path).stdout
+    assert "Городские новости" in output
+    assert "https://t.me/gorod_news/41" in output
+    assert "в парке нашли редкую сойку" in output
     assert tga("search", "сойка", "--tenant", "B", environ=environ, folder=tmp_path).returncode == 1
     assert (
         tga("dead-letters", "list", environ=environ, folder=tmp_path).stdout == "There are no dead letters.\n"

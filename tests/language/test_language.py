@@ -30,8 +30,8 @@ def test_forms_of_a_word_have_one_lemma_and_empty_words_have_none() -> None:
     ],
 )
 def test_a_name_has_one_key_in_both_alphabets_as_far_as_letters_go(russian: str, english: str) -> None:
-    one, other = key_of(russian), key_of(english)
-    assert one[:4] == other[:4]
+    first, other = key_of(russian), key_of(english)
+    assert first[:4] == other[:4]
 
 
 def test_names_are_found_in_quotation_marks_and_at_the_beginning_of_a_sentence() -> None:

@@ -30,7 +30,7 @@ def test_a_change_of_the_meaning_is_said_in_plain_words(before: str, after: str,
 def test_changes_are_few_and_weighed_by_their_kind() -> None:
     many = meaning_changes(" ".join(map(str, range(10, 2000))), "")
     assert len(many) == MAX_CHANGES
-    assert {one.kind for one in many} == {MeaningKind.NUMBER}
+    assert {change.kind for change in many} == {MeaningKind.NUMBER}
     assert (
         weight_of(meaning_changes("Завод закроют", "Завод не закроют"))
         > weight_of(meaning_changes("Он якобы ушёл", "Он ушёл"))

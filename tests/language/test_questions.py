@@ -50,6 +50,6 @@ from telegram_assistant.language.questions.wanted import wanted_by
     ],
 )
 def test_a_sentence_brings_what_the_question_wants(question: str, answer: str, other: str) -> None:
-    asked = parse_text(question)
-    assert brings(wanted_by(asked), asked, parse_text(answer)) > 0
-    assert brings(wanted_by(asked), asked, parse_text(other)) == 0
+    parsed = parse_text(question)
+    assert brings(wanted_by(parsed), parsed, parse_text(answer)) > 0
+    assert brings(wanted_by(parsed), parsed, parse_text(other)) == 0

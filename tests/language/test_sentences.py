@@ -32,15 +32,17 @@ def test_sentences_end_where_a_reader_sees_it(text: str, sentences: tuple[str, .
 
 def test_dates_are_read_as_prose_writes_them_and_millions_are_none() -> None:
     today = date(2026, 11, 17)
-    assert [one.days(today) for one in dates_in("с 16 ноября, Nov 3, 2025, 01.02.2026")] == [
+    assert [
+        date_in_text.days(today) for date_in_text in dates_in("с 16 ноября, Nov 3, 2025, 01.02.2026")
+    ] == [
         (date(2026, 11, 16),),
         (date(2025, 11, 3),),
         (date(2026, 2, 1),),
     ]
     assert dates_in("5,4 млрд, счёт 3:1, it may rain, the march began") == ()
-    (said,), (theirs,) = dates_in("16 ноября"), dates_in("вчера")
-    assert said.is_said_by(theirs, today)
-    assert not said.is_said_by(theirs, date(2026, 11, 20))
+    (ours,), (theirs,) = dates_in("16 ноября"), dates_in("вчера")
+    assert ours.is_said_by(theirs, today)
+    assert not ours.is_said_by(theirs, date(2026, 11, 20))
 
 
 @pytest.mark.parametrize(
@@ -59,9 +61,9 @@ def test_dates_are_read_as_prose_writes_them_and_millions_are_none() -> None:
 def test_numbers_have_their_noun_in_figures_and_in_words(
     text: str, values: list[float], nouns: list[str]
 ) -> None:
-    found = quantities_in(text).all
-    assert [one.value for one in found] == values
-    assert [one.noun for one in found] == nouns
+    quantities = quantities_in(text).all
+    assert [quantity.value for quantity in quantities] == values
+    assert [quantity.noun for quantity in quantities] == nouns
 
 
 def test_from_and_to_are_a_pair_in_order() -> None:

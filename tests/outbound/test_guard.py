@@ -31,9 +31,9 @@ async def get(fetcher: PageFetcher, url: str) -> FetchedResponse:
 
 
 async def refused(fetcher: PageFetcher, url: str) -> str:
-    with pytest.raises(Unreadable) as told:
+    with pytest.raises(Unreadable) as refusal:
         await get(fetcher, url)
-    return told.value.status
+    return refusal.value.status
 
 
 async def test_the_public_web_is_reached(web: Web, fetcher: PageFetcher) -> None:
@@ -72,10 +72,10 @@ async def test_a_trick_behind_a_redirect_reaches_nothing(web: Web, fetcher: Page
 async def refused_or_outside(fetcher: PageFetcher, web: Web) -> str:
     """A location without a scheme of its own is a path of the site that redirects: that site may answer."""
     try:
-        found = await get(fetcher, web.url("/start"))
+        fetched = await get(fetcher, web.url("/start"))
     except Unreadable as error:
         return error.status
-    assert found.target.host == "news.example"
+    assert fetched.target.host == "news.example"
     return "stayed outside"
 
 

@@ -51,9 +51,9 @@ def only(*bubbles: str) -> Post:
 
 
 def test_a_post_is_read_with_its_channel_date_and_words() -> None:
-    found = page(message(text("Снег &amp; лёд<br/>завтра")))
-    (post,) = found.posts
-    assert (found.channel_id, found.title) == (77, "Новости")
+    preview = page(message(text("Снег &amp; лёд<br/>завтра")))
+    (post,) = preview.posts
+    assert (preview.channel_id, preview.title) == (77, "Новости")
     assert (post.id.message_id, post.text, post.posted_at) == (
         5,
         "Снег & лёд\nзавтра",
@@ -131,15 +131,15 @@ def test_only_the_page_says_that_a_post_was_edited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "counts"),
+    ("views", "counts"),
     [
         ("999", {"views": 999}),
         ("12.3K", {"views": 12_300, "rounded": True}),
         ("1M", {"views": 10**6, "rounded": True}),
     ],
 )
-def test_counts_say_whether_they_are_rounded(shown: str, counts: dict[str, object]) -> None:
-    assert only(message(f'<span class="tgme_widget_message_views">{shown}</span>')).facts["counts"] == counts
+def test_counts_say_whether_they_are_rounded(views: str, counts: dict[str, object]) -> None:
+    assert only(message(f'<span class="tgme_widget_message_views">{views}</span>')).facts["counts"] == counts
 
 
 @pytest.mark.parametrize(
@@ -260,11 +260,11 @@ def test_any_text_becomes_storable_posts_or_an_error_of_ours(html: str) -> None:
 
 def check(html: str) -> None:
     try:
-        found = read_page(html, "gorod_news" if "gorod_news" in html else "news")
+        preview = read_page(html, "gorod_news" if "gorod_news" in html else "news")
     except (UnknownMarkup, AccessLost):
         return
-    assert found.title == storable(found.title)
-    for post in found.posts:
+    assert preview.title == storable(preview.title)
+    for post in preview.posts:
         assert post.text == storable(post.text)
         assert json.dumps(post.facts, ensure_ascii=False) == storable(
             json.dumps(post.facts, ensure_ascii=False)
@@ -288,15 +288,15 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"])
     )
 )
 def test_what_the_site_writes_is_what_was_meant(parts: list[tuple[str, str | None]]) -> None:
-    said, entities = "", list[world.Entity]()
+    written, entities = "", list[world.Entity]()
     for word, kind in parts:
         if kind is not None:
             entities.append(
-                world.Entity(kind, len(said.encode("utf-16-le")) // 2, len(word.encode("utf-16-le")) // 2)
+                world.Entity(kind, len(written.encode("utf-16-le")) // 2, len(word.encode("utf-16-le")) // 2)
             )
-        said += f"{word} \n"
-    post = only(message(text(as_html(said.rstrip(), entities))))
-    assert post.text == said.rstrip()
+        written += f"{word} \n"
+    post = only(message(text(as_html(written.rstrip(), entities))))
+    assert post.text == written.rstrip()
     assert post.entities == tuple(
         TextEntity(entity.kind, entity.offset, entity.length) for entity in entities
     )

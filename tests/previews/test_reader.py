@@ -19,8 +19,8 @@ CHANNEL = Readable(ChannelId(CITY), username="gorod_news")
 
 
 async def test_a_channel_is_found_by_its_name(previews: PreviewReader) -> None:
-    found = await previews.find("Gorod_News")
-    assert (found.channel_id, found.title, found.is_private) == (CITY, "Городские новости", False)
+    channel = await previews.find("Gorod_News")
+    assert (channel.channel_id, channel.title, channel.is_private) == (CITY, "Городские новости", False)
 
 
 async def test_pages_prove_what_lies_between_and_the_last_one_everything_below(
@@ -93,11 +93,11 @@ async def test_a_channel_without_posts_does_not_say_which_it_is(
         await previews.find("empty_one")
 
 
-@pytest.mark.parametrize(("told", "waits"), [(30, 30.0), (0, 300.0)])
+@pytest.mark.parametrize(("retry_after", "waits"), [(30, 30.0), (0, 300.0)])
 async def test_too_many_requests_are_heeded(
-    previews: PreviewReader, sim: Simulator, turns: EverybodysTurn, told: int, waits: float
+    previews: PreviewReader, sim: Simulator, turns: EverybodysTurn, retry_after: int, waits: float
 ) -> None:
-    sim.faults.web_status, sim.faults.web_retry_after_seconds = 429, told
+    sim.faults.web_status, sim.faults.web_retry_after_seconds = 429, retry_after
     with pytest.raises(Flooded) as flooded:
         await previews.newest(CHANNEL)
     assert (flooded.value.retry_after_seconds, turns.rests) == (waits, [waits])

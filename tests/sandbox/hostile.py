@@ -33,7 +33,7 @@ ALREADY_OPEN = 3
 
 
 def secrets_in(data: bytes) -> list[str]:
-    return sorted({found.decode() for found in SECRET.findall(data)})
+    return sorted({secret.decode() for secret in SECRET.findall(data)})
 
 
 def system_call(name: str, *arguments: Any) -> int:
@@ -48,19 +48,19 @@ def system_call(name: str, *arguments: Any) -> int:
 
 
 def read_files(paths: Iterable[str]) -> list[str]:
-    found: list[str] = []
+    secrets: list[str] = []
     for path in paths:
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             continue
         try:
-            found += secrets_in(os.read(file, 1 << 20))
+            secrets += secrets_in(os.read(file, 1 << 20))
         except OSError:
             continue
         finally:
             os.close(file)
-    return sorted(set(found))
+    return sorted(set(secrets))
 
 
 def read_environment(parent: int) -> list[str]:
@@ -71,7 +71,7 @@ def read_environment(parent: int) -> list[str]:
 
 
 def read_memory(parent: int) -> list[str]:
-    found: set[str] = set()
+    secrets: set[str] = set()
     maps = Path(f"/proc/{parent}/maps").read_text(encoding="ascii").splitlines()
     with Path(f"/proc/{parent}/mem").open("rb", buffering=0) as memory:
         for line in maps:
@@ -79,19 +79,19 @@ def read_memory(parent: int) -> list[str]:
             begin, end = (int(number, 16) for number in span.split("-"))
             if rights.startswith("rw") and end - begin < 64 << 20:
                 memory.seek(begin)
-                found.update(secrets_in(memory.read(end - begin) or b""))
-    return sorted(found)
+                secrets.update(secrets_in(memory.read(end - begin) or b""))
+    return sorted(secrets)
 
 
 def read_open_files(parent: int) -> list[str]:
     """The parent's by their links, and whatever was left open in this process."""
-    found = read_files(f"/proc/{parent}/fd/{number}" for number in range(64))
+    secrets = read_files(f"/proc/{parent}/fd/{number}" for number in range(64))
     for number in range(ALREADY_OPEN, 256):
         try:
-            found += secrets_in(os.pread(number, 65536, 0))
+            secrets += secrets_in(os.pread(number, 65536, 0))
         except OSError:
             continue
-    return found
+    return secrets
 
 
 def peek_at_memory(parent: int) -> list[str]:
@@ -102,14 +102,14 @@ def peek_at_memory(parent: int) -> list[str]:
         if "[heap]" in line
     )
     begin, end = (int(number, 16) for number in line.split()[0].split("-"))
-    kept = ctypes.create_string_buffer(end - begin)
+    buffer = ctypes.create_string_buffer(end - begin)
     here, there = (
-        (ctypes.c_size_t * 2)(ctypes.addressof(kept), end - begin),
+        (ctypes.c_size_t * 2)(ctypes.addressof(buffer), end - begin),
         (ctypes.c_size_t * 2)(begin, end - begin),
     )
-    one = ctypes.c_ulong(1)
-    system_call("process_vm_readv", ctypes.c_int(parent), here, one, there, one, ctypes.c_ulong(0))
-    return [*secrets_in(kept.raw), "read"]
+    single = ctypes.c_ulong(1)
+    system_call("process_vm_readv", ctypes.c_int(parent), here, single, there, single, ctypes.c_ulong(0))
+    return [*secrets_in(buffer.raw), "read"]
 
 
 # --- sockets ----------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def successes(got: dict[str, list[str]]) -> list[str]:
 async def test_without_the_sandbox_the_hostile_parser_gets_everything(house: House) -> None:
     got = await house.attacked("as before")
     gained = {
-        secret for found in got["secrets"].values() for secret in found if secret.startswith("tga-secret")
+        secret for leaked in got["secrets"].values() for secret in leaked if secret.startswith("tga-secret")
     }
     assert len(gained) >= 10
     assert successes(got["secrets"]) == list(got["secrets"])

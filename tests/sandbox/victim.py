@@ -64,7 +64,7 @@ async def as_program(at: dict[str, Any], rules: Rules) -> Any:
 
 
 async def main(how: str, at: dict[str, Any]) -> None:
-    kept = f"tga-secret-in-memory-{secrets.token_hex(8)}"
+    secret = f"tga-secret-in-memory-{secrets.token_hex(8)}"
     held = os.memfd_create("session")
     os.write(held, b"tga-secret-held-open")
     os.set_inheritable(held, True)  # noqa: FBT003 -- it has no name
@@ -82,7 +82,7 @@ async def main(how: str, at: dict[str, Any]) -> None:
             at, browser_rules("/usr/bin/chromium", profile=Path(at["profile"]), proxy_port=at["proxy_port"])
         ),
     }
-    sys.stdout.write(json.dumps({"got": await ways[how](), "kept": kept}))
+    sys.stdout.write(json.dumps({"got": await ways[how](), "kept": secret}))
 
 
 if __name__ == "__main__":

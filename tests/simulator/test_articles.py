@@ -65,9 +65,9 @@ def chromium() -> Iterator[str]:
 
 
 def of_kind(pages: list[Told], kind: PageKind, count: int = 1) -> list[Told]:
-    found = [page for page in pages if page["kind"] == kind.value]
-    assert len(found) >= count
-    return found[:count]
+    matching = [page for page in pages if page["kind"] == kind.value]
+    assert len(matching) >= count
+    return matching[:count]
 
 
 def words(html: str) -> str:
@@ -85,17 +85,19 @@ def test_every_kind_of_page_is_linked_to_in_both_languages(pages: list[Told]) ->
 
 
 def test_the_truth_of_a_post_says_what_its_link_leads_to(demo: Demo, pages: list[Told]) -> None:
-    told = {page["page"]: page for page in pages}
+    by_page = {page["page"]: page for page in pages}
     linking = [
-        one for one in truth(World(seed=1, clock=lambda: NOW, channels=demo.channels)) if one.get("article")
+        post
+        for post in truth(World(seed=1, clock=lambda: NOW, channels=demo.channels))
+        if post.get("article")
     ]
     assert len(linking) > 1000
-    for one in linking:
-        page = dict(told[one["article"]["page"]])
+    for post in linking:
+        page = dict(by_page[post["article"]["page"]])
         assert page.pop("paragraphs")
-        assert one["article"] == page
-        assert page["language"] == one["language"]
-        assert datetime.fromisoformat(page["published"]).timestamp() < one["date"]
+        assert post["article"] == page
+        assert page["language"] == post["language"]
+        assert datetime.fromisoformat(page["published"]).timestamp() < post["date"]
 
 
 def test_a_post_links_to_its_page_and_previews_it(demo: Demo) -> None:
@@ -154,8 +156,8 @@ async def test_pages_tell_of_themselves_in_three_manners(
         html = (await browser.get(page["path"])).text
         linked = re.search(r'<script type="application/ld\+json">(.*?)</script>', html)
         if linked:
-            told = json.loads(linked[1])
-            assert (told["headline"], told["author"]["name"], told["datePublished"]) == (
+            metadata = json.loads(linked[1])
+            assert (metadata["headline"], metadata["author"]["name"], metadata["datePublished"]) == (
                 page["title"],
                 page["author"],
                 page["published"],
@@ -166,21 +168,21 @@ async def test_pages_tell_of_themselves_in_three_manners(
 
 async def test_an_article_tells_the_facts_of_its_story_and_shows_the_picture_of_its_posts(demo: Demo) -> None:
     stories = {story["story"]: story for story in demo.stories()}
-    told = shown = 0
+    articles = pictured = 0
     for channel in demo.channels[:12]:
         for number in range(1, channel.newest_id + 1):
             about, post = channel.about(number), channel.get(number)
             article = demo.page(about["article"]["page"]) if about.get("article") else None
             if article is None or about["role"] != "first" or "contradicts" in about:
                 continue
-            told += 1
+            articles += 1
             text = " ".join((article.title, *article.paragraphs))
-            names = [one[article.language] for one in stories[about["story"]]["entities"]]
+            names = [entity[article.language] for entity in stories[about["story"]]["entities"]]
             assert any(name[:3] in text for name in names) or not names
             if post is not None and isinstance(post.media, Photo) and post.grouped_id is None:
-                shown += post.media.file.file_id == article.picture.file_id
-    assert told > 50
-    assert shown > 10
+                pictured += post.media.file.file_id == article.picture.file_id
+    assert articles > 50
+    assert pictured > 10
 
 
 async def test_a_page_built_by_script_has_nothing_to_read_without_it(
@@ -316,11 +318,11 @@ def test_links_lead_where_one_wants_and_nothing_else_changes(demo: Demo) -> None
             for number in range(1, channel.newest_id + 1)
         ]
 
-    told, other = said(demo), said(elsewhere)
-    assert told != other
-    for one, another in zip(told, other, strict=True):
-        if "news.example" not in one:
-            assert one == another
+    texts, other = said(demo), said(elsewhere)
+    assert texts != other
+    for text, another in zip(texts, other, strict=True):
+        if "news.example" not in text:
+            assert text == another
 
 
 def test_the_offline_demo_serves_what_it_links_to(tmp_path: Path) -> None:

@@ -55,9 +55,9 @@ async def test_a_client_of_another_process_reads_what_the_control_port_posts(tin
         assert await client.get_messages("gorod_news", ids=second) is None
     finally:
         await client.disconnect()
-    told = {one["message_id"]: one for one in tiny.control.truth(CITY)}
-    assert told[second]["deleted_at"]
-    assert [version["text"] for version in told[first]["versions"]] == ["из другого процесса", "исправлено"]
+    posts = {post["message_id"]: post for post in tiny.control.truth(CITY)}
+    assert posts[second]["deleted_at"]
+    assert [version["text"] for version in posts[first]["versions"]] == ["из другого процесса", "исправлено"]
     state = tiny.control.state()
     assert state["calls"][PHONE]["channels.getMessages"] == 2
     assert state["crashes"] == 0
@@ -185,7 +185,7 @@ def test_a_port_that_is_taken_is_told_in_words(tiny: Process) -> None:
 
 async def test_the_demo_is_read_with_plain_telethon_and_told_by_the_control_port(tmp_path: Path) -> None:
     with tga_sim(tmp_path, "demo", "--limits", "off", "--now", "2026-11-01T12:00:00Z") as process:
-        told = {(one["channel_id"], one["message_id"]): one for one in process.control.truth()}
+        posts = {(post["channel_id"], post["message_id"]): post for post in process.control.truth()}
         client = TelegramClient(StringSession(process.control.session(PHONE)), 1, "hash")
         await client.connect()
         try:
@@ -195,11 +195,11 @@ async def test_the_demo_is_read_with_plain_telethon_and_told_by_the_control_port
         assert len(messages) == 250
         for message in messages:
             assert message.message == (
-                told[message.peer_id.channel_id, message.id]["text"] if message.action is None else None
+                posts[message.peer_id.channel_id, message.id]["text"] if message.action is None else None
             )
         stories = list(process.control.stories())
         assert len(stories) > 1000
-        assert all(tuple(post["where"]) in told for post in stories[-1]["posts"])
+        assert all(tuple(post["where"]) in posts for post in stories[-1]["posts"])
 
 
 def test_a_catch_up_replays_the_history_until_it_meets_now(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_catch_up_replays_the_history_until_it_meets_now(tmp_path: Path) -> No
         newest, deadline = 0.0, time.monotonic() + 150
         while newest < time.time() - 7200:
             assert time.monotonic() < deadline
-            dates = [one["date"] for one in process.control.truth()]
+            dates = [post["date"] for post in process.control.truth()]
             assert max(dates) <= time.time()
             assert max(dates) >= newest
             newest = max(dates)
@@ -227,8 +227,8 @@ def test_the_demo_at_a_pace_has_the_same_posts_at_its_next_start(tmp_path: Path)
 
     def posts(process: Process) -> dict[tuple[int, int], tuple[int, str]]:
         return {
-            (one["channel_id"], one["message_id"]): (one["date"], one["versions"][0]["text"])
-            for one in process.control.truth()
+            (post["channel_id"], post["message_id"]): (post["date"], post["versions"][0]["text"])
+            for post in process.control.truth()
         }
 
     with tga_sim(tmp_path, *options) as process:
@@ -245,6 +245,6 @@ def test_the_demo_at_a_pace_has_the_same_posts_at_its_next_start(tmp_path: Path)
 
 def test_the_demo_shows_a_reading_sample() -> None:
     command = [sys.executable, "-m", "telegram_simulator", "demo", "--show", "--now", "2026-11-01T12:00:00Z"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert shown.startswith("30 posts")
-    assert shown.count("═" * 72) == 5
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.startswith("30 posts")
+    assert output.count("═" * 72) == 5

@@ -46,7 +46,7 @@ def text(post: Planned, version: int = 0) -> str:
 def test_every_sentence_can_be_said_in_both_languages() -> None:
     hand = random.Random(1)
     sources = [
-        (event.slots, language, [one for part in event.words[language].values() for one in part])
+        (event.slots, language, [phrase for part in event.words[language].values() for phrase in part])
         for event in packs().events
         for language in LANGUAGES
     ]
@@ -117,10 +117,10 @@ def test_a_forward_says_what_its_origin_said_at_that_moment(demo: Demo, posts: l
         assert post.root.role is not Role.FORWARD
         assert post.root.date < post.date
         assert text(post) == text(post.root, version_at(post.root, post.date))
-    shown = demo.channel_of(forwards[-1]).get(demo.ids[forwards[-1].key])
-    assert shown is None or (
-        shown.origin is not None
-        and (shown.origin.channel_id, shown.origin.message_id) == demo.where(forwards[-1].root)
+    forward = demo.channel_of(forwards[-1]).get(demo.ids[forwards[-1].key])
+    assert forward is None or (
+        forward.origin is not None
+        and (forward.origin.channel_id, forward.origin.message_id) == demo.where(forwards[-1].root)
     )
 
 
@@ -205,28 +205,30 @@ def test_albums_have_consecutive_ids_one_date_and_one_caption(demo: Demo) -> Non
 
 def test_truth_tells_of_every_post_what_it_is(demo: Demo) -> None:
     world = World(seed=1, clock=lambda: NOW, channels=demo.channels, stories=demo.stories)
-    told = list(truth(world))
-    assert len(told) == sum(channel.newest_id for channel in demo.channels)
-    assert {one["role"] for one in told} == {role.value for role in Role}
-    assert {one["kind"] for one in told} == {kind.value for kind in Kind}
+    all_posts = list(truth(world))
+    assert len(all_posts) == sum(channel.newest_id for channel in demo.channels)
+    assert {post["role"] for post in all_posts} == {role.value for role in Role}
+    assert {post["kind"] for post in all_posts} == {kind.value for kind in Kind}
     edited, deleted = (
-        [one for one in told if len(one["versions"]) > 1],
-        [one for one in told if one["deleted_at"]],
+        [post for post in all_posts if len(post["versions"]) > 1],
+        [post for post in all_posts if post["deleted_at"]],
     )
-    assert all(one["versions"][0]["text"] != one["versions"][1]["text"] for one in edited)
-    assert {one["edit"]["why"] for one in edited} == {edit.value for edit in Edit}
+    assert all(post["versions"][0]["text"] != post["versions"][1]["text"] for post in edited)
+    assert {post["edit"]["why"] for post in edited} == {edit.value for edit in Edit}
     assert len(deleted) > 50
-    assert sum(one["article"] is not None for one in told) > 500
-    assert all(one["language"] in LANGUAGES and one["topic"] for one in told)
-    named = next(one for one in told if one["entities"])
+    assert sum(post["article"] is not None for post in all_posts) > 500
+    assert all(post["language"] in LANGUAGES and post["topic"] for post in all_posts)
+    named = next(post for post in all_posts if post["entities"])
     assert set(named["entities"][0]) == {"kind", "ru", "en"}
 
 
 def test_service_messages_polls_pages_and_pictures_are_among_the_posts(demo: Demo) -> None:
-    shown = [channel.get(number) for channel in demo.channels for number in range(1, channel.newest_id + 1)]
-    kinds = Counter(type(post.media).__name__ for post in shown if post is not None)
+    all_posts = [
+        channel.get(number) for channel in demo.channels for number in range(1, channel.newest_id + 1)
+    ]
+    kinds = Counter(type(post.media).__name__ for post in all_posts if post is not None)
     assert {"Photo", "Document", "WebPage", "Poll"} <= set(kinds)
-    assert {post.service for post in shown if post is not None} == {None, Service.CREATED, Service.PINNED}
+    assert {post.service for post in all_posts if post is not None} == {None, Service.CREATED, Service.PINNED}
 
 
 def test_a_picture_that_is_forwarded_stays_the_same_file_and_one_that_is_taken_over_does_not(
@@ -326,9 +328,9 @@ def test_what_others_post_in_between_shifts_ids_and_nothing_else(rsa_key: RsaKey
     channel = demo.channels[0]
     stranger = control.post(channel.channel_id, "чужое")
     happening = next(
-        one
-        for one in demo.timeline.until(NOW + DAY)
-        if one.act is Act.POST and one.post.channel.index == 0 and one.post.story is not None
+        event
+        for event in demo.timeline.until(NOW + DAY)
+        if event.act is Act.POST and event.post.channel.index == 0 and event.post.story is not None
     )
     control.tell_foretold(channel, demo.posted(happening.post, channel.newest_id + 1))
     assert channel.newest_id == stranger.message_id + 1

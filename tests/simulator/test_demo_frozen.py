@@ -59,7 +59,7 @@ def digest(*, hash_seed: int, seed: int = 1, days: int = 2, pictures: int = 0, s
         sys.executable,
         "-c",
         HASH_OF_WORLD,
-        *(str(one) for one in (NOW, seed, days, pictures, sample)),
+        *(str(value) for value in (NOW, seed, days, pictures, sample)),
     ]
     ran = subprocess.run(
         command,

@@ -65,7 +65,7 @@ def test_tesseract_reads_four_fifths_of_the_words_on_clean_pictures(
     wanted = read = 0
     for file in random.Random(1).sample(clean, 100 if request.config.getoption("full") else 6):
         assert file.drawing is not None
-        told = subprocess.run(
+        recognized = subprocess.run(
             ["tesseract", "-", "-", "-l", "rus+eng"],
             input=make_file(file),
             capture_output=True,
@@ -73,7 +73,7 @@ def test_tesseract_reads_four_fifths_of_the_words_on_clean_pictures(
             env=ONE_THREAD,
         ).stdout
         drawn = words(" ".join(file.drawing.lines))
-        wanted, read = wanted + len(drawn), read + len(drawn & words(told.decode()))
+        wanted, read = wanted + len(drawn), read + len(drawn & words(recognized.decode()))
     assert read / wanted >= 0.8
 
 
@@ -94,8 +94,8 @@ def test_a_picture_that_was_taken_over_is_the_same_to_the_eye_and_another_to_the
     changed = draw(Drawing("photo", LINES, 5, change, "@srochno_24"), 640, 400)
     other = draw(Drawing("photo", LINES, 6), 640, 400)
 
-    def distance(one: Image.Image) -> float:
-        small = [picture.convert("L").resize((16, 10)) for picture in (original, one)]
+    def distance(compared: Image.Image) -> float:
+        small = [picture.convert("L").resize((16, 10)) for picture in (original, compared)]
         difference = ImageChops.difference(*small)
         return ImageStat.Stat(difference).mean[0]
 
@@ -142,8 +142,8 @@ def test_text_can_be_taken_out_of_a_paper() -> None:
         for glyph, code in re.findall(r"<(\w{4})> <(\w{4})>", letters)
     }
     lines = [
-        "".join(meaning[glyph] for glyph in re.findall("....", shown))
-        for shown in re.findall(r"<(\w+)> Tj", page)
+        "".join(meaning[glyph] for glyph in re.findall("....", glyphs))
+        for glyphs in re.findall(r"<(\w+)> Tj", page)
     ]
     assert lines == ["Слит план мэрии Туманска", "План касается 120 домов.", "Plan: 120 houses"]
 

@@ -67,7 +67,7 @@ async def test_t20_a_file_elsewhere_is_first_asked_for_at_home_then_where_it_is(
     assert await client.download_media(message, bytes) == make_file(file)
     assert sim.counters.errors["FILE_MIGRATE_4"] == 1
     assert sim.counters.calls[PHONE, "auth.exportAuthorization"] == 1
-    assert {one.dc_id for one in sim.counters.trace if one.method == "upload.getFile"} == {2, 4}
+    assert {call.dc_id for call in sim.counters.trace if call.method == "upload.getFile"} == {2, 4}
 
 
 async def test_t20_an_expired_reference_is_raised_for_photos_and_a_fresh_message_mends_it(

@@ -89,16 +89,16 @@ async def test_penalties_survive_reconnects(
     channel = await client.get_input_entity("gorod_news")
     for _ in range(2):
         await client.get_messages(channel, limit=1)
-    with pytest.raises(errors.FloodWaitError) as told:
+    with pytest.raises(errors.FloodWaitError) as flooded:
         await client.get_messages(channel, limit=1)
-    assert told.value.seconds == 50
+    assert flooded.value.seconds == 50
     await client.disconnect()
     session = session_for(sim)  # another login of the same account
     again = await make_client(session=session, flood_sleep_threshold=0)
     channel = await again.get_input_entity("gorod_news")
-    with pytest.raises(errors.FloodWaitError) as told:
+    with pytest.raises(errors.FloodWaitError) as flooded:
         await again.get_messages(channel, limit=1)
-    assert 45 <= told.value.seconds <= 50
+    assert 45 <= flooded.value.seconds <= 50
     assert sim.floods.punished == 2
 
 
@@ -121,9 +121,9 @@ async def test_a_client_that_ignores_budgets_is_punished_ever_harder(
     await asyncio.sleep(1.1)
     for _ in range(30):
         await client.get_messages(channel, limit=1)
-    with pytest.raises(errors.FloodWaitError) as told:
+    with pytest.raises(errors.FloodWaitError) as flooded:
         await client.get_messages(channel, limit=1)
-    assert told.value.seconds >= 60
+    assert flooded.value.seconds >= 60
     assert sim.floods.punished == 11
 
 

@@ -21,7 +21,7 @@ def people(sim: Simulator) -> People:
 
 async def folders(client: TelegramClient) -> dict[str, Any]:
     answer = await client(functions.messages.GetDialogFiltersRequest())
-    return {one.title.text: one for one in answer.filters if isinstance(one, types.DialogFilter)}
+    return {folder.title.text: folder for folder in answer.filters if isinstance(folder, types.DialogFilter)}
 
 
 async def test_a_folder_names_its_channels_so_that_they_can_be_opened(
@@ -43,13 +43,13 @@ async def test_a_folder_names_its_channels_so_that_they_can_be_opened(
 
 
 async def test_changes_of_folders_are_told(people: People, client: TelegramClient) -> None:
-    told: asyncio.Queue[Any] = asyncio.Queue()
-    client.add_event_handler(told.put, events.Raw(types.UpdateDialogFilter))
+    updates: asyncio.Queue[Any] = asyncio.Queue()
+    client.add_event_handler(updates.put, events.Raw(types.UpdateDialogFilter))
     await client.get_me()
     number = people.put_into_folder(PHONE, "Новости", [CITY])
     assert people.put_into_folder(PHONE, "News", [CITY, TECH], number=number) == number
     people.drop_folder(PHONE, number)
-    made, renamed, gone = [await asyncio.wait_for(told.get(), 60) for _ in range(3)]
+    made, renamed, gone = [await asyncio.wait_for(updates.get(), 60) for _ in range(3)]
     assert (made.filter.title.text, renamed.filter.title.text, gone.filter) == ("Новости", "News", None)
     assert await folders(client) == {}
 
@@ -59,9 +59,9 @@ async def test_a_link_to_a_folder_shows_its_channels_and_joins_nothing(
 ) -> None:
     group = control.add_channel("Соседи", "sosedi_chat", group=True)
     people.share_folder("AbCdEf", "Новости", [CITY, group.channel_id, CLUB])
-    shown = await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
-    city, neighbours, club = shown.chats
-    assert [peer.channel_id for peer in shown.peers] == [CITY, group.channel_id, CLUB]
+    invite = await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
+    city, neighbours, club = invite.chats
+    assert [peer.channel_id for peer in invite.peers] == [CITY, group.channel_id, CLUB]
     assert (city.broadcast, city.left, neighbours.megagroup, neighbours.broadcast) == (
         True,
         True,

@@ -19,7 +19,7 @@ from tests.simulator.conftest import PHONE, MakeClient
 
 
 async def history(client: TelegramClient, name: str = "load_1", **window: int) -> list[int]:
-    asked = {
+    arguments = {
         "offset_id": 0,
         "offset_date": None,
         "add_offset": 0,
@@ -29,7 +29,9 @@ async def history(client: TelegramClient, name: str = "load_1", **window: int) -
         "hash": 0,
         **window,
     }
-    result = await client(functions.messages.GetHistoryRequest(await client.get_input_entity(name), **asked))
+    result = await client(
+        functions.messages.GetHistoryRequest(await client.get_input_entity(name), **arguments)
+    )
     return [message.id for message in result.messages]
 
 
@@ -153,9 +155,9 @@ async def test_messages_by_id_come_in_the_order_asked_with_empty_ones_for_the_mi
 
 
 async def test_search_finds_words_and_nothing_with_limit_zero(client: TelegramClient) -> None:
-    found = await client.get_messages("gorod_news", search="театр", limit=5)
-    assert found
-    assert all("Театр" in message.text for message in found)
+    messages = await client.get_messages("gorod_news", search="театр", limit=5)
+    assert messages
+    assert all("Театр" in message.text for message in messages)
     peer = await client.get_input_entity("gorod_news")
     nothing = functions.messages.SearchRequest(
         peer, "театр", types.InputMessagesFilterEmpty(), None, None, 0, 0, 0, 0, 0, 0
@@ -245,9 +247,9 @@ async def test_t15_a_private_channel_is_an_error_of_its_class_whatever_the_code(
 ) -> None:
     channel = await client.get_input_entity("gorod_news")
     control.change_channel(CITY, ban=PHONE)
-    with pytest.raises(errors.ChannelPrivateError) as told:
+    with pytest.raises(errors.ChannelPrivateError) as refusal:
         await client.get_messages(channel, limit=1)
-    assert told.value.code == 400  # Telethon's table; the server said 406
+    assert refusal.value.code == 400  # Telethon's table; the server said 406
     assert sim.counters.errors["CHANNEL_PRIVATE"] == 1
 
 

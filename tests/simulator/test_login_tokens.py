@@ -157,11 +157,11 @@ async def test_updates_reach_an_account_where_it_lives(
     async with waiting(code) as task:
         People(sim).accept_login(PHONE)
         await finished(task)
-    told: asyncio.Queue[Any] = asyncio.Queue()
-    client.add_event_handler(told.put)
+    updates: asyncio.Queue[Any] = asyncio.Queue()
+    client.add_event_handler(updates.put)
     await client.get_me()
     control.post(CITY, "Снег!")
-    update = await asyncio.wait_for(told.get(), 60)
+    update = await asyncio.wait_for(updates.get(), 60)
     assert update.message.message == "Снег!"
 
 

@@ -98,8 +98,8 @@ async def test_many_calls_at_once_come_in_containers_and_are_all_answered(
 
 async def test_a_large_request_may_be_compressed(client: TelegramClient) -> None:
     channel = await client.get_input_entity("load_1")
-    asked = list(range(2, 102))
-    assert [message.id for message in await client.get_messages(channel, ids=asked)] == asked
+    ids = list(range(2, 102))
+    assert [message.id for message in await client.get_messages(channel, ids=ids)] == ids
 
 
 async def test_a_message_that_comes_twice_is_processed_once(sim: Simulator) -> None:

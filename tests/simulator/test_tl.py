@@ -162,8 +162,8 @@ def expected_entity(entity: Entity) -> Any:
     return getattr(types, f"MessageEntity{entity.kind.capitalize()}")(entity.offset, entity.length)
 
 
-def expected_media(shown: Media | None, post: Post, reference: bytes) -> Any:
-    match shown:
+def expected_media(attached: Media | None, post: Post, reference: bytes) -> Any:
+    match attached:
         case None:
             return None
         case Photo(file):

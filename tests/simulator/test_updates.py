@@ -49,15 +49,15 @@ async def until(happened: Callable[[], bool], seconds: float = 30) -> None:
 async def listening(control: Control, make_client: MakeClient) -> tuple[TelegramClient, Heard]:
     control.account(PHONE, joined=[CITY, TECH])
     client = await make_client(retry_delay=0)
-    heard = Heard(client)
+    listener = Heard(client)
     await client.get_me()
-    return client, heard
+    return client, listener
 
 
 async def test_new_posts_edits_deletions_and_views_are_pushed(
     control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    client, heard = listening
+    client, listener = listening
     seen_views: list[int] = []
 
     async def on_raw(update: Any) -> None:
@@ -69,20 +69,20 @@ async def test_new_posts_edits_deletions_and_views_are_pushed(
     control.edit(CITY, post.message_id, "Исправленная новость")
     control.view(CITY, post.message_id, 77)
     control.delete(CITY, [5, 6])
-    await until(lambda: bool(heard.deleted) and bool(seen_views))
-    assert (heard.new, heard.edited, seen_views) == ([41], [41], [77])
+    await until(lambda: bool(listener.deleted) and bool(seen_views))
+    assert (listener.new, listener.edited, seen_views) == ([41], [41], [77])
 
 
 async def test_t9_a_deletion_names_its_channel_and_a_reaction_looks_like_an_edit(
     control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    client, heard = listening
+    client, listener = listening
     before = (await client.get_messages("gorod_news", ids=40)).message
     control.delete(CITY, [3])
     control.react(CITY, 40, [("👍", 900)])
-    await until(lambda: bool(heard.deleted) and bool(heard.edited))
-    assert heard.deleted == [(int(f"-100{CITY}"), [3])]
-    assert heard.edited == [40]
+    await until(lambda: bool(listener.deleted) and bool(listener.edited))
+    assert listener.deleted == [(int(f"-100{CITY}"), [3])]
+    assert listener.edited == [40]
     after = await client.get_messages("gorod_news", ids=40)
     assert (after.message, after.edit_hide) == (before, True)  # the text is the same: no edit at all
 
@@ -90,46 +90,46 @@ async def test_t9_a_deletion_names_its_channel_and_a_reaction_looks_like_an_edit
 async def test_nothing_is_pushed_for_channels_that_were_not_joined(
     control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    _, heard = listening
+    _, listener = listening
     control.post(1_000_000_003, "unheard")
     control.post(CITY, "heard")
-    await until(lambda: bool(heard.new))
-    assert heard.new == [41]
+    await until(lambda: bool(listener.new))
+    assert listener.new == [41]
 
 
 async def test_a_gap_is_recovered_by_the_next_update(
     control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    _, heard = listening
+    _, listener = listening
     control.post(CITY, "first")
-    await until(lambda: heard.new == [41])
+    await until(lambda: listener.new == [41])
     for _ in range(250):
         control.post(CITY, "unheard", deliver=False)
     control.post(CITY, "heard again")
-    await until(lambda: len(heard.new) == 252)
-    assert heard.new == list(range(41, 293))
+    await until(lambda: len(listener.new) == 252)
+    assert listener.new == list(range(41, 293))
 
 
 async def test_t1_a_difference_that_is_too_long_loses_everything_in_silence(
     control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    client, heard = listening
+    client, listener = listening
     control.post(CITY, "first")
-    await until(lambda: heard.new == [41])
+    await until(lambda: listener.new == [41])
     for _ in range(1200):
         control.post(CITY, "unheard", deliver=False)
     control.post(CITY, "pushed")
     await asyncio.sleep(1.0)
-    assert heard.new == [41]  # 1,201 posts, no event, no error
+    assert listener.new == [41]  # 1,201 posts, no event, no error
     assert (await client.get_messages("gorod_news", limit=1))[0].id == 1242  # only reading history finds them
 
 
 async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(
     sim: Simulator, control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    client, heard = listening
+    client, listener = listening
     control.post(CITY, "first")
-    await until(lambda: heard.new == [41])
+    await until(lambda: listener.new == [41])
     sim.faults.refuse_connections = True
     sim.drop_connections(PHONE)
     control.post(CITY, "while away")
@@ -139,9 +139,9 @@ async def test_t2_a_reconnect_does_not_catch_up_and_catch_up_does(
     )
     await client.get_me()
     await asyncio.sleep(0.3)
-    assert heard.new == [41]
+    assert listener.new == [41]
     await client.catch_up()
-    await until(lambda: heard.new == [41, 42])
+    await until(lambda: listener.new == [41, 42])
 
 
 async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(
@@ -161,13 +161,13 @@ async def test_t3_a_new_session_does_not_make_telethon_ask_what_it_missed(
 async def test_t4_a_channel_is_known_only_from_its_first_update_on(
     control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    _, heard = listening
+    _, listener = listening
     for _ in range(5):
         control.post(TECH, "lost before the first update", deliver=False)
     control.post(TECH, "the first update")
-    await until(lambda: bool(heard.new))
+    await until(lambda: bool(listener.new))
     await asyncio.sleep(0.3)
-    assert heard.new == [36]
+    assert listener.new == [36]
 
 
 @pytest.mark.parametrize(("keeps_state", "expected"), [(False, 0), (True, 30)])
@@ -189,37 +189,37 @@ async def test_t5_only_a_session_that_keeps_its_counters_catches_up_after_a_rest
         return made
 
     first = await make_client(session=session())
-    heard = Heard(first)
+    listener = Heard(first)
     await first.get_me()
     control.post(CITY, "first")
-    await until(lambda: heard.new == [41])
+    await until(lambda: listener.new == [41])
     await first.disconnect()
     for _ in range(30):
         control.post(CITY, "while down")
     second = await make_client(session=session(), catch_up=True)
-    heard = Heard(second)
+    listener = Heard(second)
     if expected:
-        await until(lambda: len(heard.new) == expected)
+        await until(lambda: len(listener.new) == expected)
     else:
         await asyncio.sleep(0.7)
-    assert len(heard.new) == expected
+    assert len(listener.new) == expected
 
 
 async def test_t7_a_burst_arrives_whole_and_in_order(control: Control, make_client: MakeClient) -> None:
     control.account(PHONE, joined=[CITY])
     client = await make_client(sequential_updates=True)
-    heard = Heard(client)
+    listener = Heard(client)
     await client.get_me()
     for number in range(1000):
         control.post(CITY, f"burst {number}")
-    await until(lambda: len(heard.new) == 1000, seconds=60)
-    assert heard.new == list(range(41, 1041))
+    await until(lambda: len(listener.new) == 1000, seconds=60)
+    assert listener.new == list(range(41, 1041))
 
 
 async def test_t8_an_album_is_pushed_as_messages_of_one_group(
     control: Control, listening: tuple[TelegramClient, Heard]
 ) -> None:
-    client, heard = listening
+    client, listener = listening
     albums: list[list[int]] = []
 
     async def on_album(event: Any) -> None:
@@ -229,7 +229,7 @@ async def test_t8_an_album_is_pushed_as_messages_of_one_group(
     posts = control.album(CITY, [FileKind.JPEG, FileKind.JPEG, FileKind.MP4], "Три кадра")
     await until(lambda: bool(albums))
     assert albums == [[41, 42, 43]]
-    assert heard.new == [41, 42, 43]
+    assert listener.new == [41, 42, 43]
     assert len({post.grouped_id for post in posts}) == 1
 
 

@@ -41,7 +41,9 @@ def shown(html: str) -> list[int]:
 
 def bubble_of(html: str, message_id: int) -> str:
     return next(
-        one for one in html.split("tgme_widget_message_wrap") if f'data-post="{NAME}/{message_id}"' in one
+        bubble
+        for bubble in html.split("tgme_widget_message_wrap")
+        if f'data-post="{NAME}/{message_id}"' in bubble
     )
 
 

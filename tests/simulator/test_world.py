@@ -154,25 +154,27 @@ async def test_truth_tells_every_post_edit_and_deletion(sim: Simulator, control:
     control.edit(CITY, post.message_id, "два")
     control.edit(CITY, post.message_id, "три")
     control.delete(CITY, [post.message_id])
-    told = {one["message_id"]: one for one in truth(sim.world, CITY)}
-    assert len(told) == 41
-    assert [version["text"] for version in told[41]["versions"]] == ["раз", "два", "три"]
-    assert told[41]["deleted_at"] is not None
-    assert told[40]["deleted_at"] is None
+    posts = {record["message_id"]: record for record in truth(sim.world, CITY)}
+    assert len(posts) == 41
+    assert [version["text"] for version in posts[41]["versions"]] == ["раз", "два", "три"]
+    assert posts[41]["deleted_at"] is not None
+    assert posts[40]["deleted_at"] is None
 
 
 def test_changes_spread_over_the_world_cost_little_and_are_told(rsa_key: RsaKey) -> None:
     world = World(seed=3, clock=lambda: NOW, many=many(channels=50))
     simulator = Simulator(world, rsa_key, Options(limits={}))
     assert Control(simulator).churn(edits=300, deletions=200) > 400
-    told = list(truth(world))
-    assert len(told) == 5000
-    edited = [one for one in told if len(one["versions"]) > 1]
+    posts = list(truth(world))
+    assert len(posts) == 5000
+    edited = [post for post in posts if len(post["versions"]) > 1]
     assert len(edited) > 200
     assert all(
-        one["versions"][0]["text"] != one["versions"][1]["text"] for one in edited if one["service"] is None
+        post["versions"][0]["text"] != post["versions"][1]["text"]
+        for post in edited
+        if post["service"] is None
     )
-    assert sum(one["deleted_at"] is not None for one in told) > 150
+    assert sum(post["deleted_at"] is not None for post in posts) > 150
 
 
 def test_channels_live_on_by_their_rhythm() -> None:

@@ -125,11 +125,11 @@ class Looking:
     async def look(self, post: PostId, **instead: Any) -> PostVisionAnalyzed:
         """`instead`: collaborators that replace those of the program's picture analyzer."""
         picture_analyzer = replace(self.app.picture_analyzer, **instead)
-        told = await vision_analysis(
+        event = await vision_analysis(
             await self.uploaded(post), posts=self.app.system.posts, picture_analyzer=picture_analyzer
         )
-        assert isinstance(told, PostVisionAnalyzed)
-        return told
+        assert isinstance(event, PostVisionAnalyzed)
+        return event
 
     async def rows(self, post: PostId, kind: str = "vision") -> dict[str, dict[str, Any]]:
         """What is kept about it, by tier."""
@@ -145,8 +145,8 @@ class Looking:
         return [file["why"] for file in (await self.rows(post))["local"]["files"]]
 
 
-def _facts(one: bytes | dict[str, Any]) -> dict[str, Any]:
-    given = {"kind": "photo", "data": one} if isinstance(one, bytes) else dict(one)
+def _facts(picture: bytes | dict[str, Any]) -> dict[str, Any]:
+    given = {"kind": "photo", "data": picture} if isinstance(picture, bytes) else dict(picture)
     return {"id": fresh_number(), "size_bytes": len(given.get("data") or b"12345"), "dc_id": 2, **given}
 
 
@@ -156,13 +156,13 @@ async def looking_at(database: dict[str, str], folder: Path, **variables: str) -
     prices = folder / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")
     async with fake_server() as server, connected(database["DATABASE_ADMIN_URL"]) as admin:
-        asked = variables or server.gigachat(GIGACHAT_STREAMS="10")
+        provider_settings = variables or server.gigachat(GIGACHAT_STREAMS="10")
         known = {
             **database,
             "S3_ENDPOINT": "",
             "FILES_DIR": str(folder / "files"),
             "AI_PRICES_FILE": str(prices),
-            **asked,
+            **provider_settings,
         }
         async with assemble(read_settings(known)) as app:
             yield Looking(app, server, admin, folder)

@@ -58,10 +58,12 @@ class Reading:
         return self.web.url(path, host=self.host)
 
     async def enrich(self, post: PostId, *urls: str, **more: Any) -> PostEnriched:
-        told = await enrichment(wanted(post, *urls, **more), pages=self.system.pages, page_reader=self.reader)
-        assert isinstance(told, PostEnriched)
-        assert told.post == post
-        return told
+        event = await enrichment(
+            wanted(post, *urls, **more), pages=self.system.pages, page_reader=self.reader
+        )
+        assert isinstance(event, PostEnriched)
+        assert event.post == post
+        return event
 
 
 @asynccontextmanager

@@ -52,19 +52,20 @@ def about[E: Event](event: type[E], posts: Sequence[PostId], revision: int = 1, 
 
 
 async def tag(app: App, posts: Sequence[PostId], revision: int = 1) -> list[PostTagged]:
-    told: Any = await tagging(list(about(PostParsed, posts, revision)), **bind(tagging, app.collaborators))
-    return list(told)
+    events: Any = await tagging(list(about(PostParsed, posts, revision)), **bind(tagging, app.collaborators))
+    return list(events)
 
 
 async def rows(app: App, posts: Sequence[PostId]) -> list[Enrichment]:
     return sorted(
-        await app.system.enrichments.load(posts, Kind.TAGS), key=lambda one: (one.post_id, one.tier)
+        await app.system.enrichments.load(posts, Kind.TAGS),
+        key=lambda enrichment: (enrichment.post_id, enrichment.tier),
     )
 
 
 async def seen_by(app: App, tenant_id: TenantId, posts: Sequence[PostId]) -> dict[PostId, str]:
     """By post, the tier of what the tenant sees."""
     return {
-        post: one.tier.value
-        for post, one in (await app.tenant(tenant_id).enrichments.of(posts, Kind.TAGS)).items()
+        post: enrichment.tier.value
+        for post, enrichment in (await app.tenant(tenant_id).enrichments.of(posts, Kind.TAGS)).items()
     }

@@ -91,15 +91,15 @@ class Album:
 
     async def hear(self, *events: Heard) -> None:
         for event in events:
-            told = await album_assembler(
+            assembled = await album_assembler(
                 event, album_states=self.states, album_summaries=self.system.album_summaries
             )
-            if isinstance(told, AlbumAssembled):
-                self.told.append(told)
+            if isinstance(assembled, AlbumAssembled):
+                self.told.append(assembled)
 
     def ends(self) -> list[tuple[str, tuple[int, ...], int]]:
         """Summaries in the order in which each was told first; the same may be told again."""
-        return list(dict.fromkeys((one.post_id, one.message_ids, one.revision) for one in self.told))
+        return list(dict.fromkeys((event.post_id, event.message_ids, event.revision) for event in self.told))
 
     async def forget(self) -> None:
         await self.redis.flushdb()
@@ -131,8 +131,8 @@ async def test_an_album_is_summed_up_once_when_its_last_item_was_looked_at(album
     await album.hear(*await album.close(), await album.look(1), await album.look(2))
     assert album.told == []
     await album.hear(await album.look(3, Tier.LOCAL, Tier.PROVIDER))
-    (told,) = album.told
-    assert (told.post_id, told.message_ids, told.revision, told.grouped_id) == (
+    (event,) = album.told
+    assert (event.post_id, event.message_ids, event.revision, event.grouped_id) == (
         f"{album.channel_id}/1",
         (1, 2, 3),
         1,
@@ -152,7 +152,7 @@ async def test_a_summary_carries_the_trace_of_the_post_that_it_is_about_whoever_
 ) -> None:
     await album.land(1, 2)
     await album.hear(*await album.close(), await album.look(1), await album.look(2))
-    assert {one.trace_id for one in album.told} == {trace_of(PostId(album.channel_id, MessageId(1)), 1)}
+    assert {event.trace_id for event in album.told} == {trace_of(PostId(album.channel_id, MessageId(1)), 1)}
 
 
 async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_summed_up_by_its_end(
@@ -162,7 +162,7 @@ async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_s
     await album.hear(await album.look(2), await album.look(1))
     assert album.told == []
     await album.hear(*await album.close())
-    assert [one.message_ids for one in album.told] == [(1, 2)]
+    assert [event.message_ids for event in album.told] == [(1, 2)]
 
 
 async def test_a_late_item_opens_it_again_and_a_new_summary_takes_the_place_of_the_old_one(
@@ -205,7 +205,7 @@ async def test_an_item_that_nobody_looks_at_keeps_its_album_for_a_quarter_of_an_
     await album.forget()
     await album.hear(await album.look(2))
     assert (await album.rows())[1, "local"]["looked_at"] == [1, 2]
-    assert [one.message_ids for one in album.told] == [(1, 2), (1, 2)]
+    assert [event.message_ids for event in album.told] == [(1, 2), (1, 2)]
     before = await album.notices()
     await system.albums.announce_overdue(closed + 2 * OVERDUE)
     assert await album.notices() == before
@@ -218,7 +218,7 @@ async def test_a_deleted_item_is_not_waited_for_once_it_is_known(album: Album, s
     await album.hear(*await album.close(), await album.look(3))
     await system.albums.announce_overdue(datetime.now(UTC) + SETTLED + OVERDUE + timedelta(seconds=5))
     await album.hear(*await album.notices())
-    assert {one.message_ids for one in album.told} == {(3,)}
+    assert {event.message_ids for event in album.told} == {(3,)}
 
 
 async def test_posts_that_are_no_album_are_passed_over(album: Album, redis: Redis) -> None:
@@ -252,7 +252,7 @@ async def one_life(album: Album, hand: random.Random) -> None:
     unlanded = hand.sample(range(1, count + 1), count)
     unlooked: list[int] = []
     waiting: list[Heard] = []
-    heard: list[Heard] = []
+    delivered: list[Heard] = []
     while unlanded or unlooked or waiting:
         act = hand.choice(
             ("land", "land", "look", "look", "close", "hear", "hear", "hear", "again", "forget", "restart")
@@ -266,19 +266,19 @@ async def one_life(album: Album, hand: random.Random) -> None:
                 await album.look(item, *((Tier.LOCAL, Tier.PROVIDER) if item % 2 else (Tier.LOCAL,)))
             )
         elif act == "close":
-            known = [*waiting, *heard]
+            known = [*waiting, *delivered]
             waiting += [event for event in await album.close() if event not in known]
         elif act == "hear" and waiting:
-            heard.append(waiting.pop(hand.randrange(len(waiting))))
-            await album.hear(heard[-1])
-        elif act == "again" and heard:
-            await album.hear(hand.choice(heard))
+            delivered.append(waiting.pop(hand.randrange(len(waiting))))
+            await album.hear(delivered[-1])
+        elif act == "again" and delivered:
+            await album.hear(hand.choice(delivered))
         elif act == "forget":
             await album.forget()
         elif act == "restart":
             album.states = AlbumStates(album.redis)
         if not (unlanded or unlooked or waiting):
-            waiting += [event for event in await album.close() if event not in heard]
+            waiting += [event for event in await album.close() if event not in delivered]
     items = tuple(range(1, count + 1))
     rows = await album.rows()
     assert album.told[-1].message_ids == items

@@ -75,7 +75,9 @@ class Desk:
         return [post.id for post in posts]
 
     async def arrive(self, *posts: PostId) -> None:
-        await self.system.posts.save_derived([derived_of(one) for one in await self.system.posts.load(posts)])
+        await self.system.posts.save_derived(
+            [derived_of(post) for post in await self.system.posts.load(posts)]
+        )
         await StoryBuilder(self.system.story_sources, self.system.post_terms, self.system.story_groups).group(
             posts, now=datetime.now(UTC)
         )
@@ -83,7 +85,7 @@ class Desk:
         await alerts(events, posts=self.system.posts, watch_matching=self.system.watch_matching)
 
     async def raised(self) -> list[tuple[AlertKind, PostId | None]]:
-        return [(one.kind, one.post_id) for one in reversed(await self.stores.alerts.newest(limit=200))]
+        return [(alert.kind, alert.post_id) for alert in reversed(await self.stores.alerts.newest(limit=200))]
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ async def desk(system: SystemStores, pool: Pool) -> Desk:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ("снегопады", {1}),
         ('"сильный дождь"', {2}),
@@ -109,7 +111,7 @@ async def desk(system: SystemStores, pool: Pool) -> Desk:
     ],
 )
 async def test_a_watch_finds_what_the_search_of_the_same_query_would(
-    desk: Desk, query: str, found: set[int]
+    desk: Desk, query: str, expected: set[int]
 ) -> None:
     username = (await desk.stores.followed.channels())[0].username
     here = next(
@@ -120,10 +122,10 @@ async def test_a_watch_finds_what_the_search_of_the_same_query_would(
     posts = await desk.post(
         "Снегопад в городе", "В городе сильный дождь", "Трамваи встали на всех линиях до вечера"
     )
-    assert {post.message_id for _, post in await desk.raised() if post} == found
+    assert {post.message_id for _, post in await desk.raised() if post} == expected
     preview = await desk.preview(query.replace("HERE", here.username or ""))
-    assert {line.post_id for line in preview.lines} == {post for post in posts if post.message_id in found}
-    assert preview.count == len(found)
+    assert {line.post_id for line in preview.lines} == {post for post in posts if post.message_id in expected}
+    assert preview.count == len(expected)
 
 
 async def test_copies_in_other_channels_and_repeated_events_raise_one_alert(desk: Desk) -> None:

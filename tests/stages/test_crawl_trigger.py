@@ -23,14 +23,14 @@ from tests.stages.reading import post_with, tagged
 async def urls_wanted(
     system: SystemStores, *events: PostTagged, rules: CrawlRules | None = None
 ) -> list[tuple[str, ...]]:
-    told = await crawl_trigger(
+    emitted = await crawl_trigger(
         list(events), posts=system.posts, pages=system.pages, crawl_rules=rules or CrawlRules()
     )
-    assert isinstance(told, list)
-    assert [(event.post, event.trigger) for event in told] == [
+    assert isinstance(emitted, list)
+    assert [(event.post, event.trigger) for event in emitted] == [
         (event.post, event.trigger) for event in events
     ]
-    return [event.urls for event in told]
+    return [event.urls for event in emitted]
 
 
 async def test_the_links_worth_reading_are_asked_for(system: SystemStores) -> None:

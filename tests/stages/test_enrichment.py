@@ -75,8 +75,8 @@ async def test_a_post_without_links_goes_on_at_once(reading: Reading, admin: Adm
 
 async def test_a_post_tagged_again_goes_on_without_a_second_visit(reading: Reading) -> None:
     post = await post_with(reading.system)
-    told = await reading.enrich(post, reading.url(), trigger=Trigger.VISION_RETAG)
-    assert told.trigger is Trigger.VISION_RETAG
+    event = await reading.enrich(post, reading.url(), trigger=Trigger.VISION_RETAG)
+    assert event.trigger is Trigger.VISION_RETAG
     assert reading.web.outside.connections == 0
 
 
@@ -137,9 +137,9 @@ async def test_a_page_that_cannot_be_had_does_not_hold_its_post(
     await reading.enrich(post, reading.url(path), reading.url())
     assert await statuses(admin, post) == [status, "read"]
     assert all(page["status"] == "read" or page["why"] for page in await pages_of(admin, post))
-    asked = len(reading.web.outside.asked)
+    visits = len(reading.web.outside.asked)
     await reading.enrich(await post_with(reading.system), reading.url(path))
-    assert len(reading.web.outside.asked) == asked, "how it ended is remembered for a while"
+    assert len(reading.web.outside.asked) == visits, "how it ended is remembered for a while"
     assert reading.web.inside.connections == 0
 
 

@@ -98,9 +98,9 @@ async def test_after_an_outage_every_post_gets_its_provider_tags_once(
         assert await seen_by(after, paid, posts) == dict.fromkeys(posts, "provider")
         assert await after.system.provider_wanted.waiting() == 0
     assert server.calls - before == 30
-    told = await told_about(admin, PostTagged, channel_id)
-    assert len(told) == 30
-    assert {event.trigger for event in told} == {"provider_retag"}
+    events = await told_about(admin, PostTagged, channel_id)
+    assert len(events) == 30
+    assert {event.trigger for event in events} == {"provider_retag"}
 
 
 async def test_after_an_outage_all_news_are_improved_before_the_first_of_history(
@@ -137,13 +137,13 @@ async def test_after_an_outage_all_news_are_improved_before_the_first_of_history
             await asyncio.sleep(0.01)
 
     async with (
-        opened(**server.gigachat(GIGACHAT_STREAMS="10")) as one,
+        opened(**server.gigachat(GIGACHAT_STREAMS="10")) as first,
         opened(**server.gigachat()) as other,
         asyncio.timeout(60),
     ):
-        await asyncio.gather(work_off(one), work_off(other))
-        assert await seen_by(one, paid, [*news, *history]) == dict.fromkeys([*news, *history], "provider")
-    assert ["Сегодня" in heard.user for heard in server.asked] == [True] * 45 + [False] * 45
+        await asyncio.gather(work_off(first), work_off(other))
+        assert await seen_by(first, paid, [*news, *history]) == dict.fromkeys([*news, *history], "provider")
+    assert ["Сегодня" in request.user for request in server.asked] == [True] * 45 + [False] * 45
 
 
 async def test_news_that_nobody_pays_for_do_not_hold_up_history(opened: Opened, server: FakeServer) -> None:
@@ -185,17 +185,17 @@ async def test_a_picture_only_read_here_is_shown_to_the_provider_when_it_is_back
     assert set(await looking.rows(post)) == {"local"}
     assert await looked_again(looking) == 0
     server.status, server.heard = 200, type(server.heard)()
-    server.says = lambda asked: (
-        described(asked) if "picture" in asked.user.lower() else saying(tags=["инфляция"])(asked)
+    server.says = lambda request: (
+        described(request) if "picture" in request.user.lower() else saying(tags=["инфляция"])(request)
     )
     await its_time_comes(admin)
     assert [await looked_again(looking), await looked_again(looking)] == [1, 0]
     assert (await looking.rows(post))["provider"]["description"] == "Мост зимой"
     assert (server.calls, server.heard["upload"], server.files) == (1, 1, {})
-    (told,) = await told_about(admin, PostVisionAnalyzed, post.channel_id)
-    assert (told.post, told.status, told.trace_id is None) == (post, VisionStatus.ANALYZED, False)
+    (event,) = await told_about(admin, PostVisionAnalyzed, post.channel_id)
+    assert (event.post, event.status, event.trace_id is None) == (post, VisionStatus.ANALYZED, False)
     (tagged,) = await listed(
-        retagging([told], posts=app.system.posts, enrichments=app.system.enrichments, tagger=app.tagger)
+        retagging([event], posts=app.system.posts, enrichments=app.system.enrichments, tagger=app.tagger)
     )
     assert tagged.trigger == "vision_retag"
     assert "Мост зимой" in server.asked[-1].user
@@ -233,8 +233,8 @@ async def test_a_picture_waits_until_somebody_can_pay(looking: Looking, admin: A
 async def test_a_post_without_vectors_gets_them_when_the_provider_is_back(
     database: dict[str, str], server: FakeServer, admin: Admin, tmp_path: Path
 ) -> None:
-    asked = server.gigachat(AI_EMBEDDINGS="gigachat", GIGACHAT_STREAMS="10")
-    async with opened_with_vectors(database, models=tmp_path, folder=tmp_path, **asked) as app:
+    variables = server.gigachat(AI_EMBEDDINGS="gigachat", GIGACHAT_STREAMS="10")
+    async with opened_with_vectors(database, models=tmp_path, folder=tmp_path, **variables) as app:
         channel_id, _ = await follow(app, PROVIDER)
         posts = await land(app, channel_id, *[fresh_text() for _ in range(5)])
         server.status = 500
@@ -243,10 +243,10 @@ async def test_a_post_without_vectors_gets_them_when_the_provider_is_back(
         server.status, server.heard = 200, type(server.heard)()
         await its_time_comes(admin)
         assert [await made_again(app), await made_again(app)] == [5, 0]
-        told = await told_about(admin, PostEnriched, channel_id)
-        assert {event.post for event in told} == set(posts)
-        assert {event.trigger for event in told} == {"provider_retag"}
-        await indexing(list(told), post_states=app.system.post_states, index=app.index)
+        events = await told_about(admin, PostEnriched, channel_id)
+        assert {event.post for event in events} == set(posts)
+        assert {event.trigger for event in events} == {"provider_retag"}
+        await indexing(list(events), post_states=app.system.post_states, index=app.index)
         assert server.heard["embeddings"] == 1
         space = Space(app.settings.ai.embeddings_model_in_force, 3)
         sought = VectorQuery(vector=(1.0, 1.0, 0.5), reach=Reach(local=frozenset({channel_id})), limit=50)
@@ -259,8 +259,8 @@ async def test_the_worker_runs_it(database: dict[str, str]) -> None:
         assert "improving" in {loop.name for loop in worker_role.loops(app, Health(probes={}))}
 
 
-def described(asked: Asked) -> str:
-    return saying(description="Мост зимой", text="", is_meme=False, is_document=False)(asked)
+def described(request: Asked) -> str:
+    return saying(description="Мост зимой", text="", is_meme=False, is_document=False)(request)
 
 
 async def index(app: App, posts: list[PostId]) -> None:

@@ -39,9 +39,9 @@ def enriched(post: PostId, revision: int = 1) -> PostEnriched:
 async def told_by(
     events: Sequence[PostEnriched | AlbumAssembled], system: SystemStores, index: VectorIndex | None
 ) -> list[PostIndexed]:
-    told = await indexing(list(events), post_states=system.post_states, index=index)
-    assert isinstance(told, list)
-    return told
+    indexed = await indexing(list(events), post_states=system.post_states, index=index)
+    assert isinstance(indexed, list)
+    return indexed
 
 
 async def index(app: App, *posts: PostId) -> list[PostIndexed]:
@@ -51,8 +51,8 @@ async def index(app: App, *posts: PostId) -> list[PostIndexed]:
 async def test_posts_are_found_by_meaning_and_told(app: App) -> None:
     channel_id, tenant_id = await make_followed_channel(app.system)
     posts = await land(app.system, channel_id, CATS, RATES)
-    told = await index(app, *posts)
-    assert [(event.post, event.revision, event.state_version) for event in told] == [
+    events = await index(app, *posts)
+    assert [(event.post, event.revision, event.state_version) for event in events] == [
         (post, 1, 1) for post in posts
     ]
     assert await found(app, "a sleeping kitten", channel_id, tenant_id) == [1, 2]
@@ -67,8 +67,8 @@ async def test_an_edit_moves_the_post_and_a_deletion_removes_it(app: App, system
     await index(app, post, other)
     edited = make_post(channel_id=channel_id, message_id=1, text=RATES, edited_at=NOW)
     await system.landing.land(make_page(edited, read_at=NOW), Claim(channel_id, 0))
-    [told] = await index(app, post)
-    assert told.state_version == 2
+    [event] = await index(app, post)
+    assert event.state_version == 2
     assert await found(app, "monetary policy", channel_id, tenant_id) == [1, 2]
     await make_deleted(system, channel_id, at=datetime.now(UTC) + timedelta(hours=1))
     await index(app, post, other)
@@ -144,8 +144,8 @@ async def test_an_album_is_found_by_what_all_of_its_pictures_say(
         channel_id,
     )
     event = AlbumAssembled.about(first, 7, occurred_at=NOW, grouped_id=5, message_ids=(1, 2))
-    [told] = await told_by([event], system, app.index)
-    assert told.post == first
+    [indexed] = await told_by([event], system, app.index)
+    assert indexed.post == first
     assert (await found(app, "a sleeping kitten", channel_id, tenant_id))[0] == 1
 
 
@@ -178,8 +178,8 @@ async def test_without_vectors_or_without_a_model_posts_pass(
     channel_id, _ = await make_followed_channel(system)
     posts = await land(system, channel_id, CATS)
     gone = PostId(ChannelId(987654321), MessageId(1))
-    told = await told_by([enriched(posts[0]), enriched(gone)], system, None)
-    assert [event.post for event in told] == [posts[0], gone]
+    events = await told_by([enriched(posts[0]), enriched(gone)], system, None)
+    assert [event.post for event in events] == [posts[0], gone]
     async with opened_with_vectors(database, models=tmp_path / "none", folder=tmp_path / "vectors") as app:
         assert [event.post for event in await index(app, *posts)] == posts
         assert await index_of(app).vectors.collections() == {}

@@ -194,15 +194,15 @@ async def test_over_the_quota_files_are_skipped_until_there_is_room(
 async def test_files_count_in_full_for_each_tenant_that_wants_them(
     system: SystemStores, admin: Admin
 ) -> None:
-    one, other, unwilling = [await make_tenant(system) for _ in range(3)]
-    channel_id = await followed(system, tenant_id=one)
+    first, other, unwilling = [await make_tenant(system) for _ in range(3)]
+    channel_id = await followed(system, tenant_id=first)
     await system.channels.subscribe(other, Subscription(channel_id=channel_id))
     await system.channels.subscribe(unwilling, Subscription(channel_id=channel_id, wants_media=False))
     facts = photo(size_bytes=1000)
     for _ in range(2):
         await persist(system, channel_id, facts=facts)
-    rows = await admin.fetch("SELECT * FROM quotas WHERE tenant_id = ANY($1)", [one, other, unwilling])
-    assert {row["tenant_id"]: row["media_bytes"] for row in rows} == {one: 1000, other: 1000}
+    rows = await admin.fetch("SELECT * FROM quotas WHERE tenant_id = ANY($1)", [first, other, unwilling])
+    assert {row["tenant_id"]: row["media_bytes"] for row in rows} == {first: 1000, other: 1000}
 
 
 async def test_private_media_are_fetched_by_an_account_of_a_tenant_that_keeps_them(

@@ -26,8 +26,8 @@ async def retag(
         "enrichments": app.system.enrichments,
         "tagger": app.collaborators["tagger"],
     }
-    told: Any = await retagging(list(about(PostVisionAnalyzed, posts, status=status)), **needs)
-    return list(told)
+    events: Any = await retagging(list(about(PostVisionAnalyzed, posts, status=status)), **needs)
+    return list(events)
 
 
 async def see(app: App, post: PostId, description: str, text: str = "", *, tier: Tier = Tier.LOCAL) -> None:
@@ -42,10 +42,10 @@ async def test_a_post_is_tagged_again_when_its_picture_says_something(app: App) 
     assert [event.tags for event in await tag(app, posts)] == [(), ()]
     await see(app, posts[0], "", "Матч Зенит – Спартак, футбол, финал кубка")
     await see(app, posts[1], "", "")
-    (told,) = await retag(app, posts)
-    assert (told.post, told.trigger) == (posts[0], Trigger.VISION_RETAG)
-    assert "футбол" in told.tags
-    assert [row.data["tags"] for row in await rows(app, posts)] == [list(told.tags), []]
+    (retagged,) = await retag(app, posts)
+    assert (retagged.post, retagged.trigger) == (posts[0], Trigger.VISION_RETAG)
+    assert "футбол" in retagged.tags
+    assert [row.data["tags"] for row in await rows(app, posts)] == [list(retagged.tags), []]
 
 
 async def test_where_nothing_was_seen_nothing_is_told(app: App) -> None:
@@ -60,9 +60,9 @@ async def test_a_post_that_comes_by_again_keeps_what_its_picture_said(app: App) 
     channel_id, _ = await follow(app, LOCAL)
     posts = await land(app, channel_id, "Смотрите сами", kind=PostKind.PHOTO)
     await see(app, posts[0], "Футбольный матч, футбол")
-    (told,) = await retag(app, posts)
+    (event,) = await retag(app, posts)
     (again,) = await tag(app, posts)
-    assert again.tags == told.tags
+    assert again.tags == event.tags
 
 
 async def test_local_tags_know_nothing_of_what_a_provider_saw(app: App, server: FakeServer) -> None:
@@ -70,8 +70,8 @@ async def test_local_tags_know_nothing_of_what_a_provider_saw(app: App, server: 
     channel_id, _ = await follow(app, LOCAL, PROVIDER)
     posts = await land(app, channel_id, f"Смотрите сами {uuid4()}", kind=PostKind.PHOTO)
     await see(app, posts[0], "Хоккейный матч, шайба, хоккеист", tier=Tier.PROVIDER)
-    (told,) = await retag(app, posts)
-    assert told.tags == ()
+    (event,) = await retag(app, posts)
+    assert event.tags == ()
     assert "шайба" in server.asked[-1].user
     assert {row.tier: row.data["tags"] for row in await rows(app, posts)} == {
         "local": [],
@@ -84,8 +84,8 @@ async def test_pictures_of_history_are_not_paid_for(app: App, server: FakeServer
     old = datetime.now(UTC) - timedelta(days=2)
     posts = await land(app, channel_id, f"Смотрите сами {uuid4()}", kind=PostKind.PHOTO, posted_at=old)
     await see(app, posts[0], "Хоккейный матч, хоккей")
-    (told,) = await retag(app, posts)
-    assert "хоккей" in told.tags
+    (event,) = await retag(app, posts)
+    assert "хоккей" in event.tags
     assert server.calls == 0
 
 

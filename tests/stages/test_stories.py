@@ -99,9 +99,9 @@ async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(
 ) -> None:
     fire, match, again = await told_by(system, morning, FIRE, MATCH, FIRE_AGAIN)
     changed = await group(builder, fire, match, again)
-    found = await system.stories.of_posts([fire.id, match.id, again.id])
-    assert found[fire.id] == found[again.id] != found[match.id]
-    assert {(one.post, one.change) for one in changed} == {
+    story_ids = await system.stories.of_posts([fire.id, match.id, again.id])
+    assert story_ids[fire.id] == story_ids[again.id] != story_ids[match.id]
+    assert {(event.post, event.change) for event in changed} == {
         (fire.id, StoryChange.JOINED),
         (again.id, StoryChange.JOINED),
         (match.id, StoryChange.CREATED),
@@ -140,12 +140,12 @@ async def test_a_story_is_a_trend_for_whoever_follows_five_channels_that_told_it
 ) -> None:
     posts = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE, FIRE_AGAIN, FIRE)
     everyone, somebody = [tenant_stores(pool, await follows(system, some)) for some in (posts, posts[1:])]
-    found = []
+    trends = []
     for place in order:
         await group(builder, posts[place])
-        found.append(len(await trends_since(morning, stores=everyone)))
+        trends.append(len(await trends_since(morning, stores=everyone)))
         assert await trends_since(morning, stores=somebody) == ()
-    assert found == [0, 0, 0, 0, 1]
+    assert trends == [0, 0, 0, 0, 1]
     (trend,) = await trends_since(morning, stores=everyone)
     assert (trend.burst.found_at, trend.burst.channels) == (posts[4].posted_at, 5)
     assert await trends_since(posts[4].posted_at + timedelta(seconds=1), stores=everyone) == ()
@@ -165,7 +165,7 @@ async def test_running_twice_changes_nothing_and_tells_the_same(
     first = await group(builder, *posts)
     story = next(iter(set((await system.stories.of_posts([post.id for post in posts])).values())))
     before = await system.stories.whole(story)
-    assert {one.event_id for one in await group(builder, *posts)} == {one.event_id for one in first}
+    assert {event.event_id for event in await group(builder, *posts)} == {event.event_id for event in first}
     assert await system.stories.whole(story) == before
 
 
@@ -177,8 +177,14 @@ async def test_stories_do_not_depend_on_the_order_in_which_posts_come(
         posts = await told_by(system, INDEXED - timedelta(days=next(_days)), FIRE, MATCH, FIRE_AGAIN)
         for place in order:
             await group(builder, posts[place])
-        found = await system.stories.of_posts([post.id for post in posts])
-        seen.add((order, found[posts[0].id] == found[posts[2].id], found[posts[0].id] == found[posts[1].id]))
+        story_ids = await system.stories.of_posts([post.id for post in posts])
+        seen.add(
+            (
+                order,
+                story_ids[posts[0].id] == story_ids[posts[2].id],
+                story_ids[posts[0].id] == story_ids[posts[1].id],
+            )
+        )
     assert {(same, other) for _, same, other in seen} == {(True, False)}
 
 
@@ -201,8 +207,8 @@ async def test_in_a_crowd_of_similar_posts_the_order_does_not_matter_either(
             random.Random(seed).shuffle(order)
         for start in range(0, len(order), 9):
             await group(builder, *(posts[place] for place in order[start : start + 9]))
-        found = await system.stories.of_posts([post.id for post in posts])
-        stories_of = [found[post.id] for post in posts]
+        story_ids = await system.stories.of_posts([post.id for post in posts])
+        stories_of = [story_ids[post.id] for post in posts]
         seen.add(tuple(stories_of.index(story) for story in stories_of))
     assert len(seen) == 1
 
@@ -234,8 +240,8 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
     await tell(system, hidden, is_private=True)
     last, other = await told_by(system, morning + timedelta(minutes=701), FIRE, MATCH)
     used = own_cpu_seconds()
-    for one in (hidden, last, other):
-        await group(builder, one)
+    for grouped in (hidden, last, other):
+        await group(builder, grouped)
     assert own_cpu_seconds() - used < 2
     after = await system.stories.of_posts([post.id for post in (*posts, last, other)])
     assert {post: after[post] for post in before} == before
@@ -246,27 +252,27 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
 async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    one, two, three = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
-    await group(builder, one, two, three)
-    story = (await system.stories.of_posts([one.id]))[one.id]
+    first, two, three = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
+    await group(builder, first, two, three)
+    story = (await system.stories.of_posts([first.id]))[first.id]
     edited = edited_to(MATCH, three)
     await tell(system, edited)
     changed = await group(builder, edited)
-    found = await system.stories.of_posts([one.id, two.id, three.id])
-    assert found[one.id] == found[two.id] == story != found[three.id]
-    assert StoryChange.CREATED in {one.change for one in changed}
+    story_ids = await system.stories.of_posts([first.id, two.id, three.id])
+    assert story_ids[first.id] == story_ids[two.id] == story != story_ids[three.id]
+    assert StoryChange.CREATED in {event.change for event in changed}
 
 
 async def test_an_edit_leaves_a_post_alone_that_nothing_links_any_more(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    one, other = await told_by(system, morning, FIRE, FIRE_AGAIN)
-    await group(builder, one, other)
+    first, other = await told_by(system, morning, FIRE, FIRE_AGAIN)
+    await group(builder, first, other)
     edited = edited_to(MATCH, other)
     await tell(system, edited)
     await group(builder, edited)
-    found = await system.stories.of_posts([one.id, other.id])
-    assert found[one.id] != found[other.id]
+    story_ids = await system.stories.of_posts([first.id, other.id])
+    assert story_ids[first.id] != story_ids[other.id]
 
 
 async def test_forwards_join_by_their_header_even_when_the_source_comes_later(
@@ -287,13 +293,13 @@ async def test_forwards_join_by_their_header_even_when_the_source_comes_later(
     ]
     await tell(system, *made)
     await group(builder, *made)
-    found = await system.stories.of_posts([one.id for one in made])
-    assert len(set(found.values())) == 1
+    story_ids = await system.stories.of_posts([post.id for post in made])
+    assert len(set(story_ids.values())) == 1
     await tell(system, source)
     await group(builder, source)
-    found = await system.stories.of_posts([source.id, *(one.id for one in made)])
-    assert len(found) == 3
-    assert len(set(found.values())) == 1
+    story_ids = await system.stories.of_posts([source.id, *(post.id for post in made)])
+    assert len(story_ids) == 3
+    assert len(set(story_ids.values())) == 1
 
 
 async def test_a_private_post_joins_and_holds_nothing_together(
@@ -308,10 +314,10 @@ async def test_a_private_post_joins_and_holds_nothing_together(
     )
     await tell(system, private, is_private=True)
     await group(builder, fire, match, private)
-    found = await system.stories.of_posts([fire.id, match.id, private.id])
-    assert found[fire.id] != found[match.id]
-    assert found[private.id] in {found[fire.id], found[match.id]}
-    links = (await system.stories.whole(found[private.id])).links
+    story_ids = await system.stories.of_posts([fire.id, match.id, private.id])
+    assert story_ids[fire.id] != story_ids[match.id]
+    assert story_ids[private.id] in {story_ids[fire.id], story_ids[match.id]}
+    links = (await system.stories.whole(story_ids[private.id])).links
     assert links
     assert all(link.is_leaf for link in links)
 

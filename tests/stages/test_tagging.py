@@ -36,14 +36,14 @@ def fresh(text: str = NEWS) -> str:
 async def test_every_post_is_answered_with_its_tags_or_none(app: App) -> None:
     channel_id, _ = await follow(app, LOCAL)
     posts = await land(app, channel_id, NEWS, "", "123 !!!", "The match ended 2:1, the striker scored a goal")
-    told = await tag(app, posts)
-    assert [event.post for event in told] == posts
-    assert {event.trigger for event in told} == {Trigger.INITIAL}
-    assert "центробанк" in told[0].tags
-    assert told[1].tags == told[2].tags == ()
-    assert "football" in told[3].tags
+    events = await tag(app, posts)
+    assert [event.post for event in events] == posts
+    assert {event.trigger for event in events} == {Trigger.INITIAL}
+    assert "центробанк" in events[0].tags
+    assert events[1].tags == events[2].tags == ()
+    assert "football" in events[3].tags
     saved = await rows(app, posts)
-    assert [one.post_id for one in saved] == posts
+    assert [enrichment.post_id for enrichment in saved] == posts
     assert saved[0].data["topic"] == "economy"
     assert saved[0].data["kind"] == "news"
     assert saved[0].data["language"] == "ru"
@@ -55,17 +55,17 @@ async def test_posts_that_are_gone_or_unknown_are_answered_too(app: App) -> None
     posts = await land(app, channel_id, *[NEWS] * 2)
     await make_deleted(app.system, channel_id, at=datetime.now(UTC) + timedelta(hours=2))
     unknown = await land(app, (await follow(app))[0], NEWS)
-    told = await tag(app, [*posts, *unknown])
-    assert [event.tags for event in told] == [(), (), ()]
+    events = await tag(app, [*posts, *unknown])
+    assert [event.tags for event in events] == [(), (), ()]
     assert await rows(app, [*posts, *unknown]) == []
 
 
 async def test_off_for_all_sends_nothing_anywhere_and_saves_nothing(app: App, server: FakeServer) -> None:
     channel_id, _ = await follow(app, OFF, OFF)
-    told = await tag(app, await land(app, channel_id, fresh()))
-    assert [event.tags for event in told] == [()]
+    events = await tag(app, await land(app, channel_id, fresh()))
+    assert [event.tags for event in events] == [()]
     assert server.calls == 0
-    assert await rows(app, [event.post for event in told]) == []
+    assert await rows(app, [event.post for event in events]) == []
 
 
 async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(
@@ -74,11 +74,11 @@ async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(
     channel_id, _ = await follow(app, PROVIDER)
     server.says = saying(tags=["инфляция", "банки"], topic="economy", kind="opinion")
     posts = await land(app, channel_id, *[fresh(f"Новость {number}: {NEWS}") for number in range(5)])
-    told = [await tag(app, posts) for _ in range(3)]
-    assert told[0] == told[1] == told[2]
+    rounds = [await tag(app, posts) for _ in range(3)]
+    assert rounds[0] == rounds[1] == rounds[2]
     assert server.calls == 5
     saved = await rows(app, posts)
-    assert [(one.tier, one.model) for one in saved[:2]] == [
+    assert [(enrichment.tier, enrichment.model) for enrichment in saved[:2]] == [
         ("local", LOCAL_MODEL),
         ("provider", "GigaChat-2"),
     ]
@@ -145,17 +145,17 @@ async def test_each_tenant_sees_exactly_its_tier(app: App, server: FakeServer) -
 
 
 async def test_a_tenant_sees_tags_as_it_has_chosen(app: App) -> None:
-    channel_id, (one, other) = await follow(app, LOCAL, LOCAL)
+    channel_id, (chooser, other) = await follow(app, LOCAL, LOCAL)
     posts = await land(app, channel_id, NEWS)
-    (told,) = await tag(app, posts)
-    await app.tenant(one).tags.choose(TagChoice("ru", "центробанк", shown_as="цб"))
-    await app.tenant(one).tags.choose(TagChoice("ru", "банки", hidden=True))
-    shown, others = [
+    (event,) = await tag(app, posts)
+    await app.tenant(chooser).tags.choose(TagChoice("ru", "центробанк", shown_as="цб"))
+    await app.tenant(chooser).tags.choose(TagChoice("ru", "банки", hidden=True))
+    own_tags, others = [
         (await app.tenant(tenant).enrichments.all_of(posts[0]))[Kind.TAGS].data["tags"]
-        for tenant in (one, other)
+        for tenant in (chooser, other)
     ]
-    assert others == list(told.tags)
-    assert shown == ["цб" if tag == "центробанк" else tag for tag in told.tags if tag != "банки"]
+    assert others == list(event.tags)
+    assert own_tags == ["цб" if tag == "центробанк" else tag for tag in event.tags if tag != "банки"]
 
 
 async def test_hashtags_of_several_channels_become_tags_and_those_of_private_ones_do_not(
@@ -182,11 +182,11 @@ async def test_a_provider_without_an_answer_leaves_the_local_one_and_a_wish(
     server.status = 500
     channel_id, (paid,) = await follow(app, PROVIDER)
     posts = await land(app, channel_id, *[fresh() for _ in range(10)])
-    told = await tag(app, posts)
-    assert all(event.tags for event in told)
+    events = await tag(app, posts)
+    assert all(event.tags for event in events)
     assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")
     wanted = await app.system.provider_wanted.take("tagging", limit=100, lease=timedelta(minutes=1))
-    assert {*posts} <= {one.post_id for one in wanted}
+    assert {*posts} <= {task.post_id for task in wanted}
 
 
 async def test_an_empty_budget_leaves_the_local_result(app: App, server: FakeServer) -> None:
@@ -232,22 +232,22 @@ async def test_an_edited_post_shows_what_is_known_of_the_edit(app: App, server: 
 async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(
     app: App, server: FakeServer
 ) -> None:
-    def obey(asked: Asked) -> str:
+    def obey(request: Asked) -> str:
         return json.dumps(
             {
                 "tags": [*STRANGE, "спорт", "sport"],
-                "entities": [{"text": asked.system[:90], "kind": "person"}],
-                "topic": asked.system[:90],
+                "entities": [{"text": request.system[:90], "kind": "person"}],
+                "topic": request.system[:90],
             }
         )
 
     server.says = obey
     channel_id, _ = await follow(app, PROVIDER)
     posts = await land(app, channel_id, *[fresh(text) for text in HOSTILE])
-    told = [
+    events = [
         event for start in range(0, len(posts), 50) for event in await tag(app, posts[start : start + 50])
     ]
-    assert len(told) == len(posts)
+    assert len(events) == len(posts)
     vocabulary = await app.system.vocabularies.current()
     known = {*vocabulary.of("ru"), *vocabulary.of("en")}
     words = prompt("tagging").text[:40]
@@ -256,7 +256,7 @@ async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(
         assert isinstance(tags, list)
         assert set(tags) <= known
         assert words not in json.dumps(row.data, ensure_ascii=False)
-    assert not {*STRANGE} & {tag for event in told for tag in event.tags}
+    assert not {*STRANGE} & {tag for event in events for tag in event.tags}
 
 
 @pytest.mark.parametrize("kind", [PostKind.SERVICE, PostKind.POLL])
@@ -273,6 +273,6 @@ async def test_it_works_without_any_key(opened: Opened, tmp_path: Path) -> None:
     async with opened(MODELS_DIR=str(tmp_path)) as app:
         channel_id, (paid,) = await follow(app, PROVIDER)
         posts = await land(app, channel_id, fresh())
-        (told,) = await tag(app, posts)
-        assert told.tags
+        (event,) = await tag(app, posts)
+        assert event.tags
         assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")

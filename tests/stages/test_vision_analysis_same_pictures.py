@@ -108,12 +108,12 @@ async def test_who_may_not_ask_gets_no_copy_of_an_answer(looking: Looking) -> No
 def test_near_hashes_share_a_piece_that_is_nearly_the_same() -> None:
     hand = random.Random(1)
     for _ in range(300):
-        one = hand.getrandbits(64)
-        other = one
+        first = hand.getrandbits(64)
+        other = first
         for bit in hand.sample(range(64), 7):
             other ^= 1 << bit
         pieces = [other >> (16 * band) & 0xFFFF for band in range(4)]
-        assert any(piece in wanted for piece, wanted in zip(pieces, probes(one), strict=True))
+        assert any(piece in wanted for piece, wanted in zip(pieces, probes(first), strict=True))
 
 
 async def test_how_many_of_the_demo_worlds_pictures_are_found_again(
@@ -133,13 +133,13 @@ async def test_how_many_of_the_demo_worlds_pictures_are_found_again(
                 seen.append((number, change, opened.look, await read_text(opened.picture, command=command)))
     finally:
         await readers.close()
-    found = dict.fromkeys(CHANGES[1:], 0)
-    for one, other in itertools.combinations(seen, 2):
-        if is_same_picture(one[2], other[2], words=one[3], other_words=other[3]):
-            assert one[0] == other[0], (one, other)
-            if one[1] == "original":
-                found[other[1]] += 1
+    matches = dict.fromkeys(CHANGES[1:], 0)
+    for first, other in itertools.combinations(seen, 2):
+        if is_same_picture(first[2], other[2], words=first[3], other_words=other[3]):
+            assert first[0] == other[0], (first, other)
+            if first[1] == "original":
+                matches[other[1]] += 1
     with capsys.disabled():
-        print(f"\nfound again of {2 * len(scenes)}: {found}")
-    assert found["recompressed"] >= 0.85 * 2 * len(scenes)
-    assert found["watermarked"] >= 0.85 * 2 * len(scenes)
+        print(f"\nfound again of {2 * len(scenes)}: {matches}")
+    assert matches["recompressed"] >= 0.85 * 2 * len(scenes)
+    assert matches["watermarked"] >= 0.85 * 2 * len(scenes)

@@ -33,16 +33,16 @@ async def heard_of(environ: dict[str, str], **changed: str) -> Heard:
 @pytest.mark.turns("S3_ENDPOINT")
 @pytest.mark.turns("S3_BUCKET")
 async def test_a_file_is_put_into_the_bucket_of_the_server(environ: dict[str, str]) -> None:
-    heard = await heard_of(environ, S3_BUCKET="pictures")
-    assert heard.requests[0].startswith(f"PUT /pictures/media/00/00/{'00' * 32} ")
+    server = await heard_of(environ, S3_BUCKET="pictures")
+    assert server.requests[0].startswith(f"PUT /pictures/media/00/00/{'00' * 32} ")
 
 
 @pytest.mark.turns("S3_REGION")
 @pytest.mark.turns("S3_ACCESS_KEY_ID")
 async def test_requests_are_signed_with_the_key_for_the_region(environ: dict[str, str]) -> None:
-    heard = await heard_of(environ, S3_REGION="ru-7", S3_ACCESS_KEY_ID="key17")
-    assert "Credential=key17/" in heard.requests[0]
-    assert "/ru-7/s3/aws4_request" in heard.requests[0]
+    server = await heard_of(environ, S3_REGION="ru-7", S3_ACCESS_KEY_ID="key17")
+    assert "Credential=key17/" in server.requests[0]
+    assert "/ru-7/s3/aws4_request" in server.requests[0]
 
 
 @pytest.mark.turns("S3_SECRET_ACCESS_KEY")
@@ -82,9 +82,9 @@ async def test_without_a_server_files_go_to_the_folder(tmp_path: Path) -> None:
 
 async def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    found = await examine(FilesSettings(folder=tmp_path / "file" / "below"))
-    assert [finding.verdict for finding in found] == [Severity.BAD]
-    assert "FILES_DIR" in str(found[0].remedy)
+    findings = await examine(FilesSettings(folder=tmp_path / "file" / "below"))
+    assert [finding.verdict for finding in findings] == [Severity.BAD]
+    assert "FILES_DIR" in str(findings[0].remedy)
 
 
 async def test_neither_server_nor_folder_is_allowed_and_said() -> None:
@@ -96,8 +96,8 @@ async def test_a_process_that_only_shows_files_needs_to_keep_thumbnails_alone(tm
     settings = FilesSettings(folder=tmp_path)
     (tmp_path / "doctor").write_text("in the way, as on a read-only disk", encoding="utf-8")
     assert [finding.verdict for finding in await examine(settings)] == [Severity.BAD]
-    (found,) = await examine(settings, only_shows=True)
-    assert (found.verdict, found.what.code) == (Severity.OK, "files_shown")
+    (finding,) = await examine(settings, only_shows=True)
+    assert (finding.verdict, finding.what.code) == (Severity.OK, "files_shown")
     (tmp_path / "thumbs/doctor").rmdir()
     (tmp_path / "thumbs/doctor").write_text("in the way", encoding="utf-8")
     assert [finding.verdict for finding in await examine(settings, only_shows=True)] == [Severity.BAD]
@@ -131,7 +131,7 @@ async def test_what_was_put_is_read_back_and_listed_under_its_hash(files: Files,
     await files.put(name, path)
     assert await files.size_of(name) == path.stat().st_size
     assert await content(files, name) == path.read_bytes()
-    listed = {one.sha256: one async for one in files.listed(name[0])}
+    listed = {file.sha256: file async for file in files.listed(name[0])}
     assert listed[name].size_bytes == path.stat().st_size
     assert abs(listed[name].modified_at - datetime.now(UTC)) < timedelta(minutes=1)
 
@@ -139,7 +139,7 @@ async def test_what_was_put_is_read_back_and_listed_under_its_hash(files: Files,
 async def test_the_same_bytes_put_at_once_by_many_are_there_once(files: Files, tmp_path: Path) -> None:
     name, path = written(tmp_path, b"once")
     await asyncio.gather(*(files.put(name, path) for _ in range(8)))
-    assert [one.sha256 async for one in files.listed(name[0])].count(name) == 1
+    assert [file.sha256 async for file in files.listed(name[0])].count(name) == 1
     assert await content(files, name) == path.read_bytes()
 
 
@@ -185,7 +185,7 @@ async def test_thumbnails_are_kept_and_listed_beside_the_files(files: Files) -> 
     assert {
         thumbnail async for thumbnail in files.listed_thumbnails(name[0]) if thumbnail.sha256 == name
     } == {small, medium}
-    assert name not in {one.sha256 async for one in files.listed(name[0])}
+    assert name not in {file.sha256 async for file in files.listed(name[0])}
     await files.delete_thumbnails([small])
     await files.delete_thumbnails([small, medium])
     assert (await files.thumbnail(small), await files.thumbnail(medium)) == (None, None)
@@ -208,7 +208,7 @@ async def test_what_is_not_named_by_its_hash_is_not_ours(tmp_path: Path) -> None
     (tmp_path / "media/00/00/notes.txt").write_text("somebody's")
     (tmp_path / "thumbs/00/00").mkdir(parents=True)
     (tmp_path / f"thumbs/00/00/{'00' * 32}-huge.jpg").write_text("somebody's")
-    assert [one async for one in files.listed(0)] == []
+    assert [file async for file in files.listed(0)] == []
     assert [thumbnail async for thumbnail in files.listed_thumbnails(0)] == []
 
 

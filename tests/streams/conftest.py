@@ -160,8 +160,8 @@ async def length_is(bench: Bench, key: str, count: int) -> bool:
 
 
 async def is_stopped(bench: Bench, name: str) -> bool:
-    shown = bench.health.parts().get(f"stage {name}", {})
-    return shown.get("status") == "failing" and "resume" in str(shown.get("detail"))
+    part = bench.health.parts().get(f"stage {name}", {})
+    return part.get("status") == "failing" and "resume" in str(part.get("detail"))
 
 
 async def is_state(bench: Bench, name: str, state: State) -> bool:

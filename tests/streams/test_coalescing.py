@@ -33,7 +33,7 @@ async def test_each_hears_that_it_failed_and_the_next_are_not_affected() -> None
 
     gathering = Coalescer(act)
     ended = await asyncio.gather(gathering([1]), gathering([2]), return_exceptions=True)
-    assert [type(one) for one in ended] == [OSError, OSError]
+    assert [type(outcome) for outcome in ended] == [OSError, OSError]
     await gathering([3])
 
 

@@ -22,8 +22,8 @@ ENRICHED = stream_key(PostEnriched, Lane.LIVE)
 
 async def arrived(redis: Redis) -> list[tuple[str, str]]:
     entries: Any = await redis.xrange(ENRICHED)
-    told = [PostEnriched.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
-    return [(event.post_id, event.trigger.value) for event in told]
+    events = [PostEnriched.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
+    return [(event.post_id, event.trigger.value) for event in events]
 
 
 async def test_every_post_is_enriched_when_nothing_can_be_read(

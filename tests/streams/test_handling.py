@@ -52,8 +52,12 @@ async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continue
         for lane, number in ((Lane.LIVE, 1), (Lane.BULK, 2)):
             await until(lambda lane=lane: length_is(bench, stream_key(PostTagged, lane), 1))  # type: ignore[misc]  # a default in a lambda
             entries: Any = await bench.redis.xrange(stream_key(PostTagged, lane))
-            told = PostTagged.model_validate_json(entries[0][1][PAYLOAD])
-            assert (told.post.message_id, told.tags, told.trace_id) == (number, ("снег",), trace)
+            announced = PostTagged.model_validate_json(entries[0][1][PAYLOAD])
+            assert (announced.post.message_id, announced.tags, announced.trace_id) == (
+                number,
+                ("снег",),
+                trace,
+            )
 
 
 async def test_in_a_batch_every_post_continues_its_own_trace(bench: Bench) -> None:
@@ -69,8 +73,8 @@ async def test_in_a_batch_every_post_continues_its_own_trace(bench: Bench) -> No
     async with bench.working(together):
         await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 5))
     entries: Any = await bench.redis.xrange(stream_key(PostTagged, Lane.LIVE))
-    told = [PostTagged.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
-    assert {event.post.message_id: event.trace_id for event in told} == traces
+    announced = [PostTagged.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
+    assert {event.post.message_id: event.trace_id for event in announced} == traces
 
 
 async def test_busy_holds_the_entry_and_uses_no_attempt(bench: Bench) -> None:
@@ -149,9 +153,9 @@ async def test_many_dead_letters_in_a_row_stop_the_stage_until_a_person_resumes_
     await publish(bench.redis, [parsed(number) for number in range(1, 101)])
     async with bench.working(fragile):
         await until(lambda: is_stopped(bench, "fragile"))
-        shown = bench.health.parts()["stage fragile"]
-        assert shown["status"] == "failing"
-        assert "tga streams resume fragile" in str(shown["detail"])
+        part = bench.health.parts()["stage fragile"]
+        assert part["status"] == "failing"
+        assert "tga streams resume fragile" in str(part["detail"])
         buried = len(await bench.system.dead_letters.newest("fragile", limit=1000))
         assert 10 <= buried <= 12
         broken = False
@@ -211,7 +215,7 @@ async def test_history_never_keeps_news_waiting(bench: Bench) -> None:
     async with bench.working(patient):
         await until(lambda: has(order, 10, at_least=True))
         await publish(bench.redis, [parsed(number, channel_id=2) for number in range(1, 11)])
-        await until(lambda: has([one for one in order if one == "news"], 10))
+        await until(lambda: has([kind for kind in order if kind == "news"], 10))
     between = order[order.index("news") :]
     assert between.count("history") <= 12  # one of two workers at most is at history while news are there
 

@@ -91,11 +91,11 @@ async def test_what_was_rolled_back_is_never_told(
 async def test_the_same_event_is_told_again_only_when_it_says_something_else(
     redis: Redis, system: SystemStores, system_pool: Pool
 ) -> None:
-    relay, told = relay_of(redis, system), event(1)
-    for one in (told, told, told.model_copy(update={"media": ("ab",)})):
-        await write(system_pool, one)
+    relay, first = relay_of(redis, system), event(1)
+    for notice in (first, first, first.model_copy(update={"media": ("ab",)})):
+        await write(system_pool, notice)
         await relay.step()
-    assert [one.media for one in await announced(redis)] == [(), ("ab",)]
+    assert [notice.media for notice in await announced(redis)] == [(), ("ab",)]
 
 
 async def test_what_redis_has_lost_is_told_again_with_the_outbox(

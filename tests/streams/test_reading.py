@@ -49,11 +49,11 @@ async def test_several_streams_share_the_room_and_no_more_is_read(bench: Bench) 
     sources = [source for source in sources_of(sharing, 1) if source.lane.value == "live"]
     await ensure_groups(bench.redis, "sharing", sources)
     await publish(bench.redis, [parsed(number) for number in range(1, 4)])
-    told = [
+    events = [
         PostTagged.about(parsed(number).post, 1, occurred_at=parsed(1).occurred_at, trigger="initial")
         for number in range(1, 4)
     ]
-    await publish(bench.redis, told)
+    await publish(bench.redis, events)
     reader = StreamReader(bench.redis, sharing, "here#0001", block_seconds=0.1)
     assert [len(await reader.read(sources, room)) for room in (4, 4, 4)] == [4, 2, 0]
 

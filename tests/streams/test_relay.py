@@ -223,8 +223,8 @@ async def test_bulk_posts_wait_in_postgresql_and_whoever_asked_gets_an_equal_sha
     rows = await admin.fetch(
         "SELECT requested_by, count(*) FROM outbox WHERE announced_at IS NOT NULL GROUP BY 1"
     )
-    asked = {row["requested_by"]: row["count"] for row in rows}
-    assert asked == {1: 1700, 2: 300}
+    shares = {row["requested_by"]: row["count"] for row in rows}
+    assert shares == {1: 1700, 2: 300}
     some = await admin.fetch(
         "SELECT channel_id, message_id, revision FROM outbox WHERE announced_at IS NOT NULL LIMIT 100"
     )

@@ -60,13 +60,16 @@ def test_a_story_is_told_in_its_own_sentences_whatever_the_order_of_its_posts() 
 def test_every_sentence_is_supported_by_the_posts_it_cites_and_signatures_are_gone() -> None:
     summary = summarise(STORY)
     assert summary is not None
-    posts = {one.post_id: CitedPost(one.text, one.posted_at.date(), one.channel) for one in STORY}
-    shown = [
+    posts = {
+        story_post.post_id: CitedPost(story_post.text, story_post.posted_at.date(), story_post.channel)
+        for story_post in STORY
+    }
+    sentences = [
         *summary.known,
-        *(one.sentence for one in summary.disputed),
-        *(one.sentence for one in summary.added),
+        *(dispute.sentence for dispute in summary.disputed),
+        *(addition.sentence for addition in summary.added),
     ]
-    for sentence in shown:
+    for sentence in sentences:
         assert (
             check_sentence(sentence.text, [posts[post] for post in sentence.posts]).verdict
             is Verdict.SUPPORTED
@@ -80,8 +83,8 @@ def test_the_number_of_most_channels_stands_and_the_others_are_named() -> None:
     (dispute,) = summary.disputed
     assert (dispute.stands.number, [other.number for other in dispute.others]) == ("7 человек", ["8 человек"])
     assert [post.channel_id for post in dispute.stands.posts] == [1, 2]
-    told = [*summary.known, *(one.sentence for one in summary.added)]
-    assert not any("8 человек" in one.text for one in told)
+    sentences = [*summary.known, *(addition.sentence for addition in summary.added)]
+    assert not any("8 человек" in sentence.text for sentence in sentences)
 
 
 def test_a_correction_of_the_source_outweighs_copies_of_its_old_text() -> None:
@@ -103,9 +106,9 @@ def test_what_one_channel_adds_has_its_name_and_deleted_posts_support_nothing() 
     summary = summarise([*STORY, gone])
     assert summary is not None
     assert "Двух водителей достали спасатели Петрова." in [
-        one.sentence.text for one in summary.added if one.channel == "Канал 3"
+        addition.sentence.text for addition in summary.added if addition.channel == "Канал 3"
     ]
-    assert not any(gone.post_id in one.posts for one in summary.known)
+    assert not any(gone.post_id in sentence.posts for sentence in summary.known)
     assert [(change.kind, change.channel) for change in summary.changes] == [(ChangeSort.DELETED, "Канал 5")]
 
 
@@ -163,7 +166,7 @@ def test_a_sentence_that_speaks_of_something_named_before_it_is_not_quoted_alone
     )
     summary = summarise([post(1, text), post(2, text)])
     assert summary is not None
-    quoted = [one.text for one in summary.known]
+    quoted = [sentence.text for sentence in summary.known]
     assert dangling not in quoted
     assert "В этом году регулятор оштрафовал 12 компаний." in quoted
 
@@ -176,7 +179,9 @@ def test_a_preposition_is_not_what_a_disputed_number_counts() -> None:
     summary = summarise(posts)
     assert summary is not None
     assert not any(
-        "вместо" in claim.number for one in summary.disputed for claim in (one.stands, *one.others)
+        "вместо" in claim.number
+        for dispute in summary.disputed
+        for claim in (dispute.stands, *dispute.others)
     )
 
 
@@ -189,7 +194,7 @@ def test_a_number_without_a_noun_is_disputed_where_everything_around_it_is_the_s
     assert summary is not None
     (dispute,) = summary.disputed
     assert (dispute.stands.number, [other.number for other in dispute.others]) == ("63", ["77"])
-    assert not any("77" in one.text for one in summary.known)
+    assert not any("77" in sentence.text for sentence in summary.known)
 
 
 def test_two_sums_of_a_story_are_no_dispute() -> None:
@@ -258,7 +263,7 @@ def test_what_happened_comes_before_a_side_remark_that_more_channels_repeat(
     assert summary is not None
     assert summary.lead is not None
     assert summary.lead.text == lead
-    assert remark in [one.text for one in summary.established]
+    assert remark in [sentence.text for sentence in summary.established]
 
 
 def test_a_sentence_with_the_words_of_the_headline_and_new_facts_is_told() -> None:
@@ -310,7 +315,7 @@ def test_a_sentence_that_goes_on_from_the_headline_may_follow_it() -> None:
     text = "A phone was not the hero of the Gryphon Systems show. It was a folding tablet for 550 dollars."
     summary = summarise([post(1, text), post(2, text)])
     assert summary is not None
-    assert [one.text for one in summary.known] == text.replace(". It", ".\nIt").split("\n")
+    assert [sentence.text for sentence in summary.known] == text.replace(". It", ".\nIt").split("\n")
 
 
 def test_a_lead_does_not_give_another_sum_than_the_headline() -> None:
@@ -327,4 +332,4 @@ def test_a_lead_does_not_give_another_sum_than_the_headline() -> None:
         ]
     )
     assert summary is not None
-    assert [one.text for one in summary.known[:2]] == [headline, right]
+    assert [sentence.text for sentence in summary.known[:2]] == [headline, right]

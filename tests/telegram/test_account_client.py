@@ -52,7 +52,7 @@ def calls(sim: Simulator, method: str, phone: str = PHONE) -> int:
 
 
 @pytest.mark.parametrize(
-    ("told", "least"),
+    ("message", "least"),
     [
         ("FLOOD_WAIT_3", 3),
         ("FLOOD_PREMIUM_WAIT_3", 3),
@@ -62,10 +62,10 @@ def calls(sim: Simulator, method: str, phone: str = PHONE) -> int:
     ],
 )
 async def test_a_short_wait_is_kept_inside_the_request(
-    lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping, told: str, least: int
+    lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping, message: str, least: int
 ) -> None:
     async with lines() as line:
-        control.fail(HISTORY, code=420, message=told)
+        control.fail(HISTORY, code=420, message=message)
         with collect_waits() as waits:
             assert len((await line.ask(history)).messages) == 5
         assert (calls(sim, HISTORY), line.floods, waits.retries) == (2, 1, 1)
@@ -84,7 +84,7 @@ async def test_a_server_that_says_wait_again_and_again_is_left_alone(
 
 
 @pytest.mark.parametrize(
-    ("told", "least", "most"),
+    ("message", "least", "most"),
     [("FLOOD_WAIT_17", 17, 20), ("FLOOD_PREMIUM_WAIT_60", 60, 63), ("FLOOD_WAIT_100", 120, 123)],
 )
 async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_over(
@@ -93,12 +93,12 @@ async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_ove
     sim: Simulator,
     history: Any,
     skipping: Skipping,
-    told: str,
+    message: str,
     least: int,
     most: int,
 ) -> None:
     async with lines() as line:
-        control.fail(HISTORY, code=420, message=told)
+        control.fail(HISTORY, code=420, message=message)
         with pytest.raises(Flooded) as first:
             await line.ask(history)
         with pytest.raises(Flooded, match=r"leave messages\.getHistory alone") as second:
@@ -122,7 +122,7 @@ async def test_a_wait_of_more_than_five_minutes_is_an_alert(
         assert REGISTRY.get_sample_value(
             "account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY}
         ) == pytest.approx(time.time() + 12167 * 1.2, abs=4)
-    alert = next(one for one in logged if one["event"] == "account_flooded")
+    alert = next(event for event in logged if event["event"] == "account_flooded")
     assert (alert["log_level"], alert["method"], alert["asked_seconds"]) == ("warning", HISTORY, 12167)
 
 
@@ -144,13 +144,13 @@ async def test_a_flood_is_remembered_across_a_restart_and_nothing_is_sent_during
     ACCOUNT_BLOCKED.labels(account_id, HISTORY).set(0)  # another process has shown nothing yet
     for _ in range(3):
         async with lines() as line:
-            shown = REGISTRY.get_sample_value(
+            blocked_until = REGISTRY.get_sample_value(
                 "account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY}
             )
-            assert shown == pytest.approx(time.time() + 30, abs=5)
-            with pytest.raises(Flooded) as told:
+            assert blocked_until == pytest.approx(time.time() + 30, abs=5)
+            with pytest.raises(Flooded) as flooded:
                 await line.ask(history)
-    assert 25 <= told.value.retry_after_seconds <= 33
+    assert 25 <= flooded.value.retry_after_seconds <= 33
     assert (calls(sim, HISTORY), sim.floods.punished) == (2, 1)
     control.set_limit(HISTORY, [])
     await admin.execute("UPDATE account_limits SET blocked_until = now() WHERE account_id = $1", account_id)
@@ -199,11 +199,11 @@ async def test_what_a_budget_does_not_allow_is_told_to_come_back_also_in_the_nex
             await line.ask(join)
     for _ in range(2):
         async with lines() as line:
-            with pytest.raises(Busy, match="used up") as told:
+            with pytest.raises(Busy, match="used up") as busy:
                 await line.ask(join)
             with pytest.raises(Busy):
                 await line.ask(functions.messages.ImportChatInviteRequest("any"))
-        assert 250 < told.value.retry_after_seconds <= 300
+        assert 250 < busy.value.retry_after_seconds <= 300
     assert calls(sim, JOIN) == 2
 
 
@@ -251,10 +251,10 @@ async def test_nothing_is_asked_once_the_lease_is_over(lines: Lines, sim: Simula
     async with lines(lease=lease) as line:
         await line.ask(history)
         clock += 45.0
-        asked = len(sim.counters.trace)
+        requests = len(sim.counters.trace)
         with pytest.raises(LeaseLost):
             await line.ask(history)
-        assert len(sim.counters.trace) == asked
+        assert len(sim.counters.trace) == requests
         lease.extend(clock)
         assert await line.ask(history)
 

@@ -93,13 +93,13 @@ async def test_a_connection_too_many_is_busy(lines: Lines, sim: Simulator) -> No
 async def test_connections_have_a_budget_too(lines: Lines, sim: Simulator) -> None:
     sim.faults.refuse_connections = True
     standing = time.monotonic()
-    told = []
+    refusals = []
     async with lines(clock=Clock(now=lambda: standing)) as line:
         for _ in range(8):
             with pytest.raises(Busy) as busy:
                 await line.ask(RESOLVE)
-            told.append("used up" in str(busy.value))
-    assert told == [False] * 6 + [True] * 2
+            refusals.append("used up" in str(busy.value))
+    assert refusals == [False] * 6 + [True] * 2
 
 
 async def test_a_hung_answer_is_a_timeout_and_leaves_no_request_behind(
@@ -218,14 +218,14 @@ async def test_an_account_that_is_refused_is_asked_for_nothing_more(
         if connected:
             await line.ask(NEAREST)
         trouble(control)
-        with pytest.raises(AccountRefused) as told:
+        with pytest.raises(AccountRefused) as refused:
             await line.ask(RESOLVE)
-        asked = len(sim.counters.trace)
+        requests = len(sim.counters.trace)
         for request in (RESOLVE, NEAREST):
             with pytest.raises(AccountRefused):
                 await line.ask(request)
-        assert len(sim.counters.trace) == asked
-    assert told.value.state is parked_in
+        assert len(sim.counters.trace) == requests
+    assert refused.value.state is parked_in
 
 
 async def test_errors_about_the_request_are_for_whoever_asked(lines: Lines, control: Control) -> None:
@@ -286,8 +286,8 @@ def rpc_error(code: int, message: str) -> Exception:
     ],
 )
 def test_what_errors_mean(code: int, message: str, verdict: Any) -> None:
-    found = map_error(rpc_error(code, message))
-    assert (found.state if isinstance(found, AccountRefused) else type(found) if found else None) == verdict
+    error = map_error(rpc_error(code, message))
+    assert (error.state if isinstance(error, AccountRefused) else type(error) if error else None) == verdict
     assert demanded_wait_seconds(rpc_error(code, message)) is None
 
 

@@ -34,10 +34,10 @@ ME = functions.users.GetUsersRequest([types.InputUserSelf()])
 
 @pytest.mark.turns("TELEGRAM_SESSION_STRING")
 async def test_a_session_of_no_use_is_told_in_words(lines: Lines) -> None:
-    with pytest.raises(AccountRefused, match="not in Telethon's format") as told:
+    with pytest.raises(AccountRefused, match="not in Telethon's format") as refused:
         async with lines(session_string=SecretStr("1nonsense")):
             pass
-    assert told.value.state is AccountState.LOGGED_OUT
+    assert refused.value.state is AccountState.LOGGED_OUT
 
 
 @pytest.mark.turns("TELEGRAM_API_ID")
@@ -193,6 +193,6 @@ async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(
 
 
 def test_secrets_are_never_shown(account: TelegramSettings) -> None:
-    shown = repr(account.model_copy(update={"proxy_password": SecretStr("p4ss")}))
-    assert account.session_string.get_secret_value() not in shown
-    assert "p4ss" not in shown
+    printed = repr(account.model_copy(update={"proxy_password": SecretStr("p4ss")}))
+    assert account.session_string.get_secret_value() not in printed
+    assert "p4ss" not in printed

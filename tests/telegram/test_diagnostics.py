@@ -51,13 +51,13 @@ APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c45
 def test_what_is_missing_or_malformed_is_told(
     environ: dict[str, str], verdicts: tuple[Severity, Severity], words: str
 ) -> None:
-    found = examine(read_group(TelegramSettings, environ))
-    assert tuple(one.verdict for one in found) == verdicts
-    assert any(words in str(one.what) for one in found)
-    assert all(one.remedy for one in found if one.verdict in {Severity.BAD, Severity.WARNING})
+    findings = examine(read_group(TelegramSettings, environ))
+    assert tuple(finding.verdict for finding in findings) == verdicts
+    assert any(words in str(finding.what) for finding in findings)
+    assert all(finding.remedy for finding in findings if finding.verdict in {Severity.BAD, Severity.WARNING})
     assert not any(
-        secret in f"{one.what} {one.remedy}"
-        for one in found
+        secret in f"{finding.what} {finding.remedy}"
+        for finding in findings
         for secret in environ.values()
         if len(secret) > 10 and not secret.isdecimal()
     )

@@ -19,22 +19,22 @@ from tests.telegram.conftest import Readers
 
 
 async def joined(reader: ChannelReader, channel_id: int = CITY) -> Readable:
-    found, _ = await reader.joined()
+    channels, _ = await reader.joined()
     return next(
-        Readable(one.channel.channel_id, one.access_hash)
-        for one in found
-        if one.channel.channel_id == channel_id
+        Readable(listed.channel.channel_id, listed.access_hash)
+        for listed in channels
+        if listed.channel.channel_id == channel_id
     )
 
 
 async def test_the_channels_that_the_account_has_joined_are_known(readers: Readers) -> None:
     async with readers() as reader:
-        found, rest = await reader.joined()
-    assert {one.channel.channel_id: one.channel.title for one in found} == {
+        channels, rest = await reader.joined()
+    assert {listed.channel.channel_id: listed.channel.title for listed in channels} == {
         CITY: "Городские новости",
         TECH: "Tech Daily",
     }
-    assert all(one.joined for one in found)
+    assert all(listed.joined for listed in channels)
     assert rest is None
 
 
@@ -63,7 +63,7 @@ async def test_the_last_message_before_a_moment_is_found(readers: Readers) -> No
         posts = {post.message_id: post.posted_at for post in (await reader.newest(channel)).posts}
         moment = posts[MessageId(20)] + timedelta(seconds=1)
         assert await reader.last_before(channel, moment) == max(
-            one for one, at in posts.items() if at < moment
+            message_id for message_id, at in posts.items() if at < moment
         )
         assert await reader.last_before(channel, datetime(2014, 1, 1, tzinfo=UTC)) == 0
 
@@ -126,11 +126,14 @@ async def test_chats_that_telegram_does_not_show_do_not_hide_the_others(
     control.change_channel(ids[-1], ban=PHONE)
     async with readers() as reader:
         listing = await reader.look_up(
-            [Readable(ChannelId(one), sim.world.access_hash(account, one)) for one in ids]
+            [
+                Readable(ChannelId(channel_id), sim.world.access_hash(account, channel_id))
+                for channel_id in ids
+            ]
         )
         assert await reader.look_up([]) == Listing(())
-    assert [found.channel.channel_id for found in listing.channels] == [
-        one for one in ids if one not in {TECH, ids[-1]}
+    assert [listed.channel.channel_id for listed in listing.channels] == [
+        channel_id for channel_id in ids if channel_id not in {TECH, ids[-1]}
     ]
     assert (listing.groups, listing.closed) == (0, 2)
 

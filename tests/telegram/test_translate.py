@@ -93,18 +93,18 @@ def test_a_forward_from_a_channel_names_its_post() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("header", "details"),
     [
         ({"from_id": types.PeerUser(LARGE)}, {"user_id": LARGE}),
         ({"from_id": types.PeerChat(3), "imported": True}, {"chat_id": 3, "imported": True}),
         ({"from_name": "Deleted\x00"}, {"hidden": True, "from_name": "Deleted\ufffd"}),
     ],
 )
-def test_a_forward_from_anyone_else_is_a_fact(header: dict[str, Any], said: dict[str, Json]) -> None:
+def test_a_forward_from_anyone_else_is_a_fact(header: dict[str, Any], details: dict[str, Json]) -> None:
     post = read(make_message(fwd_from=types.MessageFwdHeader(NOON, **header)))
     assert (post.forwarded_from, post.facts) == (
         None,
-        {"forward": {"date": "2026-11-01T12:00:00+00:00", **said}},
+        {"forward": {"date": "2026-11-01T12:00:00+00:00", **details}},
     )
 
 
@@ -124,13 +124,13 @@ def test_a_reply_to_another_chat_is_only_a_fact() -> None:
         reply_to_msg_id=4, reply_to_peer_id=types.PeerChannel(9), reply_from=came_from, reply_media=photo
     )
     post = read(make_message(reply_to=header))
-    said = {
+    reply = {
         "peer": {"channel_id": 9},
         "message_id": 4,
         "from": {"date": NOON.isoformat(), "user_id": 6},
         "media": {"kind": "photo", "id": 8},
     }
-    assert (post.reply_to, post.facts) == (None, {"reply": said})
+    assert (post.reply_to, post.facts) == (None, {"reply": reply})
 
 
 def test_a_reply_to_a_story_is_only_a_fact() -> None:
@@ -145,13 +145,15 @@ def test_counts_are_kept_as_they_were_read() -> None:
         types.ReactionCount(types.ReactionPaid(), 7),
     ]
     replies = types.MessageReplies(2, 2, comments=True, channel_id=77)
-    said = facts(views=0, forwards=12, replies=replies, reactions=types.MessageReactions(reactions, min=True))
+    read_facts = facts(
+        views=0, forwards=12, replies=replies, reactions=types.MessageReactions(reactions, min=True)
+    )
     counts = {"views": 0, "forwards": 12, "replies": 2, "reactions": {"👍": 40, str(LARGE): 3, "paid": 7}}
-    assert said == {"counts": counts, "discussion_id": 77}
+    assert read_facts == {"counts": counts, "discussion_id": 77}
 
 
 def test_what_else_stands_around_a_post_is_kept() -> None:
-    said = facts(
+    read_facts = facts(
         from_id=types.PeerUser(6),
         via_bot_id=LARGE,
         pinned=True,
@@ -160,7 +162,7 @@ def test_what_else_stands_around_a_post_is_kept() -> None:
         restriction_reason=[types.RestrictionReason("all", "porn", "no")],
         factcheck=types.FactCheck(1, country="DE", text=types.TextWithEntities("wrong", [])),
     )
-    assert said == {
+    assert read_facts == {
         "sender": {"user_id": 6},
         "via_bot_id": LARGE,
         "pinned": True,
@@ -189,7 +191,7 @@ def test_an_album_and_a_signature_are_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("action", "said"),
+    ("action", "details"),
     [
         (types.MessageActionChannelCreate("Снег\x00"), {"action": "channel_create", "title": "Снег\ufffd"}),
         (types.MessageActionChatEditTitle("Новое"), {"action": "chat_edit_title", "title": "Новое"}),
@@ -219,9 +221,9 @@ def test_an_album_and_a_signature_are_columns() -> None:
         ),
     ],
 )
-def test_a_service_message_says_what_was_done(action: Any, said: dict[str, Json]) -> None:
+def test_a_service_message_says_what_was_done(action: Any, details: dict[str, Json]) -> None:
     post = read(make_service(action))
-    assert (post.kind, post.text, post.facts) == (PostKind.SERVICE, "", {"service": said})
+    assert (post.kind, post.text, post.facts) == (PostKind.SERVICE, "", {"service": details})
 
 
 def test_a_pin_says_what_is_pinned() -> None:

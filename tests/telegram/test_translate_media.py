@@ -38,7 +38,7 @@ SQUARE = types.DocumentAttributeImageSize(512, 512)
 
 
 @pytest.mark.parametrize(
-    ("attributes", "mime", "kind", "said"),
+    ("attributes", "mime", "kind", "details"),
     [
         (
             [types.DocumentAttributeFilename("план\x00.pdf")],
@@ -83,10 +83,12 @@ SQUARE = types.DocumentAttributeImageSize(512, 512)
         ([VIDEO, STICKER], "video/webm", "sticker", {"emoji": "🔥", "sticker_set_id": LARGE, **MEASURES}),
     ],
 )
-def test_a_file_says_what_it_is(attributes: list[Any], mime: str, kind: str, said: dict[str, Json]) -> None:
+def test_a_file_says_what_it_is(
+    attributes: list[Any], mime: str, kind: str, details: dict[str, Json]
+) -> None:
     post = read(types.MessageMediaDocument(document=document(*attributes, mime=mime)))
     assert post.kind == {"round": "video", "animation": "video"}.get(kind, kind)
-    assert post.facts == {"media": {"kind": kind, **FILE, "mime_type": mime, **said}}
+    assert post.facts == {"media": {"kind": kind, **FILE, "mime_type": mime, **details}}
 
 
 def test_a_photo_has_the_measures_of_its_largest_size() -> None:
@@ -105,7 +107,7 @@ def test_a_photo_has_the_measures_of_its_largest_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("media", "kind", "said"),
+    ("media", "kind", "details"),
     [
         (types.MessageMediaPhoto(ttl_seconds=5), "photo", {"kind": "photo", "ttl_seconds": 5}),
         (
@@ -122,9 +124,9 @@ def test_a_photo_has_the_measures_of_its_largest_size() -> None:
         ),
     ],
 )
-def test_of_a_file_that_is_gone_or_hidden_the_rest_is_known(media: Any, kind: str, said: Json) -> None:
+def test_of_a_file_that_is_gone_or_hidden_the_rest_is_known(media: Any, kind: str, details: Json) -> None:
     post = read(media)
-    assert (post.kind, post.facts) == (kind, {"media": said})
+    assert (post.kind, post.facts) == (kind, {"media": details})
 
 
 def words(text: str) -> Any:
@@ -134,11 +136,11 @@ def words(text: str) -> Any:
 def test_a_poll_has_its_question_its_answers_and_the_votes_that_are_known() -> None:
     answers = [types.PollAnswer(words("да"), b"0"), types.PollAnswer(words("нет"), b"1")]
     poll = types.Poll(LARGE, words("Снег?"), answers, 0)
-    asked = {"id": LARGE, "question": "Снег?"}
+    question = {"id": LARGE, "question": "Снег?"}
     post = read(types.MessageMediaPoll(poll, types.PollResults()))
     assert (post.kind, post.facts) == (
         PostKind.POLL,
-        {"poll": {**asked, "answers": [{"text": "да"}, {"text": "нет"}]}},
+        {"poll": {**question, "answers": [{"text": "да"}, {"text": "нет"}]}},
     )
 
     poll.quiz, poll.closed, poll.close_date = True, True, NOON
@@ -148,7 +150,7 @@ def test_a_poll_has_its_question_its_answers_and_the_votes_that_are_known() -> N
     assert read(types.MessageMediaPoll(poll, results, attached)).facts == {
         "media": {"kind": "photo", "id": 3},
         "poll": {
-            **asked,
+            **question,
             "answers": [{"text": "да", "voters": 0}, {"text": "нет", "voters": 9, "correct": True}],
             "quiz": True,
             "closed": True,
@@ -173,7 +175,7 @@ PAGE = types.WebPage(
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "details"),
     [
         (
             PAGE,
@@ -194,9 +196,9 @@ PAGE = types.WebPage(
         (types.WebPageNotModified(), {}),
     ],
 )
-def test_a_preview_leaves_its_post_a_text(page: Any, said: dict[str, Json]) -> None:
+def test_a_preview_leaves_its_post_a_text(page: Any, details: dict[str, Json]) -> None:
     post = read(types.MessageMediaWebPage(page))
-    assert (post.kind, post.facts) == (PostKind.TEXT, {"media": {"kind": "web_page", **said}})
+    assert (post.kind, post.facts) == (PostKind.TEXT, {"media": {"kind": "web_page", **details}})
 
 
 POINT = types.GeoPoint(37.6, 55.7, LARGE, accuracy_radius=10)
@@ -207,7 +209,7 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
 
 
 @pytest.mark.parametrize(
-    ("media", "said"),
+    ("media", "details"),
     [
         (types.MessageMediaGeo(POINT), {"kind": "geo", "geo": HERE}),
         (types.MessageMediaGeo(types.GeoPoint(float("inf"), 55.7, 5)), {"kind": "geo", "geo": {"lat": 55.7}}),
@@ -309,9 +311,9 @@ PREVIEW = types.MessageExtendedMediaPreview(w=640, h=360)
         ),
     ],
 )
-def test_of_everything_else_the_small_facts_are_kept(media: Any, said: Json) -> None:
+def test_of_everything_else_the_small_facts_are_kept(media: Any, details: Json) -> None:
     post = read(media)
-    assert (post.kind, post.facts) == (PostKind.OTHER, {"media": said})
+    assert (post.kind, post.facts) == (PostKind.OTHER, {"media": details})
 
 
 def test_what_is_newer_than_our_layer_is_unreadable_with_its_text_kept() -> None:

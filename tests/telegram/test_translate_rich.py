@@ -57,7 +57,7 @@ def test_lists_keep_their_bullets_and_tables_their_cells() -> None:
         start=3,
     )
     rows = [
-        types.PageTableRow([types.PageTableCell(text=plain(one)) for one in row])
+        types.PageTableRow([types.PageTableCell(text=plain(cell)) for cell in row])
         for row in (("день", "°C"), ("пт", "-3"))
     ]
     table = types.PageBlockTable(plain("Неделя"), rows)

@@ -75,17 +75,17 @@ async def test_any_content_lands_and_is_read_back_as_it_was(system: SystemStores
         inserted=len(posts), changed=0
     )
     stored = await system.posts.load([PostId(channel_id, number) for number in posts])
-    assert {one.post.message_id: one.post for one in stored} == posts
+    assert {row.post.message_id: row.post for row in stored} == posts
 
 
 def test_every_fact_and_every_kind_of_media_is_documented() -> None:
     maker = Maker(Random(1), ("текст",), everything=True)
-    told = [
+    all_facts = [
         read(message).facts
         for message in [*of_every_kind(maker), *(maker.message(message="") for _ in range(20))]
     ]
-    keys = {key for facts in told for key in facts}
-    kinds = {media["kind"] for facts in told if isinstance(media := facts.get("media"), dict)}
+    keys = {key for facts in all_facts for key in facts}
+    kinds = {media["kind"] for facts in all_facts if isinstance(media := facts.get("media"), dict)}
     text = (Path(__file__).parents[2] / "docs/facts.md").read_text(encoding="utf-8")
     assert len(keys) == 18
     assert [name for name in (*keys, *kinds) if f"`{name}`" not in text] == []
@@ -100,11 +100,11 @@ def test_every_mark_of_the_layer_has_a_name() -> None:
 
 def test_nothing_that_opens_a_file_or_a_call_becomes_a_fact() -> None:
     maker = Maker(Random(1), ("текст",), everything=True)
-    told = " ".join(json.dumps(read(message).facts) for _ in range(20) for message in of_every_kind(maker))
+    written = " ".join(json.dumps(read(message).facts) for _ in range(20) for message in of_every_kind(maker))
     assert not [
         word
         for word in ("access_hash", "file_reference", "provider_charge_id", "slug", "vcard")
-        if f'"{word}"' in told
+        if f'"{word}"' in written
     ]
 
 

@@ -32,12 +32,12 @@ def expected(channel: Channel, post: theirs.Post) -> Post:
     """What a post of the simulator says, in our words."""
     if post.service is not None:
         return expected_service(channel, post)
-    kind, shown, ids = expected_media(post)
+    kind, media, ids = expected_media(post)
     entities = tuple(
         TextEntity(entity.kind, entity.offset, entity.length, entity.url or None) for entity in post.entities
     )
     counts: Facts = {"views": post.views, "forwards": post.forwards}
-    facts: Facts = {**shown, "counts": counts}
+    facts: Facts = {**media, "counts": counts}
     if post.comments is not None:
         counts["replies"], facts["discussion_id"] = post.comments, channel.group_id
     if post.reactions:
@@ -65,7 +65,7 @@ def expected(channel: Channel, post: theirs.Post) -> Post:
 
 
 def expected_service(channel: Channel, post: theirs.Post) -> Post:
-    said: dict[theirs.Service | None, Json] = {
+    services: dict[theirs.Service | None, Json] = {
         theirs.Service.CREATED: {"action": "channel_create", "title": "…"},
         theirs.Service.PINNED: {"action": "pin_message", "pinned_id": post.reply_to},
     }
@@ -76,7 +76,7 @@ def expected_service(channel: Channel, post: theirs.Post) -> Post:
         content_hash=fingerprint(""),
         kind=PostKind.SERVICE,
         reply_to=None if post.reply_to is None else MessageId(post.reply_to),
-        facts={"service": said[post.service]},
+        facts={"service": services[post.service]},
     )
 
 
@@ -90,17 +90,17 @@ def expected_media(post: theirs.Post) -> tuple[PostKind, Facts, list[int]]:
             )
         case theirs.Document(file, name):
             kind = PostKind.VIDEO if file.kind is theirs.FileKind.MP4 else PostKind.DOCUMENT
-            said: Facts = {
+            media: Facts = {
                 "kind": kind.value,
                 **of_file(file),
                 "mime_type": file.kind.value,
                 "file_name": name,
             }
             if file.kind is not theirs.FileKind.PDF:
-                said |= {"width": 320, "height": 200}
+                media |= {"width": 320, "height": 200}
             if kind is PostKind.VIDEO:
-                said["duration_seconds"] = 1.0
-            return kind, {"media": said}, [file.file_id]
+                media["duration_seconds"] = 1.0
+            return kind, {"media": media}, [file.file_id]
         case theirs.WebPage(url, title, description):
             page = {
                 "url": url,
@@ -133,8 +133,8 @@ def posts_of(channel: Channel, upto: int) -> list[theirs.Post]:
 
 async def test_what_the_client_reads_is_exactly_what_was_posted(readers: Readers, sim: Simulator) -> None:
     async with readers() as reader:
-        found, _ = await reader.joined()
-        for joined in found:
+        channels, _ = await reader.joined()
+        for joined in channels:
             channel = sim.world.channel(joined.channel.channel_id)
             assert channel is not None
             read = await reader.newest(Readable(joined.channel.channel_id, joined.access_hash))
@@ -177,8 +177,8 @@ async def test_messages_are_kept_packed_and_repaired_from_what_was_kept(
     await system.raw_archive.keep(
         [RawMessages(channel_id, ids[0], ids[-1], now, LAYER, pack_messages(messages))]
     )
-    (kept,) = await system.raw_archive.around(PostId(channel_id, ids[3]))
-    assert [post_of(channel_id, message) for message in unpack_messages(kept.body)] == [
+    (archived,) = await system.raw_archive.around(PostId(channel_id, ids[3]))
+    assert [post_of(channel_id, message) for message in unpack_messages(archived.body)] == [
         post_of(channel_id, message) for message in messages
     ]
     assert await system.raw_archive.around(PostId(channel_id, MessageId(ids[-1] + 1))) == ()

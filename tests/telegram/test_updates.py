@@ -50,7 +50,7 @@ async def heard_by(receiver: UpdateBuffer, count: int = 1) -> dict[int, ChannelU
         return receiver.waiting >= count
 
     await until(enough)
-    return {one.channel_id: one for one in receiver.take()}
+    return {channel_updates.channel_id: channel_updates for channel_updates in receiver.take()}
 
 
 def told(message_id: int, *, pts: int, text: str = "Снег", channel_id: int = CITY) -> types.Updates:
@@ -75,11 +75,11 @@ async def test_posts_edits_and_deletions_come_by_themselves(
     control.post(TECH, "News")
     control.edit(CITY, post.message_id, "Исправленная новость")
     control.delete(CITY, [5, 6])
-    heard = await heard_by(receiver, 4)
-    assert [post.text for post in heard[CITY].posts] == ["Исправленная новость"]
-    assert heard[CITY].deleted_ids == (5, 6)
-    assert [post.text for post in heard[TECH].posts] == ["News"]
-    assert {one.gap for one in heard.values()} == {None}
+    updates = await heard_by(receiver, 4)
+    assert [post.text for post in updates[CITY].posts] == ["Исправленная новость"]
+    assert updates[CITY].deleted_ids == (5, 6)
+    assert [post.text for post in updates[TECH].posts] == ["News"]
+    assert {channel_updates.gap for channel_updates in updates.values()} == {None}
 
 
 async def test_a_line_without_an_ear_is_told_nothing(lines: Lines, sim: Simulator, control: Control) -> None:
@@ -112,8 +112,8 @@ async def test_t6_a_busy_channel_never_costs_a_difference(
         control.post(channel.channel_id, "heard")
         control.post(channel.channel_id, "unheard", deliver=False)
         control.post(channel.channel_id, "heard")
-    heard = await heard_by(receiver, 400)
-    assert {one.gap for one in heard.values()} == {Gap.MISSED}
+    updates = await heard_by(receiver, 400)
+    assert {channel_updates.gap for channel_updates in updates.values()} == {Gap.MISSED}
     assert sim.counters.calls[PHONE, "updates.getChannelDifference"] == 0
 
 
@@ -128,7 +128,7 @@ async def test_t7_a_burst_over_the_wire_waits_in_little_room(
         await line.ask(ME)
     assert sim.counters.updates_sent == 1000
     assert receiver.waiting <= 100
-    assert {one.gap for one in receiver.take()} == {Gap.DROPPED}
+    assert {channel_updates.gap for channel_updates in receiver.take()} == {Gap.DROPPED}
     assert receiver.waiting == 0
 
 
@@ -137,9 +137,9 @@ async def test_t8_an_album_is_heard_as_its_messages(
 ) -> None:
     assert line is not None
     control.album(CITY, [FileKind.JPEG, FileKind.MP4], "Два кадра")
-    (heard,) = (await heard_by(receiver, 2)).values()
-    assert [post.message_id for post in heard.posts] == [41, 42]
-    assert len({post.grouped_id for post in heard.posts}) == 1
+    (updates,) = (await heard_by(receiver, 2)).values()
+    assert [post.message_id for post in updates.posts] == [41, 42]
+    assert len({post.grouped_id for post in updates.posts}) == 1
 
 
 async def test_a_connection_that_is_made_or_lost_is_a_doubt(
@@ -189,12 +189,12 @@ async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(
 
 def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(receiver: UpdateBuffer) -> None:
     receiver.receive(told(41, pts=41))
-    assert [one.gap for one in receiver.take()] == [None]
+    assert [channel_updates.gap for channel_updates in receiver.take()] == [None]
     receiver.receive(told(42, pts=42))
-    assert [one.gap for one in receiver.take()] == [None]
+    assert [channel_updates.gap for channel_updates in receiver.take()] == [None]
     receiver.receive(told(50, pts=50))
-    (heard,) = receiver.take()
-    assert (heard.gap, [post.message_id for post in heard.posts]) == (Gap.MISSED, [50])
+    (updates,) = receiver.take()
+    assert (updates.gap, [post.message_id for post in updates.posts]) == (Gap.MISSED, [50])
 
 
 def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(receiver: UpdateBuffer) -> None:
@@ -208,8 +208,8 @@ def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(receiv
 def test_what_was_covered_before_or_comes_late_is_nothing_new(receiver: UpdateBuffer) -> None:
     for message_id in (41, 43, 42, 43):
         receiver.receive(told(message_id, pts=message_id))
-    (heard,) = receiver.take()
-    assert (heard.gap, [post.message_id for post in heard.posts]) == (Gap.MISSED, [41, 43])
+    (updates,) = receiver.take()
+    assert (updates.gap, [post.message_id for post in updates.posts]) == (Gap.MISSED, [41, 43])
 
 
 def test_events_that_bring_no_post_are_counted_too(receiver: UpdateBuffer) -> None:
@@ -218,13 +218,16 @@ def test_events_that_bring_no_post_are_counted_too(receiver: UpdateBuffer) -> No
     receiver.receive(told_by(types.UpdateDeleteChannelMessages(CITY, [3, 4], 44, 2)))
     receiver.receive(types.UpdateShort(types.UpdateChannelMessageViews(CITY, 41, 1000), NOW))
     receiver.receive(told(42, pts=45))
-    (heard,) = receiver.take()
-    assert (heard.gap, heard.deleted_ids) == (None, (3, 4))
+    (updates,) = receiver.take()
+    assert (updates.gap, updates.deleted_ids) == (None, (3, 4))
 
 
 def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(receiver: UpdateBuffer) -> None:
     receiver.receive(told_by(types.UpdateChannelTooLong(CITY), types.UpdateChannel(TECH)))
-    assert {one.channel_id: (one.gap, one.posts) for one in receiver.take()} == {
+    assert {
+        channel_updates.channel_id: (channel_updates.gap, channel_updates.posts)
+        for channel_updates in receiver.take()
+    } == {
         CITY: (Gap.INCOMPLETE, ()),
         TECH: (Gap.INCOMPLETE, ()),
     }
@@ -233,8 +236,8 @@ def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(receiver: Update
 def test_what_is_deleted_before_it_is_taken_is_only_deleted(receiver: UpdateBuffer) -> None:
     receiver.receive(told(41, pts=41))
     receiver.receive(told_by(types.UpdateDeleteChannelMessages(CITY, [41], 42, 1)))
-    (heard,) = receiver.take()
-    assert (heard.posts, heard.deleted_ids) == ((), (41,))
+    (updates,) = receiver.take()
+    assert (updates.posts, updates.deleted_ids) == ((), (41,))
 
 
 def test_a_deletion_without_a_channel_touches_no_channel(receiver: UpdateBuffer) -> None:
@@ -242,8 +245,8 @@ def test_a_deletion_without_a_channel_touches_no_channel(receiver: UpdateBuffer)
     receiver.receive(told(41, pts=41))
     receiver.receive(told_by(types.UpdateDeleteMessages([41], 7, 1)))
     receiver.receive(types.UpdateShort(types.UpdateDeleteMessages([41], 8, 1), NOW))
-    (heard,) = receiver.take()
-    assert ([post.message_id for post in heard.posts], heard.deleted_ids) == ([41], ())
+    (updates,) = receiver.take()
+    assert ([post.message_id for post in updates.posts], updates.deleted_ids) == ([41], ())
 
 
 def test_a_burst_that_telegram_cuts_short_is_a_doubt(receiver: UpdateBuffer) -> None:

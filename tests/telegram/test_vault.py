@@ -49,9 +49,9 @@ def test_a_key_is_changed_by_putting_the_new_one_in_front() -> None:
 
 @pytest.mark.parametrize("text", ["", " , ", "short", "A" * 43 + "é", "QUJD"])
 def test_what_is_no_key_is_told_in_words_and_not_repeated(text: str) -> None:
-    with pytest.raises(CannotStart, match="tga accounts key") as told:
+    with pytest.raises(CannotStart, match="tga accounts key") as refusal:
         vault_of(text)
-    assert not text.strip(" ,") or text not in str(told.value)
+    assert not text.strip(" ,") or text not in str(refusal.value)
 
 
 def test_a_number_is_known_again_under_an_old_key_and_is_not_told() -> None:

@@ -153,7 +153,7 @@ def test_a_value_that_is_no_number_changes_nothing_raises_nothing_and_is_told_on
     histogram = ChannelHistogram("pause_seconds", "About.", bound=bound, registry=registry, buckets=(1,))
     gauge.set(1, 7.0)
     before = shown(registry)
-    with capture_logs() as told:
+    with capture_logs() as logged:
         for _ in range(3):
             gauge.set(1, nonsense)  # type: ignore[arg-type]  # the mistake is the subject
             gauge.raise_to(1, nonsense)  # type: ignore[arg-type]  # as above
@@ -161,7 +161,7 @@ def test_a_value_that_is_no_number_changes_nothing_raises_nothing_and_is_told_on
             counter.add(1, nonsense)  # type: ignore[arg-type]  # as above
             histogram.observe(1, nonsense)  # type: ignore[arg-type]  # as above
     assert shown(registry) == before
-    assert sorted(line["metric"] for line in told) == [
+    assert sorted(line["metric"] for line in logged) == [
         "age_seconds",
         "gauge_seconds",
         "pause_seconds",

@@ -39,10 +39,10 @@ async def test_a_server_that_hangs_does_not_hang_the_answer() -> None:
 async def test_a_process_that_was_too_busy_to_see_the_answer_asks_again() -> None:
     health = Health(probes={"postgres": lambda: asyncio.sleep(0.01)}, probe_timeout_seconds=0.05)
     health.take_traffic()
-    asked = asyncio.create_task(health.why_not_ready())
+    answer = asyncio.create_task(health.why_not_ready())
     await asyncio.sleep(0.001)
     time.sleep(0.1)  # noqa: ASYNC251 -- the answer and the end of the wait come while this process is busy
-    assert await asked == {}
+    assert await answer == {}
 
 
 def test_one_failing_part_makes_the_process_failing() -> None:
@@ -87,8 +87,8 @@ async def test_a_section_in_trouble_is_the_state_of_the_whole_and_a_part(status:
     health = Health(probes={"postgres": answers}, sections={"scheduler": scheduler})
     health.report("scheduler", State.OK, "plans")
     health.report("accounts", State.OK)
-    found = await health.summarize()
-    assert (found.state.value, found.sections["scheduler"]["status"]) == (status, status)
+    summary = await health.summarize()
+    assert (summary.state.value, summary.sections["scheduler"]["status"]) == (status, status)
     assert (health.parts()["scheduler"]["status"], health.parts()["scheduler"]["detail"]) == (
         status,
         "no channel has been read",
@@ -106,8 +106,8 @@ async def test_a_part_that_is_worse_than_its_section_is_shown_instead() -> None:
 
 
 async def test_a_server_that_is_away_makes_the_whole_failing() -> None:
-    found = await Health(probes={"redis": refuses}).summarize()
-    assert (found.state, list(found.servers_away)) == (State.FAILING, ["redis"])
+    summary = await Health(probes={"redis": refuses}).summarize()
+    assert (summary.state, list(summary.servers_away)) == (State.FAILING, ["redis"])
 
 
 async def test_a_section_that_cannot_be_examined_is_down_and_the_others_are_told() -> None:
@@ -117,7 +117,7 @@ async def test_a_section_that_cannot_be_examined_is_down_and_the_others_are_told
     async def fine() -> Mapping[str, Fact]:
         return {"status": "ok"}
 
-    found = await Health(probes={}, sections={"scheduler": broken, "files": fine}).summarize()
-    assert found.state is State.DOWN
-    assert found.sections["files"] == {"status": "ok"}
-    assert "abcdefgh" not in str(found.sections)
+    summary = await Health(probes={}, sections={"scheduler": broken, "files": fine}).summarize()
+    assert summary.state is State.DOWN
+    assert summary.sections["files"] == {"status": "ok"}
+    assert "abcdefgh" not in str(summary.sections)

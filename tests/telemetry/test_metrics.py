@@ -36,11 +36,11 @@ def followed() -> Iterator[int]:
 
 def labels_of() -> dict[str, set[frozenset[str]]]:
     """Which labels each sample carries, as a scraper sees them; `le` is the histogram's own."""
-    found: dict[str, set[frozenset[str]]] = {}
+    labels: dict[str, set[frozenset[str]]] = {}
     for family in text_string_to_metric_families(exposition("")[0].decode()):
         for sample in family.samples:
-            found.setdefault(sample.name, set()).add(frozenset(sample.labels) - {"le"})
-    return found
+            labels.setdefault(sample.name, set()).add(frozenset(sample.labels) - {"le"})
+    return labels
 
 
 def channels_shown() -> set[str]:

@@ -70,10 +70,10 @@ async def land(system: SystemStores, channel_id: ChannelId, *texts: str) -> list
 
 
 async def found(
-    app: App, question: str, channel_id: ChannelId, tenant_id: TenantId, **asked: Any
+    app: App, question: str, channel_id: ChannelId, tenant_id: TenantId, **limits: Any
 ) -> list[int]:
     """Message ids, the nearest first."""
     made = await app.questions.vectors([question], tenant_id=tenant_id)
     assert made.value is not None
-    sought = VectorQuery(vector=made.value[0], reach=Reach(local=frozenset({channel_id})), limit=50, **asked)
+    sought = VectorQuery(vector=made.value[0], reach=Reach(local=frozenset({channel_id})), limit=50, **limits)
     return [hit.post_id.message_id for hit in await index_of(app).vectors.search(SPACE, sought)]

@@ -60,9 +60,9 @@ async def test_a_server_that_is_away_is_busy_and_its_key_is_in_no_message() -> N
     settings = read_group(VectorSettings, {"QDRANT_URL": "http://127.0.0.1:1", "QDRANT_API_KEY": KEY})
     async with open_vectors(settings) as vectors:
         assert vectors is not None
-        with pytest.raises(Busy, match=r"Qdrant at 127.0.0.1:1 does not answer") as told:
+        with pytest.raises(Busy, match=r"Qdrant at 127.0.0.1:1 does not answer") as busy:
             await vectors.collections()
-        assert KEY not in f"{told.value!r} {vectors!r} {vars(vectors)['where']}"
+        assert KEY not in f"{busy.value!r} {vectors!r} {vars(vectors)['where']}"
     [finding] = await examine(settings, "tests/model")
     assert "words find them" in str(finding.remedy)
 

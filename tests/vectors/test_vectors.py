@@ -21,10 +21,10 @@ async def test_the_nearest_comes_first_and_is_the_same_post(vectors: Vectors, sp
     given = directions(1)
     points = [make_point(1, number, next(given)) for number in range(1, 30)]
     await vectors.upsert(space.collection(1), points)
-    found = await vectors.search(space, VectorQuery(vector=points[6].vector, reach=LOCAL, limit=3))
-    assert found[0].post_id == points[6].post_id
-    assert found[0].score == pytest.approx(1, abs=0.02)
-    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    hits = await vectors.search(space, VectorQuery(vector=points[6].vector, reach=LOCAL, limit=3))
+    assert hits[0].post_id == points[6].post_id
+    assert hits[0].score == pytest.approx(1, abs=0.02)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert await vectors.count(space.collection(1)) == 29
 
 
@@ -32,9 +32,9 @@ async def test_a_post_is_one_point_however_often_it_is_written(vectors: Vectors,
     first, second = (vector for vector, _ in zip(directions(2), range(2), strict=False))
     await vectors.upsert(space.collection(1), [make_point(1, 1, first, lang="ru")])
     await vectors.upsert(space.collection(1), [make_point(1, 1, second, lang="en")])
-    found = await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("en",)))
-    assert ids(found) == ["1/1"]
-    assert found[0].score == pytest.approx(1, abs=0.02)
+    hits = await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("en",)))
+    assert ids(hits) == ["1/1"]
+    assert hits[0].score == pytest.approx(1, abs=0.02)
     assert (
         await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("ru",))) == ()
     )
@@ -59,9 +59,9 @@ async def test_nothing_is_found_outside_of_the_channels_that_are_reached(
     assert len(await vectors.search(space, VectorQuery(vector=vector, reach=None, limit=10))) == 4
 
 
-@pytest.mark.parametrize("asked", [{}, {"without_ads": True}, {"since": datetime(2026, 11, 3, tzinfo=UTC)}])
+@pytest.mark.parametrize("limits", [{}, {"without_ads": True}, {"since": datetime(2026, 11, 3, tzinfo=UTC)}])
 async def test_each_channel_is_found_from_the_beginning_of_its_window_on(
-    vectors: Vectors, space: Space, asked: dict[str, Any]
+    vectors: Vectors, space: Space, limits: dict[str, Any]
 ) -> None:
     vector, first = next(directions(13)), datetime(2026, 11, 1, tzinfo=UTC)
     points = [
@@ -74,14 +74,14 @@ async def test_each_channel_is_found_from_the_beginning_of_its_window_on(
     reach = Reach(
         local=frozenset({ChannelId(1), ChannelId(2)}), provider=frozenset({ChannelId(3)}), since=begins
     )
-    found = await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=50, **asked))
-    least = 2 if "since" in asked else 1
+    hits = await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=50, **limits))
+    least = 2 if "since" in limits else 1
     expected = {
         (channel, number)
         for channel, since in ((1, 2), (2, 1), (3, 4))
         for number in range(max(least, since), 6)
     }
-    assert {(hit.post_id.channel_id, hit.post_id.message_id) for hit in found} == expected
+    assert {(hit.post_id.channel_id, hit.post_id.message_id) for hit in hits} == expected
 
 
 async def test_what_is_deleted_is_not_found_and_may_be_deleted_again(vectors: Vectors, space: Space) -> None:
@@ -123,9 +123,9 @@ async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None
         ],
     )
 
-    async def found(**asked: Any) -> list[str]:
+    async def found(**limits: Any) -> list[str]:
         return sorted(
-            ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=5, **asked)))
+            ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=5, **limits)))
         )
 
     moment = datetime(2026, 11, 1, 1, tzinfo=UTC)
@@ -152,9 +152,9 @@ async def test_a_providers_understanding_counts_only_for_who_may_see_it(
     await vectors.upsert(space.collection(1), [both, make_point(1, 2, vector, tags_local=["снег"])])
     payer, other = Reach(provider=frozenset({ChannelId(1)})), Reach(local=frozenset({ChannelId(1)}))
 
-    async def found(reach: Reach, **asked: Any) -> list[str]:
+    async def found(reach: Reach, **limits: Any) -> list[str]:
         return sorted(
-            ids(await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=5, **asked)))
+            ids(await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=5, **limits)))
         )
 
     assert await found(other, tags=("снег",)) == ["1/1", "1/2"]
@@ -175,7 +175,9 @@ async def test_searches_see_a_new_collection_from_one_moment_to_the_next(
     await vectors.upsert(space.collection(2), [make_point(1, 2, vector)])
     sought = VectorQuery(vector=vector, reach=LOCAL, limit=5)
     assert ids(await vectors.search(space, sought)) == ["1/1"]
-    ours = {name: shown for name, shown in (await vectors.collections()).items() if space.holds(name)}
+    ours = {
+        name: collection for name, collection in (await vectors.collections()).items() if space.holds(name)
+    }
     assert ours == {space.collection(1): space.name, space.collection(2): None}
     await vectors.switch(space, space.collection(2))
     assert ids(await vectors.search(space, sought)) == ["1/2"]

@@ -20,7 +20,9 @@ JOURNEYS = (
 every_way = pytest.mark.parametrize(
     ("device", "by_keys"),
     JOURNEYS,
-    ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse",
+    ids=lambda parameter: (
+        parameter.name if isinstance(parameter, Device) else "keys" if parameter else "mouse"
+    ),
 )
 """In CI by the keyboard alone on the desktop and by touch on the phone."""
 

@@ -47,13 +47,15 @@ CASES: dict[str, PageCase] = {
     "today.choose_grouping": PageCase(
         lambda _: "/today/grouping", status=303, form=lambda _: {"grouping": "strict"}
     ),
-    "story.show": PageCase(lambda one: f"/story/{one.shared[0]}/102", lambda _: f"/story/{ONLY_B[0]}/102"),
+    "story.show": PageCase(
+        lambda worlds: f"/story/{worlds.shared[0]}/102", lambda _: f"/story/{ONLY_B[0]}/102"
+    ),
     "story.write": PageCase(
-        lambda one: f"/story/{one.shared[0]}/102/summary", lambda _: f"/story/{ONLY_B[0]}/102/summary"
+        lambda worlds: f"/story/{worlds.shared[0]}/102/summary", lambda _: f"/story/{ONLY_B[0]}/102/summary"
     ),
     "feed.show": PageCase(lambda _: "/feed", lambda _: f"/feed?channel={ONLY_B[0]}", foreign_status=200),
     "feed.show_saved": PageCase(lambda _: "/saved"),
-    "feed.mark_read": PageCase(lambda _: "/read", status=303, form=lambda one: {"post": _post(one)}),
+    "feed.mark_read": PageCase(lambda _: "/read", status=303, form=lambda worlds: {"post": _post(worlds)}),
     "feed.mark_all_read": PageCase(
         lambda _: "/read/all", status=303, form=lambda _: {"snapshot": "2026-11-16T00:00:00+00:00"}
     ),
@@ -70,7 +72,7 @@ CASES: dict[str, PageCase] = {
     ),
     "search.delete": PageCase(
         lambda _: f"/search/saved/{NOBODY}/delete",
-        lambda one: f"/search/saved/{one.ids_of_b['search']}/delete",
+        lambda worlds: f"/search/saved/{worlds.ids_of_b['search']}/delete",
         status=404,
     ),
     "ask.show": PageCase(
@@ -82,7 +84,8 @@ CASES: dict[str, PageCase] = {
         foreign_status=200,
     ),
     "changes.show": PageCase(
-        lambda one: f"/changes?days=30&channel={one.shared[0]}", lambda _: f"/changes?channel={ONLY_B[0]}"
+        lambda worlds: f"/changes?days=30&channel={worlds.shared[0]}",
+        lambda _: f"/changes?channel={ONLY_B[0]}",
     ),
     "trends.show": PageCase(lambda _: "/trends?days=7"),
     "digests.show": PageCase(lambda _: "/digest"),
@@ -92,12 +95,12 @@ CASES: dict[str, PageCase] = {
     ),
     "digests.create_feed": PageCase(lambda _: "/digest/feed"),
     "digests.revoke_feed": PageCase(
-        lambda one: f"/digest/feed/{UUID(int=one.a)}/revoke",
-        lambda one: f"/digest/feed/{UUID(int=one.b)}/revoke",
+        lambda worlds: f"/digest/feed/{UUID(int=worlds.a)}/revoke",
+        lambda worlds: f"/digest/feed/{UUID(int=worlds.b)}/revoke",
         status=404,
     ),
     "digests.show_one": PageCase(
-        lambda _: f"/digest/{NOBODY}", lambda one: f"/digest/{one.ids_of_b['digest']}", status=404
+        lambda _: f"/digest/{NOBODY}", lambda worlds: f"/digest/{worlds.ids_of_b['digest']}", status=404
     ),
     "digests.make": PageCase(lambda _: "/digest/make", status=303),
     "interests.show": PageCase(lambda _: "/interests"),
@@ -113,11 +116,13 @@ CASES: dict[str, PageCase] = {
     "interests.reset": PageCase(lambda _: "/interests/reset", status=303),
     "alerts.show": PageCase(
         lambda _: "/alerts?show=all",
-        lambda one: f"/alerts?show=all&watch={UUID(int=one.b)}",
+        lambda worlds: f"/alerts?show=all&watch={UUID(int=worlds.b)}",
         foreign_status=200,
     ),
     "alerts.open_one": PageCase(
-        lambda _: f"/alerts/{NOBODY}/open", lambda one: f"/alerts/{one.ids_of_b['alert']}/open", status=404
+        lambda _: f"/alerts/{NOBODY}/open",
+        lambda worlds: f"/alerts/{worlds.ids_of_b['alert']}/open",
+        status=404,
     ),
     "alerts.mark_seen": PageCase(
         lambda _: "/alerts/seen", status=303, form=lambda _: {"until": "2026-01-01T00:00:00+00:00"}
@@ -130,25 +135,25 @@ CASES: dict[str, PageCase] = {
         foreign_status=200,
     ),
     "watches.show_one": PageCase(
-        lambda one: f"/watches/{UUID(int=one.a)}", lambda one: f"/watches/{UUID(int=one.b)}"
+        lambda worlds: f"/watches/{UUID(int=worlds.a)}", lambda worlds: f"/watches/{UUID(int=worlds.b)}"
     ),
     "watches.create": PageCase(
         lambda _: "/watches", status=303, form=lambda _: {"name": "snow", "query": "snow"}
     ),
     "watches.change": PageCase(
-        lambda one: f"/watches/{UUID(int=one.a)}",
-        lambda one: f"/watches/{UUID(int=one.b)}",
+        lambda worlds: f"/watches/{UUID(int=worlds.a)}",
+        lambda worlds: f"/watches/{UUID(int=worlds.b)}",
         status=303,
         form=lambda _: {"name": "rain", "query": "rain"},
     ),
     "watches.pause": PageCase(
-        lambda one: f"/watches/{UUID(int=one.a)}/pause",
-        lambda one: f"/watches/{UUID(int=one.b)}/pause",
+        lambda worlds: f"/watches/{UUID(int=worlds.a)}/pause",
+        lambda worlds: f"/watches/{UUID(int=worlds.b)}/pause",
         status=303,
     ),
     "watches.delete": PageCase(
-        lambda one: f"/watches/{UUID(int=one.a)}/delete",
-        lambda one: f"/watches/{UUID(int=one.b)}/delete",
+        lambda worlds: f"/watches/{UUID(int=worlds.a)}/delete",
+        lambda worlds: f"/watches/{UUID(int=worlds.b)}/delete",
         status=303,
     ),
     "receivers.show": PageCase(lambda _: "/receivers"),
@@ -157,55 +162,56 @@ CASES: dict[str, PageCase] = {
         form=lambda _: {"kind": "email", "name": "desk", "address": "anna@desk.example"},
     ),
     "receivers.confirm": PageCase(
-        lambda one: f"/receivers/{UUID(int=one.a)}/confirm",
-        lambda one: f"/receivers/{UUID(int=one.b)}/confirm",
+        lambda worlds: f"/receivers/{UUID(int=worlds.a)}/confirm",
+        lambda worlds: f"/receivers/{UUID(int=worlds.b)}/confirm",
         form=lambda _: {"code": "AAAAAAAA"},
     ),
     "receivers.send_code": PageCase(
-        lambda one: f"/receivers/{UUID(int=one.a)}/code",
-        lambda one: f"/receivers/{UUID(int=one.b)}/code",
+        lambda worlds: f"/receivers/{UUID(int=worlds.a)}/code",
+        lambda worlds: f"/receivers/{UUID(int=worlds.b)}/code",
         status=303,
     ),
     "receivers.replace_secret": PageCase(
-        lambda one: f"/receivers/{UUID(int=one.a)}/secret", lambda one: f"/receivers/{UUID(int=one.b)}/secret"
+        lambda worlds: f"/receivers/{UUID(int=worlds.a)}/secret",
+        lambda worlds: f"/receivers/{UUID(int=worlds.b)}/secret",
     ),
     "receivers.resume": PageCase(
-        lambda one: f"/receivers/{UUID(int=one.a)}/resume",
-        lambda one: f"/receivers/{UUID(int=one.b)}/resume",
+        lambda worlds: f"/receivers/{UUID(int=worlds.a)}/resume",
+        lambda worlds: f"/receivers/{UUID(int=worlds.b)}/resume",
         status=303,
     ),
     "receivers.pause": PageCase(
-        lambda one: f"/receivers/{UUID(int=one.a)}/pause",
-        lambda one: f"/receivers/{UUID(int=one.b)}/pause",
+        lambda worlds: f"/receivers/{UUID(int=worlds.a)}/pause",
+        lambda worlds: f"/receivers/{UUID(int=worlds.b)}/pause",
         status=303,
     ),
     "receivers.replay": PageCase(
-        lambda one: f"/receivers/{UUID(int=one.a)}/replay",
-        lambda one: f"/receivers/{UUID(int=one.b)}/replay",
+        lambda worlds: f"/receivers/{UUID(int=worlds.a)}/replay",
+        lambda worlds: f"/receivers/{UUID(int=worlds.b)}/replay",
         status=303,
     ),
     "receivers.delete": PageCase(
-        lambda one: f"/receivers/{UUID(int=one.a)}/delete",
-        lambda one: f"/receivers/{UUID(int=one.b)}/delete",
+        lambda worlds: f"/receivers/{UUID(int=worlds.a)}/delete",
+        lambda worlds: f"/receivers/{UUID(int=worlds.b)}/delete",
         status=303,
     ),
     "receivers.create_feed": PageCase(lambda _: "/feeds", form=lambda _: {"feed": "folder:City"}),
     "receivers.revoke_feed": PageCase(
-        lambda one: f"/feeds/{UUID(int=one.a)}/revoke",
-        lambda one: f"/feeds/{UUID(int=one.b)}/revoke",
+        lambda worlds: f"/feeds/{UUID(int=worlds.a)}/revoke",
+        lambda worlds: f"/feeds/{UUID(int=worlds.b)}/revoke",
         status=303,
     ),
     "tags.show": PageCase(lambda _: "/tags"),
     "tags.show_posts": PageCase(lambda _: "/tags/weather"),
-    "post.show": PageCase(lambda one: f"/post/{_post(one)}", lambda _: f"/post/{ONLY_B[0]}/101"),
+    "post.show": PageCase(lambda worlds: f"/post/{_post(worlds)}", lambda _: f"/post/{ONLY_B[0]}/101"),
     "media.show": PageCase(
-        lambda one: f"/media/{_post(one)}/0", lambda _: f"/media/{ONLY_B[0]}/101/0", status=409
+        lambda worlds: f"/media/{_post(worlds)}/0", lambda _: f"/media/{ONLY_B[0]}/101/0", status=409
     ),
     "live.listen": PageCase(lambda _: "/live?since=wrong", status=422),
     "destinations.show": PageCase(lambda _: "/go?q=a"),
     "destinations.find": PageCase(lambda _: "/go/found?q=a"),
     "graph.show": PageCase(
-        lambda one: f"/spread/{one.only_a[0]}", lambda _: f"/spread/{ONLY_B[0]}", foreign_status=200
+        lambda worlds: f"/spread/{worlds.only_a[0]}", lambda _: f"/spread/{ONLY_B[0]}", foreign_status=200
     ),
     "channels.show": PageCase(
         lambda _: "/channels?order=posts", lambda _: "/channels?q=belongs_to_b", foreign_status=200
@@ -221,20 +227,24 @@ CASES: dict[str, PageCase] = {
     "channels.unfollow": PageCase(
         lambda _: "/channels/unfollow", status=303, form=lambda _: {"channel": str(ONLY_B[0])}
     ),
-    "channel.show": PageCase(lambda one: f"/channels/{one.shared[0]}", lambda _: f"/channels/{ONLY_B[0]}"),
+    "channel.show": PageCase(
+        lambda worlds: f"/channels/{worlds.shared[0]}", lambda _: f"/channels/{ONLY_B[0]}"
+    ),
     "channel.change": PageCase(
-        lambda one: f"/channels/{one.shared[1]}/settings",
+        lambda worlds: f"/channels/{worlds.shared[1]}/settings",
         lambda _: f"/channels/{ONLY_B[0]}/settings",
         status=303,
         form=lambda _: {"priority": "low", "folder": "in:City"},
     ),
     "channel.unfollow_one": PageCase(
-        lambda one: f"/channels/{one.only_a[1]}/unfollow",
+        lambda worlds: f"/channels/{worlds.only_a[1]}/unfollow",
         lambda _: f"/channels/{ONLY_B[0]}/unfollow",
         status=303,
     ),
     "channel.read_now": PageCase(
-        lambda one: f"/channels/{one.shared[0]}/read", lambda _: f"/channels/{ONLY_B[0]}/read", status=303
+        lambda worlds: f"/channels/{worlds.shared[0]}/read",
+        lambda _: f"/channels/{ONLY_B[0]}/read",
+        status=303,
     ),
     "adding.show": PageCase(lambda _: "/channels/add"),
     "adding.show_requests": PageCase(lambda _: "/channels/requests"),  # before A writes names of B's
@@ -251,8 +261,8 @@ CASES: dict[str, PageCase] = {
         lambda _: "/channels/joined/follow", status=303, form=lambda _: {"channel": str(ONLY_B[0])}
     ),
     "adding.try_again": PageCase(
-        lambda one: f"/channels/requests/{UUID(int=one.a)}/retry",
-        lambda one: f"/channels/requests/{UUID(int=one.b)}/retry",
+        lambda worlds: f"/channels/requests/{UUID(int=worlds.a)}/retry",
+        lambda worlds: f"/channels/requests/{UUID(int=worlds.b)}/retry",
         status=409,
     ),
     "adding.try_all_again": PageCase(lambda _: "/channels/requests/retry", status=303),
@@ -260,21 +270,21 @@ CASES: dict[str, PageCase] = {
     "members.invite": PageCase(lambda _: "/members/invite", form=lambda _: {"role": "viewer"}),
     "members.withdraw": PageCase(
         lambda _: f"/members/invitations/{NOBODY}/withdraw",
-        lambda one: f"/members/invitations/{one.ids_of_b['invitation']}/withdraw",
+        lambda worlds: f"/members/invitations/{worlds.ids_of_b['invitation']}/withdraw",
         status=404,
     ),
     "members.show_one": PageCase(
-        lambda _: f"/members/{NOBODY}", lambda one: f"/members/{one.ids_of_b['member']}", status=404
+        lambda _: f"/members/{NOBODY}", lambda worlds: f"/members/{worlds.ids_of_b['member']}", status=404
     ),
     "members.set_role": PageCase(
         lambda _: f"/members/{NOBODY}/role",
-        lambda one: f"/members/{one.ids_of_b['member']}/role",
+        lambda worlds: f"/members/{worlds.ids_of_b['member']}/role",
         status=404,
         form=lambda _: {"role": "viewer"},
     ),
     "members.remove": PageCase(
         lambda _: f"/members/{NOBODY}/remove",
-        lambda one: f"/members/{one.ids_of_b['member']}/remove",
+        lambda worlds: f"/members/{worlds.ids_of_b['member']}/remove",
         status=404,
     ),
     "setup.show": PageCase(lambda _: "/setup"),
@@ -285,13 +295,13 @@ CASES: dict[str, PageCase] = {
     "setup.begin_login": PageCase(lambda _: "/setup/login", status=303, form=lambda _: {"way": "qr"}),
     "setup.answer_login": PageCase(
         lambda _: f"/setup/login/{NOBODY}/answer",
-        lambda one: f"/setup/login/{one.ids_of_b['login']}/answer",
+        lambda worlds: f"/setup/login/{worlds.ids_of_b['login']}/answer",
         status=404,
         form=lambda _: {"question": "1", "answer": "x"},
     ),
     "setup.give_up_login": PageCase(
         lambda _: f"/setup/login/{NOBODY}/give-up",
-        lambda one: f"/setup/login/{one.ids_of_b['login']}/give-up",
+        lambda worlds: f"/setup/login/{worlds.ids_of_b['login']}/give-up",
         status=303,
         foreign_status=303,
     ),
@@ -331,27 +341,29 @@ CASES: dict[str, PageCase] = {
         lambda _: "/keys", form=lambda _: {"name": "dashboard", "scope": "read", "days": "90"}
     ),
     "keys.revoke": PageCase(
-        lambda one: f"/keys/{one.key_id}/revoke", lambda one: f"/keys/{one.keys_of_b[0]}/revoke", status=303
+        lambda worlds: f"/keys/{worlds.key_id}/revoke",
+        lambda worlds: f"/keys/{worlds.keys_of_b[0]}/revoke",
+        status=303,
     ),
     "accounts.show": PageCase(lambda _: "/accounts"),
     "accounts.pause": PageCase(
-        lambda one: f"/accounts/{one.account_of_a}/pause",
-        lambda one: f"/accounts/{one.account_of_b}/pause",
+        lambda worlds: f"/accounts/{worlds.account_of_a}/pause",
+        lambda worlds: f"/accounts/{worlds.account_of_b}/pause",
         status=303,
     ),
     "accounts.resume": PageCase(
-        lambda one: f"/accounts/{one.account_of_a}/resume",
-        lambda one: f"/accounts/{one.account_of_b}/resume",
+        lambda worlds: f"/accounts/{worlds.account_of_a}/resume",
+        lambda worlds: f"/accounts/{worlds.account_of_b}/resume",
         status=303,
     ),
     "accounts.log_out": PageCase(
-        lambda one: f"/accounts/{one.account_of_a}/logout",
-        lambda one: f"/accounts/{one.account_of_b}/logout",
+        lambda worlds: f"/accounts/{worlds.account_of_a}/logout",
+        lambda worlds: f"/accounts/{worlds.account_of_b}/logout",
         status=303,
     ),
     "accounts.reset": PageCase(
-        lambda one: f"/accounts/{one.account_of_a}/reset",
-        lambda one: f"/accounts/{one.account_of_b}/reset",
+        lambda worlds: f"/accounts/{worlds.account_of_a}/reset",
+        lambda worlds: f"/accounts/{worlds.account_of_b}/reset",
         status=422,
     ),
 }

@@ -146,21 +146,21 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
 
 async def _tell_story(admin: Admin, city: ChannelId, ferries: ChannelId, copier: ChannelId) -> None:
     """The bridge: told, copied, with a post that was edited, one that was deleted, and an album."""
-    edited, told, deleted = (PostId(city, MessageId(number)) for number in (1, 2, 3))
+    edited, rewritten, deleted = (PostId(city, MessageId(number)) for number in (1, 2, 3))
     copied, album = (
         PostId(copier, MessageId(1)),
         [PostId(ferries, MessageId(number)) for number in range(3, 7)],
     )
     links = [
         (deleted, edited, LinkKind.REPLY, 20.0, False),
-        (told, edited, LinkKind.REWRITE, 3.0, False),
-        (copied, told, LinkKind.COPY, 9.0, False),
+        (rewritten, edited, LinkKind.REWRITE, 3.0, False),
+        (copied, rewritten, LinkKind.COPY, 9.0, False),
     ]
     links += [
         (album[0], edited, LinkKind.TRANSLATION, 2.5, False),
-        *((one, album[0], LinkKind.ALBUM, 20.0, False) for one in album[1:]),
+        *((post_id, album[0], LinkKind.ALBUM, 20.0, False) for post_id in album[1:]),
     ]
-    await store_story(admin, [edited, told, deleted, copied, *album], links)
+    await store_story(admin, [edited, rewritten, deleted, copied, *album], links)
 
 
 async def _land(app: App, channel_id: ChannelId, *posts: object) -> None:

@@ -114,7 +114,7 @@ async def test_files_of_private_channels_are_asked_for_again_each_time() -> None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "shown"),
+    ("wanted", "sent"),
     [
         ("bytes=0-0", "0-0"),
         ("bytes=10-19", "10-19"),
@@ -126,11 +126,11 @@ async def test_files_of_private_channels_are_asked_for_again_each_time() -> None
         ("Bytes= 1-2 ", "1-2"),
     ],
 )
-async def test_a_range_is_sent_alone(wanted: str, shown: str) -> None:
+async def test_a_range_is_sent_alone(wanted: str, sent: str) -> None:
     answer = await answered(headers={"Range": wanted})
-    first, last = map(int, shown.split("-"))
+    first, last = map(int, sent.split("-"))
     assert (answer.status_code, answer.content) == (206, DATA[first : last + 1])
-    assert answer.headers["content-range"] == f"bytes {shown}/100"
+    assert answer.headers["content-range"] == f"bytes {sent}/100"
     assert answer.headers["content-length"] == str(last - first + 1)
 
 
@@ -179,14 +179,14 @@ async def test_what_the_browser_has_is_not_sent_again(known: str) -> None:
 @given(st.text())
 def test_any_name_fits_into_a_header_and_comes_out_as_it_was(name: str) -> None:
     name = name.encode("utf-8", "ignore").decode()
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"attachment; filename=\"([^\"\\]*)\"; filename\*=UTF-8''([A-Za-z0-9%._~-]*)",
         content_disposition(name, is_inline=False),
     )
-    assert found is not None
-    assert found[1].isascii()
-    assert found[1].isprintable()
-    assert unquote(found[2]) == name
+    assert match is not None
+    assert match[1].isascii()
+    assert match[1].isprintable()
+    assert unquote(match[2]) == name
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,7 @@ async def test_a_saved_search_is_kept_until_it_is_deleted(owner: Browser) -> Non
     assert ">bridges</a>" not in (await owner.open("./search")).text
 
 
-@pytest.mark.parametrize("route", CLOSED, ids=lambda one: f"{type(one).__name__} {one.path}")
+@pytest.mark.parametrize("route", CLOSED, ids=lambda route: f"{type(route).__name__} {route.path}")
 async def test_without_a_session_every_page_leads_to_the_login(browser: Browser, route: AnyRoute) -> None:
     prefix = "/t/00000000-0000-4000-8000-000000000000" if route in OF_TENANT else ""
     path = prefix + route.path.replace("{channel:int}", "1").replace("{message:int}", "1").replace(
@@ -166,4 +166,4 @@ async def test_a_russian_reader_gets_russian_pages(app: App, tenant_id: TenantId
 
 
 def test_every_page_says_how_many_queries_it_may_cost() -> None:
-    assert all(one.queries for one in (*OPEN, *OF_PERSON, *OF_TENANT) if isinstance(one, Page))
+    assert all(route.queries for route in (*OPEN, *OF_PERSON, *OF_TENANT) if isinstance(route, Page))

@@ -21,7 +21,7 @@ from tests.web import hostile
 
 TEXTS = [text for text in dict.fromkeys(map(storable, hostile.texts())) if text]
 TITLES, NAMES, FILE_NAMES = (
-    [storable(one) for one in some()] for some in (hostile.titles, hostile.names, hostile.file_names)
+    [storable(text) for text in some()] for some in (hostile.titles, hostile.names, hostile.file_names)
 )
 POSTS_PER_CHANNEL = 20
 FILE = (
@@ -73,8 +73,8 @@ async def test_two_hundred_hostile_posts_are_read_and_nothing_happens(
         watch(page, address, troubles)
         await page.context.add_cookies(
             [
-                {"name": one.name, "value": one.value or "", "url": address}
-                for one in member.client.cookies.jar
+                {"name": cookie.name, "value": cookie.value or "", "url": address}
+                for cookie in member.client.cookies.jar
             ]
         )
         read, following = 0, f"{member.base}/feed"

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 WANTED = ALL_DEVICES if os.environ.get("ALL_DEVICES") else DEVICES
 
 
-@pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
+@pytest.mark.parametrize("device", WANTED, ids=lambda device: device.name)
 async def test_every_page_fits_is_accessible_and_speaks_its_language(
     chromium: Chromium,
     address: str,
@@ -116,7 +116,7 @@ async def test_checks_appear_on_the_page_that_asks_for_them(
         assert page.url.endswith("/operations")
 
 
-@pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
+@pytest.mark.parametrize("device", WANTED, ids=lambda device: device.name)
 async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_language(
     chromium: Chromium, address: str, app_with_files: App, admin: Admin, device: Device
 ) -> None:

@@ -58,7 +58,7 @@ def test_every_text_has_its_russian_with_all_plural_forms() -> None:
 @pytest.mark.parametrize(
     "template",
     sorted((CHECKOUT / "src/telegram_assistant/web/templates").glob("*.html")),
-    ids=lambda one: one.name,
+    ids=lambda device: device.name,
 )
 def test_no_template_has_inline_scripts_or_styles(template: Path) -> None:
     assert INLINE.findall(template.read_text(encoding="utf-8")) == []
@@ -135,7 +135,7 @@ def english_in(page: str) -> list[str]:
         ]
     )
     seen = re.sub(r"\w+:\w+", " ", seen)  # operators of the search
-    words = [" ".join(one.split()) for one in re.findall(r"(?:\b[A-Za-z][a-z']+\b[ ,.:;]*){3,}", seen)]
+    words = [" ".join(phrase.split()) for phrase in re.findall(r"(?:\b[A-Za-z][a-z']+\b[ ,.:;]*){3,}", seen)]
     return [word for word in words if not set(re.findall(r"\w+", word)) <= OURS]
 
 
@@ -153,10 +153,10 @@ async def test_what_was_understood_names_the_topic_and_the_kind_in_the_readers_l
         channel_id,
     )
     async with member_browser(app, tenant_id, language="ru") as reader:
-        shown = (await reader.open(f"./post/{channel_id}/1")).text
-    assert "погода" in shown
-    assert "weather" not in shown
-    assert ">news<" not in shown.replace(" ", "")
+        page = (await reader.open(f"./post/{channel_id}/1")).text
+    assert "погода" in page
+    assert "weather" not in page
+    assert ">news<" not in page.replace(" ", "")
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ async def test_what_became_of_pictures_is_said_in_the_readers_language(
         status,
     )
     async with member_browser(app, tenant_id, language="ru") as reader:
-        shown = (await reader.open(f"./post/{channel_id}/1")).text
-    assert words in shown
-    assert status not in shown
+        page = (await reader.open(f"./post/{channel_id}/1")).text
+    assert words in page
+    assert status not in page
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])

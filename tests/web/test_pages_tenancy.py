@@ -31,7 +31,7 @@ from tests.conftest import Admin, new_database
 from tests.features.shelf import drawn
 from tests.web.cases import CASES, ON_PAGES, PageCase
 
-NAMES = {name_of(one): one for one in OF_TENANT}
+NAMES = {name_of(route): route for route in OF_TENANT}
 CHANGING = re.compile(
     r'<time [^>]*>[^<]*</time>|name="(?:csrf|once|snapshot)" value="[^"]*"|data-csrf="[^"]*"|since=[^&"]*|'
     r"/link/[\w-]+|"
@@ -86,9 +86,9 @@ def test_every_page_has_its_case() -> None:
 def test_every_page_with_an_id_in_its_path_is_asked_with_a_foreign_one() -> None:
     """Pages of the operator answer 404 to A, whatever the id; a tag is a word and belongs to nobody."""
     of_tenants = [
-        one
-        for one in OF_TENANT
-        if "{" in one.path and one.needs is not KeyScope.OPERATE and "{tag}" not in one.path
+        route
+        for route in OF_TENANT
+        if "{" in route.path and route.needs is not KeyScope.OPERATE and "{tag}" not in route.path
     ]
     assert [name_of(of_tenant) for of_tenant in of_tenants if CASES[name_of(of_tenant)].foreign is None] == []
 

@@ -29,7 +29,9 @@ def filled(path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("route", "prefix"), CASES, ids=lambda one: name_of(one) if not isinstance(one, str) else ""
+    ("route", "prefix"),
+    CASES,
+    ids=lambda parameter: name_of(parameter) if not isinstance(parameter, str) else "",
 )
 async def test_no_page_breaks_over_a_character_that_cannot_be_stored(
     owner: Browser, route: object, prefix: str
@@ -54,9 +56,9 @@ async def test_strangers_get_the_sentence_too(app: App) -> None:
 
 async def test_halves_of_characters_are_refused(owner: Browser) -> None:
     await owner.open("./mutes")
-    found = TOKEN.search(owner.page)
-    assert found is not None
-    parts = {"csrf": found[1].encode(), "word": SURROGATE}
+    match = TOKEN.search(owner.page)
+    assert match is not None
+    parts = {"csrf": match[1].encode(), "word": SURROGATE}
     body = b"".join(
         b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name.encode(), value)
         for name, value in parts.items()

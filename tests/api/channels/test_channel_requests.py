@@ -35,9 +35,9 @@ async def test_following_tells_nothing_of_what_others_follow(
     )
     assert (refused["status"], refused["request_id"]) == ("refused", None)
     fates = []
-    for one in (stored, unknown):
-        assert (one["status"], one["channel_id"], one["why"]) == ("accepted", None, None)
-        fate = (await client.get(f"{REQUESTS}/{one['request_id']}", headers=key)).json()
+    for request in (stored, unknown):
+        assert (request["status"], request["channel_id"], request["why"]) == ("accepted", None, None)
+        fate = (await client.get(f"{REQUESTS}/{request['request_id']}", headers=key)).json()
         fates.append(
             {
                 name: fate[name]
@@ -61,7 +61,7 @@ async def test_requests_are_listed_with_their_fate_and_paged(
     client: httpx.AsyncClient, key: dict[str, str], system: SystemStores
 ) -> None:
     made = await ask(client, key, "@first_one", "https://t.me/+AbCdEfGhIjKl", "@third_one", folder="City")
-    ids = [UUID(str(one["request_id"])) for one in made]
+    ids = [UUID(str(request["request_id"])) for request in made]
     await system.request_queue.answer(
         ids[2], RequestState.FAILED, quote("there is no @third_one on Telegram")
     )
@@ -76,16 +76,16 @@ async def test_requests_are_listed_with_their_fate_and_paged(
         cursor = page["next"]
         if cursor is None:
             break
-    assert [UUID(one["request_id"]) for one in seen] == ids[::-1]
-    assert [one["reference"] for one in seen] == ["@third_one", "https://t.me/+AbCd…", "@first_one"]
-    assert [(one["state"], one["reason"]) for one in (seen[0], seen[2])] == [
+    assert [UUID(request["request_id"]) for request in seen] == ids[::-1]
+    assert [request["reference"] for request in seen] == ["@third_one", "https://t.me/+AbCd…", "@first_one"]
+    assert [(request["state"], request["reason"]) for request in (seen[0], seen[2])] == [
         ("failed", "there is no @third_one on Telegram"),
         ("open", str(NO_ACCOUNT)),
     ]
     in_russian = await client.get(f"{REQUESTS}/{ids[0]}", headers={**key, "Accept-Language": "ru"})
     assert in_russian.json()["reason"].startswith("этого не может сделать ни один аккаунт")
     only = (await client.get(REQUESTS, headers=key, params={"state": "failed"})).json()["items"]
-    assert [one["reference"] for one in only] == ["@third_one"]
+    assert [request["reference"] for request in only] == ["@third_one"]
     assert problem_of(await client.get(f"{REQUESTS}/{UUID(int=1)}", headers=key))[0] == 404
 
 
@@ -130,7 +130,11 @@ async def test_a_tenant_has_so_many_open_requests_and_no_more(
     )
     await admin.execute(query, tenant_id, MAX_OPEN_REQUESTS)
     last, open_already, too_many = await ask(client, key, "@the_last_one", "@open_name_5", "@one_too_many")
-    assert [one["status"] for one in (last, open_already, too_many)] == ["accepted", "accepted", "refused"]
+    assert [request["status"] for request in (last, open_already, too_many)] == [
+        "accepted",
+        "accepted",
+        "refused",
+    ]
     assert "folders" in str(too_many["why"])
     assert (
         await admin.fetchval("SELECT count(*) FROM channel_requests WHERE tenant_id = $1", tenant_id)

@@ -27,8 +27,8 @@ async def list_one(
     system: SystemStores, tenant_id: TenantId, account_id: AccountId, *, title: str
 ) -> ChannelId:
     channel = Channel(channel_id=ChannelId(fresh_number()), title=title, is_private=True)
-    found = FoundChannel(channel, access_hash=1, joined=True)
-    await system.joined_listings.keep(tenant_id, account_id, uuid4(), [found], at=datetime.now(UTC))
+    joined = FoundChannel(channel, access_hash=1, joined=True)
+    await system.joined_listings.keep(tenant_id, account_id, uuid4(), [joined], at=datetime.now(UTC))
     return channel.channel_id
 
 
@@ -38,9 +38,9 @@ async def test_a_list_is_asked_for_once_and_then_said_to_be_on_its_way(
     assert problem_of(await client.post(JOINED, headers=key))[0] == 422  # no account
     assert (await client.get(JOINED, headers=key)).json() == {"items": [], "listed_at": None, "requests": []}
     await make_account(admin, tenant_id)
-    asked = await client.post(JOINED, headers=key)
-    assert asked.status_code == 202, asked.text
-    (request,) = asked.json()["requests"]
+    response = await client.post(JOINED, headers=key)
+    assert response.status_code == 202, response.text
+    (request,) = response.json()["requests"]
     assert (request["kind"], request["state"]) == ("listing", "open")
     assert problem_of(await client.post(JOINED, headers=key))[0] == 409
     assert (await client.get(REQUESTS, headers=key)).json()["items"] == []  # it follows nothing
@@ -77,14 +77,14 @@ async def test_failed_requests_are_tried_again_one_or_all(
     made = (
         await client.post("/api/v1/channels", headers=key, json={"references": ["@first_one", "@second_one"]})
     ).json()["items"]
-    ids = [UUID(one["request_id"]) for one in made]
+    ids = [UUID(request["request_id"]) for request in made]
     assert (
         problem_of(await client.post(f"{REQUESTS}/{ids[0]}/retry", headers=key))[0] == 409
     )  # it has not failed
     for request_id in ids:
         await system.request_queue.answer(request_id, RequestState.FAILED, quote("there is no such name"))
-    one = (await client.post(f"{REQUESTS}/{ids[0]}/retry", headers=key)).json()
-    assert (one["request_id"], one["state"], one["answered_at"]) == (str(ids[0]), "open", None)
+    retried = (await client.post(f"{REQUESTS}/{ids[0]}/retry", headers=key)).json()
+    assert (retried["request_id"], retried["state"], retried["answered_at"]) == (str(ids[0]), "open", None)
     assert (await client.post(f"{REQUESTS}/retry", headers=key)).json() == {"retried": 1}
-    states = {one["state"] for one in (await client.get(REQUESTS, headers=key)).json()["items"]}
+    states = {request["state"] for request in (await client.get(REQUESTS, headers=key)).json()["items"]}
     assert states == {"open"}

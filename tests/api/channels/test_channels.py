@@ -35,7 +35,7 @@ async def channels(system: SystemStores, tenant_id: TenantId) -> list[ChannelId]
 async def listed(client: httpx.AsyncClient, key: dict[str, str], **query: str | int | bool) -> list[int]:
     answer = await client.get("/api/v1/channels", headers=key, params=query)
     assert answer.status_code == 200, answer.text
-    return [one["channel_id"] for one in answer.json()["items"]]
+    return [channel["channel_id"] for channel in answer.json()["items"]]
 
 
 async def test_channels_are_listed_filtered_and_paged(
@@ -55,7 +55,7 @@ async def test_channels_are_listed_filtered_and_paged(
                 "/api/v1/channels", headers=key, params={"limit": 2} | ({"cursor": cursor} if cursor else {})
             )
         ).json()
-        seen += [one["channel_id"] for one in page["items"]]
+        seen += [channel["channel_id"] for channel in page["items"]]
         cursor = page["next"]
         if cursor is None:
             break
@@ -96,13 +96,14 @@ async def test_the_feed_is_exact_over_all_pages(
     for channel_id in world.of_a:
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
     expected = [
-        f"{one.post.channel_id}/{one.post.message_id}" for one in await world.stores_a.feed.newest(limit=100)
+        f"{stored.post.channel_id}/{stored.post.message_id}"
+        for stored in await world.stores_a.feed.newest(limit=100)
     ]
     seen: list[str] = []
     cursor: dict[str, str] = {}
     while True:
         page = (await client.get("/api/v1/feed", headers=key, params={"limit": "4", **cursor})).json()
-        seen += [one["post_id"] for one in page["items"]]
+        seen += [post["post_id"] for post in page["items"]]
         if page["next"] is None:
             break
         cursor = {"cursor": page["next"]}
@@ -205,19 +206,19 @@ async def test_activity_counts_hours_in_a_zone_and_says_what_was_kept(
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
     path = f"/api/v1/channels/{channel_id}/activity"
     answer = (await client.get(path, headers=key)).json()
-    found = answer["activity"]
+    activity = answer["activity"]
     assert answer["health"]["state"] == "unreadable"
-    assert found["posts"] == 4
-    assert found["hours"][0][22] >= 2
-    assert sum(map(sum, found["hours"])) == 4
+    assert activity["posts"] == 4
+    assert activity["hours"][0][22] >= 2
+    assert sum(map(sum, activity["hours"])) == 4
     moscow = (await client.get(path, headers=key, params={"zone": "Europe/Moscow"})).json()["activity"]
     assert moscow["hours"][1][1] >= 2
     assert (
-        found["freshness"]["promised_seconds"],
-        found["freshness"]["posts"],
-        found["freshness"]["kept"],
+        activity["freshness"]["promised_seconds"],
+        activity["freshness"]["posts"],
+        activity["freshness"]["kept"],
     ) == (900, 2, 1)
-    assert found["rhythm"]["median_seconds"] == 3000
+    assert activity["rhythm"]["median_seconds"] == 3000
     assert (await client.get(path, headers=key, params={"zone": "Nowhere/Land"})).status_code == 422
 
 
@@ -231,7 +232,7 @@ async def test_activity_begins_where_the_tenants_own_window_does(
         for number, ago in ((1, 20), (2, 10), (3, 0))
     ]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
-    found = (await client.get(f"/api/v1/channels/{channel_id}/activity", headers=key)).json()["activity"]
-    assert (found["posts"], found["stored_messages"]) == (1, 1)
-    assert found["freshness"]["posts"] == 0
-    assert datetime.fromisoformat(found["since"]) > now - timedelta(days=3)
+    activity = (await client.get(f"/api/v1/channels/{channel_id}/activity", headers=key)).json()["activity"]
+    assert (activity["posts"], activity["stored_messages"]) == (1, 1)
+    assert activity["freshness"]["posts"] == 0
+    assert datetime.fromisoformat(activity["since"]) > now - timedelta(days=3)

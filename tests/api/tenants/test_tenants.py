@@ -41,8 +41,8 @@ async def test_keys_of_a_suspended_tenant_are_refused_at_once_and_in_words(
         f"{path}/suspend", headers=OPERATOR, json={"reason": "the bill was not paid"}
     )
     assert suspended.json()["suspended_reason"] == "the bill was not paid"
-    told = problem_of(await client.get("/api/v1/me", headers=key))
-    assert told == (
+    problem = problem_of(await client.get("/api/v1/me", headers=key))
+    assert problem == (
         403,
         f"the tenant {made['name']} has been suspended by the operator: the bill was not paid",
     )
@@ -54,12 +54,14 @@ async def test_quota_and_budget_are_set_and_every_change_is_in_the_operators_aud
     client: httpx.AsyncClient,
 ) -> None:
     path = f"/api/v1/tenants/{(await create(client))['tenant_id']}"
-    kept = (await client.put(f"{path}/media-quota", headers=OPERATOR, json={"max_bytes": 5_000})).json()
-    assert (kept["media_quota_bytes"], kept["has_own_quota"]) == (5_000, True)
+    tenant = (await client.put(f"{path}/media-quota", headers=OPERATOR, json={"max_bytes": 5_000})).json()
+    assert (tenant["media_quota_bytes"], tenant["has_own_quota"]) == (5_000, True)
     paid = (await client.put(f"{path}/budget", headers=OPERATOR, json={"micro": 5, "tokens": 7})).json()
     assert (paid["budget"]["micro"], paid["budget"]["tokens"], paid["unit"]) == (5, 7, "RUB")
     log = (await client.get("/api/v1/audit-log", headers=OPERATOR)).json()["items"]
-    assert [one["action"] for one in log if one["subject"].startswith(path.removeprefix("/api/v1"))] == [
+    assert [
+        entry["action"] for entry in log if entry["subject"].startswith(path.removeprefix("/api/v1"))
+    ] == [
         "set_tenant_budget",
         "set_media_quota",
     ]
@@ -77,4 +79,4 @@ async def test_accounts_at_risk_are_told_with_their_tenant(client: httpx.AsyncCl
     lost = (
         await client.get("/api/v1/tenants/accounts", headers=OPERATOR, params={"min_risk": "lost"})
     ).json()["items"]
-    assert made["tenant_id"] not in [one["tenant_id"] for one in lost]
+    assert made["tenant_id"] not in [account["tenant_id"] for account in lost]

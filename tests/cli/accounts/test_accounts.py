@@ -45,8 +45,8 @@ def line(runner: CliRunner, account_id: AccountId) -> Callable[[], str]:
     """The account's line in the list."""
 
     def read() -> str:
-        shown = runner.invoke(app, ["accounts", "list"], env={"TZ": "Europe/Moscow"}).stdout
-        return next(line for line in shown.splitlines() if line.startswith(f"│{account_id} "))
+        output = runner.invoke(app, ["accounts", "list"], env={"TZ": "Europe/Moscow"}).stdout
+        return next(line for line in output.splitlines() if line.startswith(f"│{account_id} "))
 
     return read
 
@@ -126,11 +126,11 @@ def test_the_risk_of_an_account_is_said_with_its_reasons(
     runner: CliRunner, database: dict[str, str], account_id: AccountId
 ) -> None:
     tenant = done(database, lambda assembled: named_tenant_of(assembled, account_id))
-    said = runner.invoke(app, ["accounts", "risk", "--tenant", tenant]).stdout
-    assert f"account {account_id}" in said
-    assert "lost" in said
-    assert "Telegram says so" in said
-    assert "sending login codes (auth.sendCode): 3 of 3 at once" in said
+    output = runner.invoke(app, ["accounts", "risk", "--tenant", tenant]).stdout
+    assert f"account {account_id}" in output
+    assert "lost" in output
+    assert "Telegram says so" in output
+    assert "sending login codes (auth.sendCode): 3 of 3 at once" in output
     assert f"account {account_id} of {tenant}" in runner.invoke(app, ["accounts", "risk", "--all"]).stdout
     assert "there is no tenant" in runner.invoke(app, ["accounts", "risk", "--tenant", "nobody"]).stderr
 

@@ -55,13 +55,15 @@ async def test_a_person_logs_in_and_the_account_is_used(
     tga: Tga, control: Control, sim: Simulator, admin: Admin
 ) -> None:
     control.account(DIGITS, password=PASSWORD)
-    told = await tga("accounts", "login", typed=f"+{DIGITS}\n11111\n12345\n{PASSWORD}\n")
-    said = told.stdout
+    result = await tga("accounts", "login", typed=f"+{DIGITS}\n11111\n12345\n{PASSWORD}\n")
+    output = result.stdout
     number = await admin.fetchval("SELECT account_id FROM telegram_accounts")
-    assert told.exit_code == 0, told.output
-    assert "That code is wrong." in said
-    assert PASSWORD not in said
-    assert said.endswith(f"account {number} (+7999*****01) is logged in; the ingest role starts to use it.\n")
+    assert result.exit_code == 0, result.output
+    assert "That code is wrong." in output
+    assert PASSWORD not in output
+    assert output.endswith(
+        f"account {number} (+7999*****01) is logged in; the ingest role starts to use it.\n"
+    )
     await until(lambda: _held(admin))
     assert state(sim)["double_use"] == 0
 
@@ -76,15 +78,15 @@ async def test_a_code_is_drawn_scanned_and_the_password_asked_for(
     (token,) = sim.login_tokens
     await asyncio.sleep(0.5)  # for the command to see what was shown
     People(sim).accept_login(DIGITS)
-    told = await running
-    assert told.exit_code == 0, told.output
+    result = await running
+    assert result.exit_code == 0, result.output
     link = f"tg://login?token={base64.urlsafe_b64encode(token).decode().rstrip('=')}"
-    assert link not in told.output
-    assert modules_in(told.stdout) == [
-        [bool(one) for one in row] for row in segno.make_qr(link, error="l").matrix
+    assert link not in result.output
+    assert modules_in(result.stdout) == [
+        [bool(module) for module in row] for row in segno.make_qr(link, error="l").matrix
     ]
-    assert "That password is wrong." in told.stdout
-    assert "(+7999*****01) is logged in" in told.stdout
+    assert "That password is wrong." in result.stdout
+    assert "(+7999*****01) is logged in" in result.stdout
 
 
 async def test_a_code_needs_no_number(tga: Tga) -> None:
@@ -106,10 +108,10 @@ async def test_without_an_ingest_role_one_is_told_to_start_it(
 ) -> None:
     monkeypatch.setattr(login, "NOTICE_AFTER_SECONDS", 0.1)
     monkeypatch.setattr(login, "GIVE_UP_AFTER_SECONDS", 0.5)
-    told = await tga("accounts", "login")
-    assert told.exit_code == 1
-    assert "Waiting for the ingest role" in told.stdout
-    assert "start one with `tga run`" in told.stderr
+    result = await tga("accounts", "login")
+    assert result.exit_code == 1
+    assert "Waiting for the ingest role" in result.stdout
+    assert "start one with `tga run`" in result.stderr
 
 
 def modules_in(drawn: str) -> list[list[bool]]:

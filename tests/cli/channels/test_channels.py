@@ -96,10 +96,10 @@ def test_a_channel_shows_its_health_and_activity(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
     name = followed_channel(database, tenant, priority=Priority.LOW)
-    shown = runner.invoke(app, ["channels", "show", f"@{name}", "--tenant", tenant])
-    assert shown.exit_code == 0, shown.output
+    result = runner.invoke(app, ["channels", "show", f"@{name}", "--tenant", tenant])
+    assert result.exit_code == 0, result.output
     assert all(
-        words in shown.stdout
+        words in result.stdout
         for words in ("Городские новости", "unreadable", "promised within 1:00:00: kept for 0 of 0 posts")
     )
 
@@ -112,11 +112,17 @@ def test_following_again_says_so_and_keeps_the_options_that_are_not_given(
     assert (again.exit_code, again.stdout) == (0, f"@{name}: already followed (Городские новости)\n")
 
     async def read(assembled: App) -> FollowedChannel:
-        (one,) = await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).followed.channels()
-        return one
+        (channel,) = await assembled.tenant(
+            (await tenant_named(assembled, tenant)).tenant_id
+        ).followed.channels()
+        return channel
 
-    one = connected(database, read)
-    assert (one.folder, one.history_days, one.priority) == ("Город", EVERYTHING_DAYS, Priority.HIGH)
+    subscribed = connected(database, read)
+    assert (subscribed.folder, subscribed.history_days, subscribed.priority) == (
+        "Город",
+        EVERYTHING_DAYS,
+        Priority.HIGH,
+    )
 
 
 def test_a_list_is_imported_and_one_wrong_line_does_not_stop_the_others(
@@ -196,9 +202,9 @@ def test_coverage_says_what_is_missing_and_why(
     runner: CliRunner, database: dict[str, str], tenant: str
 ) -> None:
     followed_channel(database, tenant)
-    shown = runner.invoke(app, ["channels", "coverage", "--tenant", tenant]).stdout
-    assert "unreadable" in shown
-    assert "no account can open it yet" in shown
+    output = runner.invoke(app, ["channels", "coverage", "--tenant", tenant]).stdout
+    assert "unreadable" in output
+    assert "no account can open it yet" in output
 
 
 def test_a_poll_and_a_verification_are_asked_for(
@@ -238,9 +244,9 @@ def test_the_scheduler_is_reset_and_its_status_told(runner: CliRunner, database:
         runner.invoke(app, ["scheduler", "reset"]).stdout == "The lock was deleted, and 3 high-water marks.\n"
     )
     assert runner.invoke(app, ["scheduler", "reset"]).stdout == "There was no lock, and 0 high-water marks.\n"
-    told = runner.invoke(app, ["scheduler", "status"])
-    assert "last_tick_ts" in told.stdout
-    assert told.exit_code == 1
+    result = runner.invoke(app, ["scheduler", "status"])
+    assert "last_tick_ts" in result.stdout
+    assert result.exit_code == 1
 
 
 def test_a_reset_of_the_scheduler_makes_channels_due_that_wait_for_a_former_flood(
@@ -280,18 +286,18 @@ def test_joined_channels_are_listed_and_picked_by_their_ids(
     async def listed(assembled: App) -> None:
         known = await assembled.system.tenants.ensure(tenant)
         account_id = await assembled.system.accounts.add(known.tenant_id)
-        found = FoundChannel(
+        joined = FoundChannel(
             Channel(channel_id=ChannelId(number), title="Клуб чтецов", is_private=True),
             access_hash=1,
             joined=True,
         )
         await assembled.system.joined_listings.keep(
-            known.tenant_id, account_id, uuid4(), [found], at=datetime.now(UTC)
+            known.tenant_id, account_id, uuid4(), [joined], at=datetime.now(UTC)
         )
 
     connected(database, listed)
-    shown = runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
-    assert all(words in shown for words in (str(number), "Клуб чтецов", "private", "tga channels pick"))
+    output = runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
+    assert all(words in output for words in (str(number), "Клуб чтецов", "private", "tga channels pick"))
     picked = runner.invoke(app, ["channels", "pick", str(number), "--tenant", tenant, "--wait", "0"])
     assert (picked.exit_code, "Клуб чтецов: waits" in picked.stdout) == (0, True)
     refused = runner.invoke(app, ["channels", "pick", "1", "--tenant", tenant, "--wait", "0"])

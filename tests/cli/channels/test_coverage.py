@@ -19,16 +19,16 @@ WHY = "no account can open it any more: it is private now, and whoever was in it
 
 @pytest.mark.parametrize("columns", [60, 120, 200])
 def test_every_word_is_there_and_no_line_is_longer_than_the_window(columns: int) -> None:
-    told = io.StringIO()
+    output = io.StringIO()
     status = CoverageStatus(CoverageState.UNREADABLE, quote(WHY), NOON)
     channel = ChannelCoverage(
         ChannelId(1), "Новости города [и области]", "gorod", NOON, NOON, NOON, 0, status
     )
     draw_coverage(
-        [channel], console=Console(file=told, width=columns, soft_wrap=True), zone=ZoneInfo("Europe/Moscow")
+        [channel], console=Console(file=output, width=columns, soft_wrap=True), zone=ZoneInfo("Europe/Moscow")
     )
-    lines = told.getvalue().splitlines()
+    lines = output.getvalue().splitlines()
     assert max(map(len, lines)) <= columns
     for words in ("Новости города [и", "unreadable", "2026-11-15 15:00"):
-        assert any(words in line for line in lines), told.getvalue()
-    assert all(word in told.getvalue() for word in WHY.split())
+        assert any(words in line for line in lines), output.getvalue()
+    assert all(word in output.getvalue() for word in WHY.split())

@@ -94,29 +94,29 @@ def test_servers_with_a_user_of_their_own_can_read_their_secret(tmp_path: Path) 
 
 
 def test_the_command_prints_names_and_no_values(tmp_path: Path) -> None:
-    told = CliRunner().invoke(app, ["prepare", str(tmp_path)])
-    assert told.exit_code == 0
-    assert "SESSION_ENCRYPTION_KEY" in told.stdout
-    assert not [text for text in contents(tmp_path).values() if text in told.stdout]
+    result = CliRunner().invoke(app, ["prepare", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "SESSION_ENCRYPTION_KEY" in result.stdout
+    assert not [text for text in contents(tmp_path).values() if text in result.stdout]
     assert CliRunner().invoke(app, ["prepare", str(tmp_path)]).stdout == "all secrets exist\n"
 
 
 def test_a_misspelt_name_is_said_because_no_other_container_sees_it(tmp_path: Path) -> None:
-    told = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, ["prepare", str(tmp_path)], env={"PARSER_MODE_OVERIDE": "auto", "SMTP_HOSTT": "mail.example"}
     )
-    assert told.exit_code == 0
+    assert result.exit_code == 0
     assert (
         "PARSER_MODE_OVERIDE is unknown to this version and has no effect; did you mean PARSER_MODE_OVERRIDE?"
-        in told.stderr
+        in result.stderr
     )
-    assert "SMTP_HOSTT is unknown" in told.stderr
-    assert "mail.example" not in told.output
+    assert "SMTP_HOSTT is unknown" in result.stderr
+    assert "mail.example" not in result.output
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_folder_that_cannot_be_written_is_explained(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    told = CliRunner().invoke(app, ["prepare", str(tmp_path / place)])
-    assert told.exit_code == 1
-    assert "cannot be written" in told.stderr
+    result = CliRunner().invoke(app, ["prepare", str(tmp_path / place)])
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr

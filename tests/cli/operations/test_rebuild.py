@@ -30,9 +30,9 @@ __all__ = ["minilm"]
 
 
 def test_without_vectors_there_is_nothing_to_rebuild(runner: CliRunner) -> None:
-    told = runner.invoke(app, ["rebuild", "vectors"])
-    assert told.exit_code == 1
-    assert "vectors are off: set QDRANT_URL or VECTORS_DIR" in told.stderr
+    result = runner.invoke(app, ["rebuild", "vectors"])
+    assert result.exit_code == 1
+    assert "vectors are off: set QDRANT_URL or VECTORS_DIR" in result.stderr
 
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["nobody has them", "a process that runs has them"])
@@ -47,10 +47,10 @@ async def test_vectors_are_made_anew_by_whoever_has_them(
         process = await asyncio.create_subprocess_exec(
             *called, env=environ, stdout=PIPE, stderr=PIPE, cwd=tmp_path
         )
-        said, progress = await process.communicate()
+        output, progress = await process.communicate()
         assert process.returncode == 0
         assert "vectors: 0 of about" in progress.decode()
-        return said.decode()
+        return output.decode()
 
     async with opened_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as running:
         channel_id, _ = await make_followed_channel(running.system)
@@ -69,13 +69,13 @@ async def test_vectors_are_made_anew_by_whoever_has_them(
                 )
             )
             try:
-                said = await command()
+                printed = await command()
             finally:
                 stopping.set()
                 await keeping
     if not is_running:
-        said = await command()
-    assert said.strip() == "3 posts are in the new collection, and searches use it."
+        printed = await command()
+    assert printed.strip() == "3 posts are in the new collection, and searches use it."
     async with opened_with_vectors(migrated_database, models=minilm, folder=tmp_path / "vectors") as again:
         assert await index_of(again).vectors.collections() == {SPACE.collection(2): SPACE.name}
         assert await index_of(again).vectors.count(SPACE.collection(2)) == 3
@@ -89,5 +89,5 @@ async def test_words_are_made_anew_by_the_command(
         system = system_stores(pool, Wakeup())
         channel_id, _ = await make_followed_channel(system)
         await land(system, channel_id, "Snow", "Rain", "Ice")
-    told = await asyncio.to_thread(runner.invoke, app, ["rebuild", "text"], env=migrated_database)
-    assert told.stdout.strip() == "The words of 3 posts are in the new table, and searches use it."
+    result = await asyncio.to_thread(runner.invoke, app, ["rebuild", "text"], env=migrated_database)
+    assert result.stdout.strip() == "The words of 3 posts are in the new table, and searches use it."

@@ -51,15 +51,15 @@ def bury(database: dict[str, str], *numbers: int) -> list[int]:
             letter.dead_letter_id for letter in await assembled.system.dead_letters.newest("post_persistence")
         )
 
-    found: list[int] = prepare(database, work)
-    return found
+    buried: list[int] = prepare(database, work)
+    return buried
 
 
 def entries(database: dict[str, str]) -> list[dict[bytes, bytes]]:
     async def run() -> list[dict[bytes, bytes]]:
         async with assemble(read_settings(database)) as assembled:
-            found: Any = await assembled.redis.xrange(KEY)
-            return [fields for _, fields in found]
+            stream_entries: Any = await assembled.redis.xrange(KEY)
+            return [fields for _, fields in stream_entries]
 
     return asyncio.run(run())
 
@@ -70,10 +70,10 @@ def test_dead_letters_are_listed_shown_replayed_and_discarded(
     first, second, third = bury(database, 7, 8, 9)
     listed = runner.invoke(app, ["dead-letters", "list"]).stdout
     assert all(text in listed for text in (str(first), "post_persistence", "1/7", "ValueError: 7"))
-    shown = runner.invoke(app, ["dead-letters", "show", str(first)]).stdout
-    assert "after 5 attempts: ValueError: 7" in shown
-    assert '"post_id":"1/7"' in shown
-    assert "Traceback …" in shown
+    output = runner.invoke(app, ["dead-letters", "show", str(first)]).stdout
+    assert "after 5 attempts: ValueError: 7" in output
+    assert '"post_id":"1/7"' in output
+    assert "Traceback …" in output
 
     assert (
         runner.invoke(app, ["dead-letters", "replay", str(first)]).stdout == "1 sent back to their stage.\n"
@@ -92,9 +92,9 @@ def test_dead_letters_are_listed_shown_replayed_and_discarded(
 
 def test_dead_letters_must_be_named(runner: CliRunner, database: dict[str, str]) -> None:
     bury(database, 7)
-    told = runner.invoke(app, ["dead-letters", "discard"])
-    assert told.exit_code == 2
-    assert "--stage" in told.stderr
+    result = runner.invoke(app, ["dead-letters", "discard"])
+    assert result.exit_code == 2
+    assert "--stage" in result.stderr
 
 
 def test_the_table_of_stages_is_printed_once_where_nobody_watches(
@@ -106,9 +106,9 @@ def test_the_table_of_stages_is_printed_once_where_nobody_watches(
             await assembled.redis.xadd(KEY, {PAYLOAD: parsed(number + 1).model_dump_json()})
 
     prepare(database, work)
-    shown = runner.invoke(app, ["streams"])
-    assert shown.exit_code == 0
-    line = next(line for line in shown.stdout.splitlines() if "post_persistence" in line and "live" in line)
+    result = runner.invoke(app, ["streams"])
+    assert result.exit_code == 0
+    line = next(line for line in result.stdout.splitlines() if "post_persistence" in line and "live" in line)
     assert [cell.strip() for cell in line.split("│")][3:5] == ["3", "0"]
     assert "ok" in line
 
@@ -126,8 +126,8 @@ def test_a_consumer_group_of_another_program_is_named_with_what_to_do(
             await assembled.redis.xgroup_create(stream, group, id="0", mkstream=True)
 
     prepare(database, work)
-    shown = runner.invoke(app, ["streams", "--once"]).stdout
-    (line,) = [line for line in shown.splitlines() if "old [workers]" in line]
+    output = runner.invoke(app, ["streams", "--once"]).stdout
+    (line,) = [line for line in output.splitlines() if "old [workers]" in line]
     assert "belongs to no stage of this program" in line
     assert f"redis-cli XGROUP DESTROY {KEY} 'old [workers]'" in line
     assert json.loads(runner.invoke(app, ["streams", "--json"]).stdout)["unknown_groups"] == [
@@ -178,8 +178,8 @@ def test_refilling_announces_everything_again(runner: CliRunner, database: dict[
         return announced
 
     count = prepare(database, work)
-    told = runner.invoke(app, ["streams", "refill"]).stdout
-    assert int(told.split()[0]) >= count > 0
+    output = runner.invoke(app, ["streams", "refill"]).stdout
+    assert int(output.split()[0]) >= count > 0
 
 
 def test_search_prints_the_posts_of_the_tenants_channels_only(
@@ -200,11 +200,11 @@ def test_search_prints_the_posts_of_the_tenants_channels_only(
         return channel_id
 
     channel_id = prepare(database, work)
-    found = runner.invoke(app, ["search", "мост", "ночь", "--tenant", tenant])
-    assert found.exit_code == 0
-    assert f"Channel {channel_id}" in found.stdout
-    assert f"https://t.me/c/{channel_id}/5" in found.stdout
-    assert "Мосты разводят ночью [ремонт]" in found.stdout
+    result = runner.invoke(app, ["search", "мост", "ночь", "--tenant", tenant])
+    assert result.exit_code == 0
+    assert f"Channel {channel_id}" in result.stdout
+    assert f"https://t.me/c/{channel_id}/5" in result.stdout
+    assert "Мосты разводят ночью [ремонт]" in result.stdout
     nothing = runner.invoke(app, ["search", "мост", "--tenant", other])
     assert (nothing.exit_code, nothing.stdout) == (1, "")
     assert "Nothing was found" in nothing.stderr

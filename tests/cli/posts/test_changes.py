@@ -38,11 +38,11 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(
         await make_deleted(assembled.system, channel_id, at=now)
 
     connected(database, live)
-    shown = runner.invoke(app, ["changes", "--tenant", tenant]).stdout
-    assert "Погибли [-12-]{+15+} человек" in shown
+    output = runner.invoke(app, ["changes", "--tenant", tenant]).stdout
+    assert "Погибли [-12-]{+15+} человек" in output
     assert "[-12-]{+15+}" in runner.invoke(app, ["changes", "--tenant", tenant], env={"NO_COLOR": "1"}).stdout
-    assert shown.index("deleted") < shown.index("edited")
-    assert f"https://t.me/{name}/1" in shown
+    assert output.index("deleted") < output.index("edited")
+    assert f"https://t.me/{name}/1" in output
     only = runner.invoke(
         app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]
     ).stdout

@@ -63,11 +63,11 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(
     assert "Мост в Самаре закрыли для грузовиков до апреля" in listed
     assert "Городские новости, Harbour Lines" in listed
     assert listed.count("tga stories") == 1
-    shown = runner.invoke(
+    output = runner.invoke(
         app, ["stories", str(posts[1]), "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"}
     ).stdout
-    assert "Осмотр опор нашёл 12 трещин." in shown
-    assert f"copy of {posts[0]}" in shown
+    assert "Осмотр опор нашёл 12 трещин." in output
+    assert f"copy of {posts[0]}" in output
     assert runner.invoke(app, ["stories", "1/1", "--tenant", tenant]).exit_code != 0
 
     def interests(*words: str) -> str:

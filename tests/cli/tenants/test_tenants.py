@@ -26,8 +26,8 @@ def test_following_for_a_tenant_that_does_not_exist_is_refused_with_how_to_creat
         ["folders", "add", "News"],
         ["keys", "create", "key"],
     ):
-        told = runner.invoke(app, [*words, "--tenant", name])
-        assert (told.exit_code, told.stderr) == (
+        result = runner.invoke(app, [*words, "--tenant", name])
+        assert (result.exit_code, result.stderr) == (
             1,
             f"there is no tenant '{name}'; create it with: tga tenants create '{name}'.\n",
         )
@@ -62,13 +62,13 @@ def test_quota_and_budget_are_set_and_shown_by_name(runner: CliRunner) -> None:
     assert "is not a size" in runner.invoke(app, ["tenants", "quota", name, "much"]).stderr
     assert "No budget is set" in runner.invoke(app, ["tenants", "budget", name]).stdout
     assert "12.5000" in runner.invoke(app, ["tenants", "budget", name, "--money", "12.50"]).stdout
-    shown = runner.invoke(app, ["ai", "budget"]).stdout
-    assert next(line for line in shown.splitlines() if name in line).count("12.5000") == 1
+    output = runner.invoke(app, ["ai", "budget"]).stdout
+    assert next(line for line in output.splitlines() if name in line).count("12.5000") == 1
 
 
 def test_programs_get_what_the_api_answers(runner: CliRunner) -> None:
     name = name_of_new(runner)
     listed = json.loads(runner.invoke(app, ["tenants", "list", "--json"]).stdout)
     assert listed["next"] is None
-    one = next(one for one in listed["items"] if one["name"] == name)
-    assert json.loads(runner.invoke(app, ["tenants", "quota", name, "--json"]).stdout) == one
+    tenant = next(item for item in listed["items"] if item["name"] == name)
+    assert json.loads(runner.invoke(app, ["tenants", "quota", name, "--json"]).stdout) == tenant

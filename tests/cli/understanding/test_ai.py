@@ -25,8 +25,8 @@ async def make_named_tenant(system: SystemStores) -> tuple[str, TenantId]:
 
 async def test_a_budget_is_set_and_shown_in_whole_money(runner: CliRunner, system: SystemStores) -> None:
     name, tenant_id = await make_named_tenant(system)
-    said = await tell(runner, ["ai", "budget", "--tenant", name, "--money", "12.50", "--tokens", "90000"])
-    assert said.exit_code == 0, said.output
+    result = await tell(runner, ["ai", "budget", "--tenant", name, "--money", "12.50", "--tokens", "90000"])
+    assert result.exit_code == 0, result.output
     budget = next(budget for budget in await system.spending.budgets() if budget.tenant_id == tenant_id)
     assert (budget.micro, budget.tokens) == (12_500_000, 90_000)
     assert "12.5000" in (await tell(runner, ["ai", "budget"])).output
@@ -45,8 +45,8 @@ async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(
     runner: CliRunner, system: SystemStores
 ) -> None:
     name, tenant_id = await make_named_tenant(system)
-    said = await tell(runner, ["ai", "consent", "--tenant", name, "--by", "the owner"])
-    assert "Recorded" in said.output
+    result = await tell(runner, ["ai", "consent", "--tenant", name, "--by", "the owner"])
+    assert "Recorded" in result.output
     assert [
         consent.given_by for consent in await system.ai_policies.consents() if consent.tenant_id == tenant_id
     ] == ["the owner"]
@@ -79,9 +79,9 @@ async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(
             await tell(runner, ["ai", "policy", "off", "--channel", str(channel_id), "--tenant", name])
         ).output
     )
-    shown = (await tell(runner, ["ai", "policy", "--tenant", name])).output
-    assert "new channels" in shown
-    assert f"Channel {channel_id}" in shown
+    output = (await tell(runner, ["ai", "policy", "--tenant", name])).output
+    assert "new channels" in output
+    assert f"Channel {channel_id}" in output
     assert (await system.ai_policies.of_channel(channel_id)).policy is AiPolicy.OFF
 
 
@@ -92,21 +92,21 @@ async def test_usage_is_shown_by_tenant_and_model(runner: CliRunner, system: Sys
     call = ProviderCall(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
     await system.spending.reserve(call, Amount(5_000_000, 100), [tenant_id], lifetime=timedelta(minutes=1))
     await system.spending.settle(call, CallOutcome("ok", Amount(1_234_500, 77), Tokens(70, 7), 5))
-    shown = (await tell(runner, ["ai", "usage", "--tenant", name])).output
+    output = (await tell(runner, ["ai", "usage", "--tenant", name])).output
     for expected in ("GigaChat-2", "tagging", "77", "1.2345", "RUB"):
-        assert expected in shown
+        assert expected in output
 
 
 def test_status_tells_how_each_provider_is(runner: CliRunner) -> None:
     assert "No provider is configured" in runner.invoke(app, ["ai", "status"]).output
-    shown = runner.invoke(app, ["ai", "status"], env={"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}).output
-    assert "openai" in shown
-    assert "wait for a provider" in shown
+    output = runner.invoke(app, ["ai", "status"], env={"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}).output
+    assert "openai" in output
+    assert "wait for a provider" in output
 
 
 def test_models_are_listed_and_a_missing_hub_is_said_in_words(runner: CliRunner, tmp_path: Path) -> None:
     environ = {"MODELS_DIR": str(tmp_path / "models"), "MODELS_HUB_URL": "http://127.0.0.1:1"}
     assert "Download one: tga models pull" in runner.invoke(app, ["models", "list"], env=environ).output
-    said = runner.invoke(app, ["models", "pull"], env=environ)
-    assert said.exit_code == 1
-    assert "cannot be fetched" in said.output + said.stderr
+    result = runner.invoke(app, ["models", "pull"], env=environ)
+    assert result.exit_code == 1
+    assert "cannot be fetched" in result.output + result.stderr

@@ -65,9 +65,9 @@ async def test_history_goes_through_the_bulk_lane_again_once_and_only_what_is_ou
 ) -> None:
     async with assemble(read_settings(database)) as app:
         channel_id, _, posts = await history(app, AiPolicy.LOCAL)
-        told = ["retag", "--channel", str(channel_id)]
-        assert "5 posts go through the pipeline again" in (await tell(runner, told)).output
-        assert "0 posts go through the pipeline again" in (await tell(runner, told)).output
+        command = ["retag", "--channel", str(channel_id)]
+        assert "5 posts go through the pipeline again" in (await tell(runner, command)).output
+        assert "0 posts go through the pipeline again" in (await tell(runner, command)).output
         assert (
             await admin.fetchval(
                 "SELECT count(*) FROM outbox WHERE channel_id = $1 AND lane = 'bulk'", channel_id
@@ -76,14 +76,14 @@ async def test_history_goes_through_the_bulk_lane_again_once_and_only_what_is_ou
         )
         await tag(app, posts)
         await app.system.outbox.done([(post, 1) for post in posts])
-        assert "have tags of the current version" in (await tell(runner, told)).output
+        assert "have tags of the current version" in (await tell(runner, command)).output
         await admin.execute(
             "UPDATE post_enrichment SET model = 'words/0' WHERE channel_id = $1 AND message_id <= 2",
             channel_id,
         )
-        assert "2 posts go through the pipeline again" in (await tell(runner, told)).output
+        assert "2 posts go through the pipeline again" in (await tell(runner, command)).output
         assert len(await rows(app, posts)) == 5
-        assert "have tags of the current version" in (await tell(runner, [*told, "--days", "1"])).output
+        assert "have tags of the current version" in (await tell(runner, [*command, "--days", "1"])).output
 
 
 async def test_nothing_is_paid_for_without_a_yes_and_the_price_is_shown_before(
@@ -91,12 +91,12 @@ async def test_nothing_is_paid_for_without_a_yes_and_the_price_is_shown_before(
 ) -> None:
     async with assemble(read_settings(database)) as app:
         channel_id, _, _ = await history(app, AiPolicy.PROVIDER)
-    told = ["retag", "--channel", str(channel_id)]
-    said = await tell(runner, told)
-    assert "No paid calls are made" in said.output
-    assert "at most" in said.output
+    command = ["retag", "--channel", str(channel_id)]
+    result = await tell(runner, command)
+    assert "No paid calls are made" in result.output
+    assert "at most" in result.output
     assert await waiting(admin, "provider_wanted", channel_id) == 0
-    assert "5 posts wait for a provider" in (await tell(runner, [*told, "--yes"])).output
+    assert "5 posts wait for a provider" in (await tell(runner, [*command, "--yes"])).output
     assert await waiting(admin, "provider_wanted", channel_id) == 5
 
 

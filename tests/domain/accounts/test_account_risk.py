@@ -38,7 +38,7 @@ def test_an_account_that_nothing_speaks_against_is_safe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "risk"),
+    ("method_use", "risk"),
     [
         (use(blocked_seconds=30), Risk.CAREFUL),
         (use(blocked_seconds=3600), Risk.AT_RISK),
@@ -50,8 +50,8 @@ def test_an_account_that_nothing_speaks_against_is_safe() -> None:
         (use(allowances=(Allowance(3, 2880, None, None),)), Risk.SAFE),
     ],
 )
-def test_being_told_to_wait_weighs_most(one: MethodUse, risk: Risk) -> None:
-    assert verdict(one).risk is risk
+def test_being_told_to_wait_weighs_most(method_use: MethodUse, risk: Risk) -> None:
+    assert verdict(method_use).risk is risk
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,16 @@ def test_being_told_to_wait_weighs_most(one: MethodUse, risk: Risk) -> None:
     ],
 )
 def test_what_telegram_or_a_person_has_done_is_said_with_the_reason(state: AccountState, risk: Risk) -> None:
-    said = verdict(state=state, state_reason=quote("somebody said so"))
-    assert said.risk is risk
-    assert "somebody said so" in str(said.reasons[0].why)
+    judged = verdict(state=state, state_reason=quote("somebody said so"))
+    assert judged.risk is risk
+    assert "somebody said so" in str(judged.reasons[0].why)
 
 
 def test_the_gravest_reason_comes_first() -> None:
-    said = verdict(use(pace=0.7), use(blocked_seconds=3600), is_held=False)
-    assert [reason.risk for reason in said.reasons] == [Risk.AT_RISK, Risk.CAREFUL, Risk.CAREFUL]
-    assert "1 h" not in str(said.reasons[0].why)
-    assert "60 min" in str(said.reasons[0].why)
+    judged = verdict(use(pace=0.7), use(blocked_seconds=3600), is_held=False)
+    assert [reason.risk for reason in judged.reasons] == [Risk.AT_RISK, Risk.CAREFUL, Risk.CAREFUL]
+    assert "1 h" not in str(judged.reasons[0].why)
+    assert "60 min" in str(judged.reasons[0].why)
 
 
 def test_an_account_that_cannot_keep_up_is_noticed() -> None:

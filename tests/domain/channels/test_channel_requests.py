@@ -88,5 +88,5 @@ def test_the_reason_is_said_in_words(
 
 
 def test_previews_look_names_up_where_no_account_can() -> None:
-    found = expect(RequestKind.USERNAME, 100, Capacity((), 1, has_previews=True), now=NOW)
-    assert found.estimated_end == NOW + timedelta(minutes=10)
+    estimate = expect(RequestKind.USERNAME, 100, Capacity((), 1, has_previews=True), now=NOW)
+    assert estimate.estimated_end == NOW + timedelta(minutes=10)

@@ -30,8 +30,10 @@ def ranges(draw: st.DrawFn) -> IdRange:
 @given(st.lists(ranges(), max_size=6), ranges())
 def test_what_is_proven_is_no_gap_and_everything_else_still_is(gaps: list[IdRange], proven: IdRange) -> None:
     left = subtract_range(gaps, proven)
-    for one in range(1, 50):
-        assert any(one in gap for gap in left) == (any(one in gap for gap in gaps) and one not in proven)
+    for number in range(1, 50):
+        assert any(number in gap for gap in left) == (
+            any(number in gap for gap in gaps) and number not in proven
+        )
 
 
 def facts(**more: Any) -> CoverageFacts:

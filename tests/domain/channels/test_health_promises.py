@@ -32,8 +32,8 @@ def numbers_of(text: str) -> dict[str, int]:
 
 def paragraph(page: str, beginning: str) -> str:
     text = (CHECKOUT / page).read_text(encoding="utf-8")
-    _, found, rest = text.partition(beginning)
-    assert found, f"{page} says nowhere: {beginning}"
+    _, separator, rest = text.partition(beginning)
+    assert separator, f"{page} says nowhere: {beginning}"
     return rest.partition("\n\n")[0].partition("\n|")[0]
 
 

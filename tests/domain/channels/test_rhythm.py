@@ -57,21 +57,21 @@ def test_a_steady_channel_is_left_alone_for_one_over_the_square_root_of_its_rate
     assert waits == pytest.approx(math.sqrt(2 * 5.0 * DAY / posts_a_day), abs=0.1)
 
 
-@given(posted=ages, profile=profiles, asked=prices, now=moments)
+@given(posted=ages, profile=profiles, cost=prices, now=moments)
 def test_the_posts_expected_meanwhile_have_waited_for_the_price(
-    posted: list[float], profile: Profile, asked: float, now: float
+    posted: list[float], profile: Profile, cost: float, now: float
 ) -> None:
     rhythm = followed([now - age for age in posted], now)
-    waits = wait_seconds(rhythm, profile, now=now, price=asked, max_seconds=6 * HOUR)
+    waits = wait_seconds(rhythm, profile, now=now, price=cost, max_seconds=6 * HOUR)
     steps = 600
     middles = [waits * (number + 0.5) / steps for number in range(steps)]
     waited = sum(
         intensity(rhythm, profile, now, middle) * (waits - middle) * waits / steps for middle in middles
     )
     if SHORTEST_SECONDS < waits < 6 * HOUR:
-        assert waited == pytest.approx(asked, rel=0.02)
+        assert waited == pytest.approx(cost, rel=0.02)
     else:
-        assert (waited >= asked * 0.98) == (waits == SHORTEST_SECONDS)
+        assert (waited >= cost * 0.98) == (waits == SHORTEST_SECONDS)
 
 
 def intensity(rhythm: Rhythm, profile: Profile, now: float, later: float) -> float:
@@ -80,22 +80,22 @@ def intensity(rhythm: Rhythm, profile: Profile, now: float, later: float) -> flo
     return hour + (loud - FOLLOWING * hour) * math.exp(-FADING * later)
 
 
-@given(posted=ages, more=st.floats(0.0, 7 * DAY), profile=profiles, asked=prices, now=moments)
+@given(posted=ages, more=st.floats(0.0, 7 * DAY), profile=profiles, cost=prices, now=moments)
 def test_one_more_post_never_makes_the_next_poll_later(
-    posted: list[float], more: float, profile: Profile, asked: float, now: float
+    posted: list[float], more: float, profile: Profile, cost: float, now: float
 ) -> None:
     few, many = (followed([now - age for age in some], now) for some in (posted, [*posted, more]))
-    waits = [wait_seconds(one, profile, now=now, price=asked, max_seconds=NEVER) for one in (few, many)]
+    waits = [wait_seconds(rhythm, profile, now=now, price=cost, max_seconds=NEVER) for rhythm in (few, many)]
     assert waits[1] <= waits[0] + 0.2
 
 
-@given(posted=ages, asked=prices, weight=st.sampled_from([0.25, 1.0, 4.0]), now=moments)
+@given(posted=ages, cost=prices, weight=st.sampled_from([0.25, 1.0, 4.0]), now=moments)
 def test_a_channel_of_four_times_the_weight_pays_a_quarter_of_the_price(
-    posted: list[float], asked: float, weight: float, now: float
+    posted: list[float], cost: float, weight: float, now: float
 ) -> None:
     rhythm = followed([now - age for age in posted], now)
-    weighed = wait_seconds(rhythm, FLAT, now=now, price=asked, weight=weight, max_seconds=NEVER)
-    assert weighed == wait_seconds(rhythm, FLAT, now=now, price=asked / weight, max_seconds=NEVER)
+    weighed = wait_seconds(rhythm, FLAT, now=now, price=cost, weight=weight, max_seconds=NEVER)
+    assert weighed == wait_seconds(rhythm, FLAT, now=now, price=cost / weight, max_seconds=NEVER)
 
 
 def test_no_wait_is_shorter_than_the_shortest_or_longer_than_the_longest() -> None:
@@ -109,8 +109,8 @@ def test_after_posts_come_more_and_after_quiet_minutes_fewer() -> None:
     calm = usual(10.0)
     loud = after_posts(calm, [MONDAY - 60.0, MONDAY - 30.0], MONDAY)
     waits = [
-        wait_seconds(one, FLAT, now=now, price=50.0, max_seconds=NEVER)
-        for one, now in ((loud, MONDAY), (calm, MONDAY), (calm, MONDAY + HOUR))
+        wait_seconds(rhythm, FLAT, now=now, price=50.0, max_seconds=NEVER)
+        for rhythm, now in ((loud, MONDAY), (calm, MONDAY), (calm, MONDAY + HOUR))
     ]
     assert waits[0] < 0.5 * waits[1]
     assert waits[1] < waits[2]
@@ -139,13 +139,13 @@ def test_it_does_not_matter_how_many_polls_found_the_posts(posted: list[float], 
     assert piecewise.burst == pytest.approx(at_once.burst)
 
 
-@given(posted=ages, empty=st.floats(1.0, DAY), asked=prices)
-def test_a_poll_without_posts_has_nothing_to_write(posted: list[float], empty: float, asked: float) -> None:
+@given(posted=ages, empty=st.floats(1.0, DAY), cost=prices)
+def test_a_poll_without_posts_has_nothing_to_write(posted: list[float], empty: float, cost: float) -> None:
     rhythm = followed([MONDAY - age for age in posted], MONDAY)
     now = MONDAY + empty
     waits = [
-        wait_seconds(one, FLAT, now=now, price=asked, max_seconds=NEVER)
-        for one in (rhythm, after_posts(rhythm, (), now))
+        wait_seconds(variant, FLAT, now=now, price=cost, max_seconds=NEVER)
+        for variant in (rhythm, after_posts(rhythm, (), now))
     ]
     assert waits[0] == pytest.approx(waits[1], abs=0.2)
 
@@ -173,8 +173,8 @@ def test_the_price_makes_the_polls_of_steady_channels_fit_into_the_requests(
     days: list[float], per_second: float
 ) -> None:
     channels = [usual(posts_a_day) for posts_a_day in days]
-    asked = price(sum(math.sqrt(base(channel, FLAT, MONDAY)) for channel in channels), per_second)
-    waits = [wait_seconds(channel, FLAT, now=MONDAY, price=asked, max_seconds=NEVER) for channel in channels]
+    cost = price(sum(math.sqrt(base(channel, FLAT, MONDAY)) for channel in channels), per_second)
+    waits = [wait_seconds(channel, FLAT, now=MONDAY, price=cost, max_seconds=NEVER) for channel in channels]
     assert sum(1 / wait for wait in waits) == pytest.approx(per_second, rel=0.01)
 
 

@@ -15,7 +15,9 @@ from telegram_assistant.domain.media.content_types import (
 )
 
 
-@pytest.mark.parametrize("content_type", [one for one in ContentType if one.is_picture])
+@pytest.mark.parametrize(
+    "content_type", [content_type for content_type in ContentType if content_type.is_picture]
+)
 def test_a_picture_is_known_by_its_first_bytes(content_type: ContentType) -> None:
     written = io.BytesIO()
     Image.new("RGB", (60, 40), "navy").save(written, content_type.name)

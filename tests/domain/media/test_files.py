@@ -31,19 +31,25 @@ def file(**more: Any) -> MediaFile:
 
 
 def verdict(
-    one: MediaFile,
+    media_file: MediaFile,
     *wanting: MediaSubscriber,
     is_closed: bool = False,
     is_protected: bool = False,
     rules: MediaRules = RULES,
 ) -> SkipReason | None:
-    return decide(one, is_protected=is_protected, terms=Terms(is_closed, wanting), rules=rules)
+    return decide(media_file, is_protected=is_protected, terms=Terms(is_closed, wanting), rules=rules)
 
 
 def test_a_post_shows_its_file_and_not_the_picture_of_a_preview() -> None:
     photo = {"kind": "photo", "id": 5, "size_bytes": 7, "dc_id": 4, "width": 3}
-    (shown,) = files_of(make_post(facts={"media": photo}))
-    assert (shown.media_id, shown.kind, shown.size_bytes, shown.dc_id, shown.mime) == (
+    (media_file,) = files_of(make_post(facts={"media": photo}))
+    assert (
+        media_file.media_id,
+        media_file.kind,
+        media_file.size_bytes,
+        media_file.dc_id,
+        media_file.mime,
+    ) == (
         5,
         MediaKind.PHOTO,
         7,
@@ -57,8 +63,8 @@ def test_a_post_shows_its_file_and_not_the_picture_of_a_preview() -> None:
 
 def test_items_that_were_paid_for_keep_their_places() -> None:
     items = [{"kind": "preview"}, {"kind": "video", "id": 8, "size_bytes": 9}]
-    (shown,) = files_of(make_post(facts={"media": {"kind": "paid_media", "items": items}}))
-    assert (shown.ordinal, shown.media_id) == (1, 8)
+    (media_file,) = files_of(make_post(facts={"media": {"kind": "paid_media", "items": items}}))
+    assert (media_file.ordinal, media_file.media_id) == (1, 8)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MediaKind if kind is not MediaKind.STICKER])

@@ -55,8 +55,8 @@ def test_what_was_kept_and_removed_is_the_old_text_and_what_was_kept_and_added_t
     compare: object, before: str, after: str
 ) -> None:
     assert callable(compare)
-    found: Difference | None = compare(before, after)
-    pieces = pieces_of(found, before, after)
+    outcome: Difference | None = compare(before, after)
+    pieces = pieces_of(outcome, before, after)
     assert "".join(piece.text for piece in pieces if piece.change is not PieceChange.ADDED) == before
     assert "".join(piece.text for piece in pieces if piece.change is not PieceChange.REMOVED) == after
 

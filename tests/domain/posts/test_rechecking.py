@@ -33,8 +33,8 @@ def test_who_was_away_for_long_looks_back_as_far_as_it_was_owed(channel_id: Chan
 def test_channels_do_not_fall_due_together() -> None:
     due = [
         sum(
-            depth_due(ChannelId(one), NOW, NOW + timedelta(minutes=minute)) is not None
-            for one in range(10**9, 10**9 + 600)
+            depth_due(ChannelId(channel_id), NOW, NOW + timedelta(minutes=minute)) is not None
+            for channel_id in range(10**9, 10**9 + 600)
         )
         for minute in (6, 30, 54)
     ]

@@ -68,7 +68,7 @@ def test_what_is_no_operator_is_a_word(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ("has:pictures", "write has:image, has:video, has:link, has:file"),
         ("lang:russian", "as in lang:ru"),
@@ -84,8 +84,8 @@ def test_what_is_no_operator_is_a_word(typed: str) -> None:
         ("а " * 60, "fewer"),
     ],
 )
-def test_what_makes_no_sense_is_answered_with_what_to_write(typed: str, told: str) -> None:
-    with pytest.raises(Rejected, match=told):
+def test_what_makes_no_sense_is_answered_with_what_to_write(typed: str, message: str) -> None:
+    with pytest.raises(Rejected, match=message):
         parsed(typed)
 
 

@@ -21,22 +21,22 @@ def test_one_ranking_alone_stays_as_it_is() -> None:
 
 
 @given(st.lists(st.integers(), unique=True), st.lists(st.integers(), unique=True))
-def test_nothing_is_lost_and_nothing_comes_twice(one: list[int], other: list[int]) -> None:
-    assert sorted(fuse_rankings(one, other)) == sorted({*one, *other})
+def test_nothing_is_lost_and_nothing_comes_twice(first: list[int], other: list[int]) -> None:
+    assert sorted(fuse_rankings(first, other)) == sorted({*first, *other})
 
 
 def test_a_snippet_shows_the_words_where_they_are_near_each_other() -> None:
     text = "[снег] " + "пустые слова " * 60 + "здесь [снег] в [метро] и ещё " + "слова " * 60
-    found = snippet_of(text, begins="[", ends="]")
-    assert [found.text[begin:end] for begin, end in found.marks] == ["снег", "метро"]
-    assert found.is_cut_before
-    assert found.is_cut_after
-    assert len(found.text) <= LENGTH
+    snippet = snippet_of(text, begins="[", ends="]")
+    assert [snippet.text[begin:end] for begin, end in snippet.marks] == ["снег", "метро"]
+    assert snippet.is_cut_before
+    assert snippet.is_cut_after
+    assert len(snippet.text) <= LENGTH
 
 
 def test_a_short_text_is_shown_whole() -> None:
-    found = snippet_of("Первый\n\n[снег] выпал", begins="[", ends="]")
-    assert (found.text, found.marks, found.is_cut_before, found.is_cut_after) == (
+    snippet = snippet_of("Первый\n\n[снег] выпал", begins="[", ends="]")
+    assert (snippet.text, snippet.marks, snippet.is_cut_before, snippet.is_cut_after) == (
         "Первый снег выпал",
         ((7, 11),),
         False,
@@ -46,23 +46,23 @@ def test_a_short_text_is_shown_whole() -> None:
 
 @given(st.text(alphabet="ab[] \n<", max_size=600))
 def test_marks_are_always_inside_the_snippet(marked: str) -> None:
-    found = snippet_of(marked, begins="[", ends="]")
-    assert "[" not in found.text
-    assert all(0 <= begin < end <= len(found.text) for begin, end in found.marks)
+    snippet = snippet_of(marked, begins="[", ends="]")
+    assert "[" not in snippet.text
+    assert all(0 <= begin < end <= len(snippet.text) for begin, end in snippet.marks)
 
 
 def test_facets_count_the_most_frequent_first_and_days_newest_first() -> None:
     monday, tuesday = date(2026, 11, 2), date(2026, 11, 3)
-    one, other = ChannelId(1), ChannelId(2)
+    first, other = ChannelId(1), ChannelId(2)
     counted = facets_of(
         [
             Counted(other, monday, "ru", "news", ("снег", "метро")),
             Counted(other, tuesday, "ru", None, ("снег",)),
-            Counted(one, monday),
+            Counted(first, monday),
         ]
     )
     assert counted.posts == 3
-    assert counted.channels == (Facet(other, 2), Facet(one, 1))
+    assert counted.channels == (Facet(other, 2), Facet(first, 1))
     assert counted.languages == (Facet("ru", 2),)
     assert counted.kinds == (Facet("news", 1),)
     assert counted.tags == (Facet("снег", 2), Facet("метро", 1))
@@ -71,5 +71,5 @@ def test_facets_count_the_most_frequent_first_and_days_newest_first() -> None:
 
 def test_a_text_of_nothing_but_marked_words_takes_no_time() -> None:
     with cpu_limit(0.2):
-        found = snippet_of("[снег] " * 2000, begins="[", ends="]")
-    assert found.marks
+        snippet = snippet_of("[снег] " * 2000, begins="[", ends="]")
+    assert snippet.marks

@@ -65,18 +65,18 @@ def test_the_usual_is_no_surprise(mentions: int, before: list[int], weeks: float
 
 @given(st.lists(st.tuples(MENTIONS, BEFORE, st.integers(0, 30)), max_size=20), WEEKS)
 def test_a_trend_has_enough_channels_and_far_more_mentions_than_usual(
-    found: list[tuple[int, list[int], int]], weeks: float
+    samples: list[tuple[int, list[int], int]], weeks: float
 ) -> None:
     counts = KeywordCounts(
         weeks,
         tuple(
             counted(f"name{place}", now, *before, channels=ch)
-            for place, (now, before, ch) in enumerate(found)
+            for place, (now, before, ch) in enumerate(samples)
         ),
     )
-    for one in trending(counts):
-        assert one.channels >= MIN_CHANNELS
-        assert one.mentions >= 3 * usual_of(one.before, weeks)
+    for trend in trending(counts):
+        assert trend.channels >= MIN_CHANNELS
+        assert trend.mentions >= 3 * usual_of(trend.before, weeks)
 
 
 def test_a_probability_is_right() -> None:
@@ -109,7 +109,7 @@ def test_who_followed_half_of_the_channels_knows_half_of_the_weeks() -> None:
 
 def test_keywords_of_the_same_posts_are_one_trend() -> None:
     town, store, match = (Keyword(KeywordKind.NAME, key) for key in ("nortvik", "stroigran", "volnorez"))
-    found = gather(
+    trends = gather(
         [(town, posts(1, 2, 3, 4, 5, 6)), (match, posts(7, 8, 9, 10, 11)), (store, posts(2, 3, 4, 5, 12))]
     )
-    assert found == ((town, store), (match,))
+    assert trends == ((town, store), (match,))

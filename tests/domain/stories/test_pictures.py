@@ -26,31 +26,32 @@ def changed(look: Look, coarse: int, fine: int) -> Look:
 
 def story(*posts: tuple[Shown, ...]) -> VisibleStory:
     """Each post a minute later, in a channel of its own, with these pictures: their files and widths."""
-    return VisibleStory(tuple(_post(number, shown) for number, shown in enumerate(posts, 1)))
+    return VisibleStory(tuple(_post(number, pictures) for number, pictures in enumerate(posts, 1)))
 
 
-def _post(number: int, shown: tuple[Shown, ...]) -> VisiblePost:
+def _post(number: int, pictures: tuple[Shown, ...]) -> VisiblePost:
     return post(
         number,
         number,
         pictures=tuple(
-            StoryPicture(ordinal, file, width, 100) for ordinal, (file, width) in enumerate(shown)
+            StoryPicture(ordinal, file, width, 100) for ordinal, (file, width) in enumerate(pictures)
         ),
     )
 
 
-def folded(told: VisibleStory, read: dict[str, ReadPicture]) -> list[list[int]]:
-    return [[shown.channel_id for shown in picture.posts] for picture in pictures_of(told, read)]
+def folded(visible_story: VisibleStory, read: dict[str, ReadPicture]) -> list[list[int]]:
+    return [[post_id.channel_id for post_id in picture.posts] for picture in pictures_of(visible_story, read)]
 
 
 def test_a_copy_saved_again_is_shown_once_as_the_largest_and_named_by_the_first_post() -> None:
-    told = story((("small", 320),), (("large", 1280),), (("small", 320),))
-    (one,) = pictures_of(
-        told, {"small": ReadPicture(LOOK, NOTICE), "large": ReadPicture(changed(LOOK, 5, 14), NOTICE)}
+    visible_story = story((("small", 320),), (("large", 1280),), (("small", 320),))
+    (picture,) = pictures_of(
+        visible_story,
+        {"small": ReadPicture(LOOK, NOTICE), "large": ReadPicture(changed(LOOK, 5, 14), NOTICE)},
     )
-    assert (one.picture.sha256, one.shown_by.channel_id) == ("large", 2)
-    assert [shown.channel_id for shown in one.posts] == [1, 2, 3]
-    assert one.in_posts == 3
+    assert (picture.picture.sha256, picture.shown_by.channel_id) == ("large", 2)
+    assert [post_id.channel_id for post_id in picture.posts] == [1, 2, 3]
+    assert picture.in_posts == 3
 
 
 def test_two_notices_that_look_alike_and_say_something_else_stay_apart() -> None:
@@ -65,14 +66,18 @@ def test_two_notices_that_look_alike_and_say_something_else_stay_apart() -> None
 
 def test_a_cropped_copy_is_the_same_if_enough_words_in_it_agree() -> None:
     cropped = changed(LOOK, 12, 50)
-    told = story((("whole", 640),), (("part", 600),))
+    visible_story = story((("whole", 640),), (("part", 600),))
     assert folded(
-        told, {"whole": ReadPicture(LOOK, NOTICE), "part": ReadPicture(cropped, NOTICE + " @gorod")}
+        visible_story, {"whole": ReadPicture(LOOK, NOTICE), "part": ReadPicture(cropped, NOTICE + " @gorod")}
     ) == [[1, 2]]
     assert folded(
-        told, {"whole": ReadPicture(LOOK, "Новости Края"), "part": ReadPicture(cropped, "Новости Края")}
+        visible_story,
+        {"whole": ReadPicture(LOOK, "Новости Края"), "part": ReadPicture(cropped, "Новости Края")},
     ) == [[1], [2]]
-    assert folded(told, {"whole": ReadPicture(LOOK, ""), "part": ReadPicture(cropped, "")}) == [[1], [2]]
+    assert folded(visible_story, {"whole": ReadPicture(LOOK, ""), "part": ReadPicture(cropped, "")}) == [
+        [1],
+        [2],
+    ]
 
 
 def test_other_pictures_with_the_same_words_stay_apart() -> None:
@@ -86,16 +91,16 @@ def test_photographs_without_words_are_the_same_by_a_near_look_alone() -> None:
 
 
 def test_pictures_in_which_nobody_has_read_are_compared_by_their_files() -> None:
-    told = story((("one", 600),), (("other", 600),), (("one", 600),))
-    assert folded(told, {}) == [[1, 3], [2]]
-    assert folded(told, {"one": ReadPicture(LOOK, "")}) == [[1, 3], [2]]
+    visible_story = story((("one", 600),), (("other", 600),), (("one", 600),))
+    assert folded(visible_story, {}) == [[1, 3], [2]]
+    assert folded(visible_story, {"one": ReadPicture(LOOK, "")}) == [[1, 3], [2]]
 
 
 def test_a_picture_twice_in_an_album_is_in_one_post() -> None:
-    shown = (StoryPicture(0, "one", 600, 100),)
+    pictures = (StoryPicture(0, "one", 600, 100),)
     album = tuple(
-        post(1, number, post_id=PostId(ChannelId(1), MessageId(number)), pictures=shown, grouped_id=7)
+        post(1, number, post_id=PostId(ChannelId(1), MessageId(number)), pictures=pictures, grouped_id=7)
         for number in (1, 2)
     )
-    (one,) = pictures_of(VisibleStory(album), {})
-    assert one.in_posts == 1
+    (picture,) = pictures_of(VisibleStory(album), {})
+    assert picture.in_posts == 1

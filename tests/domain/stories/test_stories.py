@@ -24,9 +24,9 @@ def post(number: int) -> PostId:
 
 
 def link(
-    one: int, other: int, score: float = 1.0, kind: LinkKind = LinkKind.REWRITE, *, is_leaf: bool = False
+    first: int, other: int, score: float = 1.0, kind: LinkKind = LinkKind.REWRITE, *, is_leaf: bool = False
 ) -> Link:
-    later, earlier = max(one, other), min(one, other)
+    later, earlier = max(first, other), min(first, other)
     return Link(post(later), post(earlier), kind, score, at(later), at(earlier), is_leaf)
 
 
@@ -61,29 +61,31 @@ POSTS = {post(number): at(number) for number in range(1, 10)}
 
 
 @given(links, st.data())
-def test_the_order_of_links_does_not_change_stories(found: list[Link], data: st.DataObject) -> None:
-    assert partition(POSTS, data.draw(st.permutations(found))) == partition(POSTS, found)
+def test_the_order_of_links_does_not_change_stories(drawn_links: list[Link], data: st.DataObject) -> None:
+    assert partition(POSTS, data.draw(st.permutations(drawn_links))) == partition(POSTS, drawn_links)
 
 
 @given(links)
-def test_every_post_is_in_one_story_and_stories_are_connected(found: list[Link]) -> None:
-    groups = partition(POSTS, found)
-    assert sorted(one for group in groups for one in group) == sorted(POSTS)
-    parts = connected(list(POSTS), found)
+def test_every_post_is_in_one_story_and_stories_are_connected(drawn_links: list[Link]) -> None:
+    groups = partition(POSTS, drawn_links)
+    assert sorted(post_id for group in groups for post_id in group) == sorted(POSTS)
+    parts = connected(list(POSTS), drawn_links)
     assert all(any(group <= part for part in parts) for group in groups)
 
 
 @given(links)
-def test_certain_links_hold(found: list[Link]) -> None:
-    groups = partition(POSTS, found)
+def test_certain_links_hold(drawn_links: list[Link]) -> None:
+    groups = partition(POSTS, drawn_links)
     assert all(
-        any({one.post, one.other} <= group for group in groups) for one in found if one.kind.is_certain
+        any({edge.post, edge.other} <= group for group in groups)
+        for edge in drawn_links
+        if edge.kind.is_certain
     )
 
 
 def test_one_link_between_many_posts_does_not_make_one_story() -> None:
-    left = [link(one, other, 3.0) for one in range(1, 5) for other in range(1, one)]
-    right = [link(one, other, 3.0) for one in range(5, 9) for other in range(5, one)]
+    left = [link(number, other, 3.0) for number in range(1, 5) for other in range(1, number)]
+    right = [link(number, other, 3.0) for number in range(5, 9) for other in range(5, number)]
     assert len(partition({post(n): at(n) for n in range(1, 9)}, [*left, *right, link(4, 5)])) == 2
 
 
@@ -97,14 +99,14 @@ def test_a_private_post_is_in_one_story_and_joins_no_others() -> None:
 
 
 def test_a_story_keeps_its_id_where_most_of_it_survives() -> None:
-    one, other, fresh = (StoryId(UUID(int=number)) for number in (1, 2, 3))
-    known = {post(1): one, post(2): one, post(3): one, post(4): other}
+    first, other, fresh = (StoryId(UUID(int=number)) for number in (1, 2, 3))
+    known = {post(1): first, post(2): first, post(3): first, post(4): other}
     split = assign(
         [frozenset({post(1)}), frozenset({post(2), post(3)}), frozenset({post(4)})], known, lambda: fresh
     )
-    assert [split.stories[post(number)] for number in range(1, 5)] == [fresh, one, one, other]
+    assert [split.stories[post(number)] for number in range(1, 5)] == [fresh, first, first, other]
     merged = assign([frozenset(map(post, range(1, 5)))], known, lambda: fresh)
-    assert (set(merged.stories.values()), merged.merged) == ({one}, {other: one})
+    assert (set(merged.stories.values()), merged.merged) == ({first}, {other: first})
 
 
 def test_the_same_words_with_another_number_are_no_copy() -> None:
@@ -123,8 +125,8 @@ def test_it_does_not_matter_which_of_two_posts_is_compared_with_the_other() -> N
         told(2, text.format(" на 300 метрах").replace("На пожаре", "Пожар")),
     )
     pairs = (shorter.terms.pairs | longer.terms.pairs) - (shorter.terms.pairs ^ longer.terms.pairs)
-    one, other = (replace(each, terms=replace(each.terms, pairs=pairs)) for each in (shorter, longer))
-    assert compare(one, other, TermWeights()) == compare(other, one, TermWeights())
+    first, other = (replace(each, terms=replace(each.terms, pairs=pairs)) for each in (shorter, longer))
+    assert compare(first, other, TermWeights()) == compare(other, first, TermWeights())
 
 
 def test_two_private_channels_are_never_compared() -> None:

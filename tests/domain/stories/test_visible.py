@@ -34,16 +34,16 @@ def channels(stories: tuple[VisibleStory, ...]) -> list[list[int]]:
 
 
 def test_posts_joined_only_through_an_invisible_one_are_shown_apart() -> None:
-    one, unseen, other = post(1), post(2, 1), post(3, 2)
-    links = [link(unseen, one), link(other, unseen)]
-    assert channels(stories_of([one, unseen, other], links, Grouping.NORMAL)) == [[1, 2, 3]]
-    assert channels(stories_of([one, other], links, Grouping.NORMAL)) == [[1], [3]]
+    first, unseen, other = post(1), post(2, 1), post(3, 2)
+    links = [link(unseen, first), link(other, unseen)]
+    assert channels(stories_of([first, unseen, other], links, Grouping.NORMAL)) == [[1, 2, 3]]
+    assert channels(stories_of([first, other], links, Grouping.NORMAL)) == [[1], [3]]
 
 
 def test_a_private_post_joins_the_surest_story_and_never_holds_two_together() -> None:
-    one, other, private = post(1), post(2, 1), post(3, 2, is_private=True)
-    links = [link(private, one), link(private, other, kind=LinkKind.COPY, score=9.0)]
-    assert channels(stories_of([one, other, private], links, Grouping.NORMAL)) == [[1], [2, 3]]
+    first, other, private = post(1), post(2, 1), post(3, 2, is_private=True)
+    links = [link(private, first), link(private, other, kind=LinkKind.COPY, score=9.0)]
+    assert channels(stories_of([first, other, private], links, Grouping.NORMAL)) == [[1], [2, 3]]
 
 
 def test_stricter_grouping_lets_weak_links_go_and_keeps_what_telegram_says() -> None:
@@ -71,14 +71,14 @@ def test_a_story_begins_with_its_first_visible_post_whatever_the_order_of_readin
 
 def test_one_channel_alone_or_advertising_is_no_news() -> None:
     posts = [post(1), post(2, 1)]
-    told, alone = (
+    shared, alone = (
         stories_of(posts, [link(posts[1], posts[0])], Grouping.NORMAL)[0],
         stories_of(posts[:1], [], Grouping.NORMAL)[0],
     )
     sold = stories_of(
         [post(1, is_ad=True), post(2, 1, is_ad=True)], [link(posts[1], posts[0])], Grouping.NORMAL
     )[0]
-    assert [is_news(one) for one in (told, alone, sold)] == [True, False, False]
+    assert [is_news(candidate) for candidate in (shared, alone, sold)] == [True, False, False]
 
 
 def test_many_own_words_outweigh_copies_and_age() -> None:

@@ -14,7 +14,7 @@ def test_a_tag_is_ours_once_several_channels_speak_of_it_in_several_texts(
 
 
 @pytest.mark.parametrize(
-    ("said", "tag"),
+    ("text", "tag"),
     [
         ("#Новый_Мост", "новый мост"),
         ("  Machine   Learning ", "machine learning"),
@@ -28,8 +28,8 @@ def test_a_tag_is_ours_once_several_channels_speak_of_it_in_several_texts(
         ("а" * 41, None),
     ],
 )
-def test_only_short_words_can_be_a_tag(said: str, tag: str | None) -> None:
-    assert tag_in(said) == tag
+def test_only_short_words_can_be_a_tag(text: str, tag: str | None) -> None:
+    assert tag_in(text) == tag
 
 
 @pytest.mark.parametrize(

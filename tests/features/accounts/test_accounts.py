@@ -80,10 +80,12 @@ async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(
     system: SystemStores, ingest: IngestStores, world: World
 ) -> None:
     account_id = await make_account(system, ingest, world)
-    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    (public_id,) = [
+        health.account.public_id for health in await account_health(stores=world.stores_a, now=now())
+    ]
     paused = await pause_account(public_id, by="anna", stores=world.stores_a, now=now())
     assert (paused.account.state, str(paused.account.state_reason)) == (AccountState.PAUSED, "paused by anna")
-    assert account_id not in {one.account_id for one in await ingest.accounts.take("somebody")}
+    assert account_id not in {account.account_id for account in await ingest.accounts.take("somebody")}
     resumed = await resume_account(public_id, stores=world.stores_a, now=now())
     assert (resumed.account.state, resumed.account.state_reason) == (AccountState.ACTIVE, None)
     for foreign in (public_id, uuid4()):
@@ -99,7 +101,9 @@ async def test_what_telegram_has_ended_is_not_resumed_here(
     system: SystemStores, ingest: IngestStores, world: World
 ) -> None:
     account_id = await make_account(system, ingest, world)
-    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    (public_id,) = [
+        health.account.public_id for health in await account_health(stores=world.stores_a, now=now())
+    ]
     await system.accounts.set_state(account_id, AccountState.BANNED, quote("Telegram says so"))
     with pytest.raises(Rejected, match="is banned"):
         await resume_account(public_id, stores=world.stores_a, now=now())
@@ -110,7 +114,9 @@ async def test_ingest_ends_the_session_of_an_account_that_is_logged_out(
     system: SystemStores, ingest: IngestStores, world: World
 ) -> None:
     account_id = await make_account(system, ingest, world)
-    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    (public_id,) = [
+        health.account.public_id for health in await account_health(stores=world.stores_a, now=now())
+    ]
     with pytest.raises(Missing):
         await log_out_account(public_id, by="b", stores=world.stores_b, now=now())
     leaving = await log_out_account(public_id, by="anna", stores=world.stores_a, now=now())
@@ -118,7 +124,9 @@ async def test_ingest_ends_the_session_of_an_account_that_is_logged_out(
         AccountState.LOGGING_OUT,
         "logged out by anna",
     )
-    held = next(one for one in await ingest.accounts.take("somebody") if one.account_id == account_id)
+    held = next(
+        account for account in await ingest.accounts.take("somebody") if account.account_id == account_id
+    )
     assert held.state is AccountState.LOGGING_OUT
     await ingest.accounts.forget_session(account_id, AccountState.LOGGED_OUT)
     with pytest.raises(Rejected, match="nobody is logged in"):
@@ -129,7 +137,9 @@ async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(
     system: SystemStores, ingest: IngestStores, world: World, admin: Admin
 ) -> None:
     account_id = await make_account(system, ingest, world)
-    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    (public_id,) = [
+        listed.account.public_id for listed in await account_health(stores=world.stores_a, now=now())
+    ]
     await admin.execute(
         "INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id
     )

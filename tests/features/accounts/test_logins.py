@@ -51,8 +51,8 @@ async def test_every_process_with_the_secret_shows_the_code_and_no_other(
     (claimed,) = await ingest.logins.take("reader#1")
     assert claimed.door_key is not None
     await ingest.logins.show(attempt_id, 1, seal(LINK, claimed.door_key, question=f"{attempt_id}/1/shown"))
-    shown = await get_login(attempt_id, logins=logins, secret=SHARED)
-    assert (shown.link, LINK in repr(shown)) == (LINK, False)
+    login = await get_login(attempt_id, logins=logins, secret=SHARED)
+    assert (login.link, LINK in repr(login)) == (LINK, False)
     assert (await get_login(attempt_id, logins=logins, secret=OTHER)).link is None
 
 

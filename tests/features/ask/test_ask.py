@@ -98,12 +98,12 @@ def test_who_gives_another_number_is_shown_too() -> None:
 
 
 def test_a_question_for_a_number_is_answered_with_one_and_not_with_the_headline() -> None:
-    shown = (
+    text = (
         "Компания «Тримарис» показала новинку\n\n"
         "Часы компании «Тримарис» стоят 910 долларов. Заряда хватает на неделю."
     )
     headline = "«Тримарис» показала новинку: в компании довольны"
-    answer = answered(shown, headline, question="Сколько долларов стоит новинка компании «Тримарис»?")
+    answer = answered(text, headline, question="Сколько долларов стоит новинка компании «Тримарис»?")
     assert [sentence.text for sentence in answer.sentences] == [
         "Часы компании «Тримарис» стоят 910 долларов."
     ]
@@ -132,7 +132,7 @@ def test_a_hostile_post_changes_nothing_but_its_own_passage(text: str) -> None:
     assert after.outcome is Outcome.ANSWERED
     own = [passage for passage in after.passages if passage.post_id.channel_id == 3]
     assert [passage for passage in after.passages if passage not in own] == list(before.passages)
-    assert all(one.text in text for one in own)
+    assert all(passage.text in text for passage in own)
     for sentence in after.sentences:
         assert all(after.passages[place].text == sentence.text for place in sentence.passages)
     honest = [sentence.text for sentence in before.sentences]

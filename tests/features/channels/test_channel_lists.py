@@ -108,7 +108,7 @@ def test_a_table_is_read_by_its_headings(text: str) -> None:
 
 
 def test_names_may_stand_on_one_line() -> None:
-    assert [one.reference for one in read_list("@one, @two;t.me/three\t@four")] == [
+    assert [entry.reference for entry in read_list("@one, @two;t.me/three\t@four")] == [
         "@one",
         "@two",
         "t.me/three",

@@ -27,12 +27,12 @@ async def read_by_own_account(admin: Admin, world: World) -> AccountId:
 
 async def test_a_complete_channel_says_so_in_a_sentence(admin: Admin, world: World) -> None:
     await read_by_own_account(admin, world)
-    found = await coverage_of(world.only_a[0], stores=world.stores_a)
-    assert found.complete
-    assert found.ledger is not None
-    assert found.ledger.verified == (IdRange(MessageId(1), MessageId(7)),)
-    assert str(describe_coverage(found.channel)).startswith("Complete: everything ")
-    assert "last checked 20" in str(describe_coverage(found.channel))
+    coverage = await coverage_of(world.only_a[0], stores=world.stores_a)
+    assert coverage.complete
+    assert coverage.ledger is not None
+    assert coverage.ledger.verified == (IdRange(MessageId(1), MessageId(7)),)
+    assert str(describe_coverage(coverage.channel)).startswith("Complete: everything ")
+    assert "last checked 20" in str(describe_coverage(coverage.channel))
 
 
 async def test_a_gap_is_counted_and_shown_with_why(admin: Admin, world: World) -> None:
@@ -44,11 +44,11 @@ async def test_a_gap_is_counted_and_shown_with_why(admin: Admin, world: World) -
         "VALUES ($1, 'messages.getHistory', now() + interval '1 hour')",
         account_id,
     )
-    found = await coverage_of(gap, stores=world.stores_a)
-    assert not found.complete
-    assert found.ledger is not None
-    assert found.ledger.gaps == (IdRange(MessageId(3), MessageId(4)),)
-    assert str(describe_coverage(found.channel)).startswith(
+    coverage = await coverage_of(gap, stores=world.stores_a)
+    assert not coverage.complete
+    assert coverage.ledger is not None
+    assert coverage.ledger.gaps == (IdRange(MessageId(3), MessageId(4)),)
+    assert str(describe_coverage(coverage.channel)).startswith(
         "2 message ids are missing: Telegram asks the account to wait (until 20"
     )
     everything = await coverage_of_all(stores=world.stores_a)
@@ -114,8 +114,8 @@ async def test_a_parked_channel_is_released_by_hand(
     for channel_id in (parked, world.only_b[0]):
         await admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", channel_id)
         await system.schedule.fail(channel_id, 0, failures_before=5, why=quote("it fails"), now=now)
-    (found,) = await parked_channels(stores=world.stores_a)
-    assert (found.channel_id, str(found.reason), found.failures) == (parked, "it fails", 6)
+    (channel,) = await parked_channels(stores=world.stores_a)
+    assert (channel.channel_id, str(channel.reason), channel.failures) == (parked, "it fails", 6)
     await release(parked, stores=world.stores_a)
     assert await parked_channels(stores=world.stores_a) == ()
     assert await admin.fetchval(

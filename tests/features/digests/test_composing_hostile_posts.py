@@ -39,17 +39,19 @@ def said(number: int, text: str) -> StoryPost:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_post_in_a_story_speaks_only_for_itself(text: str) -> None:
-    posts = [said(number, one) for number, one in enumerate((*HONEST, text), start=1)]
+    posts = [said(number, words) for number, words in enumerate((*HONEST, text), start=1)]
     before, after = summarise(posts[:3], language="ru"), summarise(posts, language="ru")
     assert before is not None
     assert after is not None
-    assert "16 дней" in " ".join(one.text for one in (after.headline, *after.established))
-    disputed = [one.sentence for one in after.disputed]
+    assert "16 дней" in " ".join(statement.text for statement in (after.headline, *after.established))
+    disputed = [dispute.sentence for dispute in after.disputed]
     for sentence in (after.headline, *after.established, *disputed):
         own = posts[sentence.posts[0].channel_id - 1]
         assert sentence.text.removesuffix(".") in own.text
         assert own.post_id.channel_id != 4
-    assert all(one.sentence.posts[0].channel_id == 4 for one in after.added if one not in before.added)
+    assert all(
+        addition.sentence.posts[0].channel_id == 4 for addition in after.added if addition not in before.added
+    )
 
 
 async def test_hostile_stories_leave_the_other_stories_of_a_digest_as_they_are(
@@ -64,11 +66,14 @@ async def test_hostile_stories_leave_the_other_stories_of_a_digest_as_they_are(
         posts = [
             PostId(channel_id, MessageId(message)) for channel_id, _ in zip(channels, texts, strict=False)
         ]
-        for one, text in zip(posts, texts, strict=False):
+        for post_id, text in zip(posts, texts, strict=False):
             post = make_post(
-                channel_id=one.channel_id, message_id=message, text=text, posted_at=now - timedelta(minutes=5)
+                channel_id=post_id.channel_id,
+                message_id=message,
+                text=text,
+                posted_at=now - timedelta(minutes=5),
             )
-            await system.landing.land(make_page(post), Claim(one.channel_id, 0))
+            await system.landing.land(make_page(post), Claim(post_id.channel_id, 0))
         await store_story(
             admin, posts, [(post, posts[0], LinkKind.REWRITE, 9.0, False) for post in posts[1:]]
         )

@@ -161,9 +161,9 @@ async def test_a_store_that_is_away_is_busy(shelf: Shelf, environ: dict[str, str
         await thumbnail(elsewhere, post_id)
 
 
-@pytest.mark.parametrize(("size", "shown"), [(SMALL, (320, 160)), (MEDIUM, (1280, 640))])
+@pytest.mark.parametrize(("size", "dimensions"), [(SMALL, (320, 160)), (MEDIUM, (1280, 640))])
 async def test_a_thumbnail_is_a_small_jpeg_that_is_made_once(
-    shelf: Shelf, size: ThumbnailSize, shown: tuple[int, int]
+    shelf: Shelf, size: ThumbnailSize, dimensions: tuple[int, int]
 ) -> None:
     data = drawn(size=(2000, 1000))
     post_id, key = await shelf.post(data, file_name="зима.jpeg"), ThumbnailKey(sha256(data).digest(), size)
@@ -174,7 +174,7 @@ async def test_a_thumbnail_is_a_small_jpeg_that_is_made_once(
         "зима.jpeg",
     )
     image = await picture(media)
-    assert (image.format, image.size) == ("JPEG", shown)
+    assert (image.format, image.size) == ("JPEG", dimensions)
     assert await shelf.files.thumbnail(key) == await content(media)
     await shelf.files.delete([key.sha256])
     assert await content(await thumbnail(shelf, post_id, size)) == await content(media)
@@ -247,10 +247,10 @@ async def test_a_picture_that_takes_too_long_has_a_tile_and_is_not_tried_again_s
 async def test_those_who_want_the_same_thumbnail_at_once_wait_for_one_making(shelf: Shelf) -> None:
     data = drawn()
     await shelf.post(data)
-    found = await asyncio.gather(
+    thumbnails = await asyncio.gather(
         *(shelf.thumbnails.get(ThumbnailKey(sha256(data).digest(), SMALL)) for _ in range(10))
     )
-    assert len({id(one) for one in found}) == 1
+    assert len({id(made) for made in thumbnails}) == 1
 
 
 async def test_who_waits_too_long_is_told_to_come_back_and_then_finds_it_made(shelf: Shelf) -> None:

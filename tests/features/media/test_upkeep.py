@@ -59,15 +59,15 @@ async def test_the_store_is_put_right(
             library.control.post(channel_id, media=FileKind.JPEG, size=60_000 + number)
         await library.read(channel_id)
         await library.fetcher.step()
-        kept, unused, missing = [row["sha256"] for row in await library.rows(channel_id)]
+        used, unused, missing = [row["sha256"] for row in await library.rows(channel_id)]
         await admin.execute("UPDATE media_objects SET reserved_at = now() - interval '2 hours'")
         await admin.execute("DELETE FROM post_media WHERE sha256 = $1", unused)
         await library.files.delete([missing])
         (tmp_path / "orphan").write_bytes(b"nobody knows me")
         await library.files.put(bytes(32), tmp_path / "orphan")
         thumbnails = {
-            one: [ThumbnailKey(one, size) for size in ThumbnailSize]
-            for one in (kept, unused, missing, bytes(32), b"\1" * 32)
+            sha256: [ThumbnailKey(sha256, size) for size in ThumbnailSize]
+            for sha256 in (used, unused, missing, bytes(32), b"\1" * 32)
         }
         for key in (key for keys in thumbnails.values() for key in keys):
             await library.files.put_thumbnail(key, b"small")
@@ -78,11 +78,11 @@ async def test_the_store_is_put_right(
             for byte in range(256)
             async for thumbnail in library.files.listed_thumbnails(byte)
         } == {
-            kept,
+            used,
             missing,
         }
         assert [
-            await library.files.size_of(one) is not None for one in (kept, unused, missing, bytes(32))
+            await library.files.size_of(sha256) is not None for sha256 in (used, unused, missing, bytes(32))
         ] == [True, False, False, False]
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "wanted"]
         await library.fetcher.step()

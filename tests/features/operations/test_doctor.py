@@ -29,10 +29,10 @@ def examined(key: str) -> Finding:
     "key", ["1", "the-operators-own-key", "x" * 31, "x" * 200, "1234567890" * 5, "password" * 8]
 )
 def test_an_operator_key_that_can_be_guessed_is_red(key: str) -> None:
-    found = examined(key)
-    assert found.verdict is Severity.BAD
-    assert "tga keys operator" in str(found.remedy)
-    assert key not in str(found.what).split()
+    finding = examined(key)
+    assert finding.verdict is Severity.BAD
+    assert "tga keys operator" in str(finding.remedy)
+    assert key not in str(finding.what).split()
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ async def test_no_finding_holds_a_secret_and_all_are_said_in_russian() -> None:
         "GIGACHAT_AUTH_KEY": "hidden-gigachat",
         "GIGACHAT_CA_BUNDLE_FILE": "/nowhere/bundle.pem",
     }
-    found = [one async for one in examine(read_settings(environ), stages=WITH_GRAPH)]
-    wrong = {one.subject for one in found if one.verdict is Severity.BAD}
+    findings = [finding async for finding in examine(read_settings(environ), stages=WITH_GRAPH)]
+    wrong = {finding.subject for finding in findings if finding.verdict is Severity.BAD}
     assert {
         "postgres",
         "redis",
@@ -137,13 +137,13 @@ async def test_no_finding_holds_a_secret_and_all_are_said_in_russian() -> None:
         "telegram sessions",
         "operator key",
     } <= wrong
-    for one in found:
-        told = [
-            f"{one.what} {one.remedy}",
-            *(say(reason, "ru") for reason in (one.what, one.remedy) if reason),
+    for finding in findings:
+        sentences = [
+            f"{finding.what} {finding.remedy}",
+            *(say(reason, "ru") for reason in (finding.what, finding.remedy) if reason),
         ]
-        assert "hidden" not in " ".join(told), one
-        assert not one.remedy or re.search("[а-я]", told[-1]), one
+        assert "hidden" not in " ".join(sentences), finding
+        assert not finding.remedy or re.search("[а-я]", sentences[-1]), finding
 
 
 async def test_a_check_that_hangs_ends_and_the_others_are_told() -> None:
@@ -160,7 +160,10 @@ async def test_a_check_that_hangs_ends_and_the_others_are_told() -> None:
                 "REDIS_URL": f"redis://127.0.0.1:{port}/0",
             }
         )
-        found = {one.subject: one async for one in examine(settings, stages=WITH_GRAPH, max_seconds=2.0)}
-    assert found["redis"].what.code == "check_too_slow"
-    assert found["postgres"].what.code == "postgres_at_silent"
-    assert found["python"].verdict is Severity.OK
+        findings = {
+            finding.subject: finding
+            async for finding in examine(settings, stages=WITH_GRAPH, max_seconds=2.0)
+        }
+    assert findings["redis"].what.code == "check_too_slow"
+    assert findings["postgres"].what.code == "postgres_at_silent"
+    assert findings["python"].verdict is Severity.OK

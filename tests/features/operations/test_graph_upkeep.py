@@ -104,12 +104,12 @@ async def test_questions_are_answered_meanwhile_and_afterwards_everything_is_the
     assert len(before) == 2 * POSTS + 1  # a day and a post each, and a name
     assert (await looked_at(system)).done == POSTS
     await system.rebuilds.want(Projection.GRAPH)
-    rebuilding, asked = asyncio.create_task(rebuild(index, system, batch=3)), 0
+    rebuilding, questions = asyncio.create_task(rebuild(index, system, batch=3)), 0
     while not rebuilding.done():
         assert await all_of(index.graph, channel) == before
-        asked += 1
+        questions += 1
     assert await rebuilding
-    assert asked > 1
+    assert questions > 1
     assert await all_of(index.graph, channel) == before
     assert await index.graph.generations() == Generations(shown=2, last=2)
 

@@ -88,17 +88,20 @@ async def examined(
     addresses: dict[CheckedRole, RoleAddress], *, posts_are_unique: bool | None = True
 ) -> dict[str, Finding]:
     expected = Expectations(300, posts_are_unique)
-    return {one.subject: one async for one in examine_installation(addresses, expected=expected, now=NOW)}
+    return {
+        finding.subject: finding
+        async for finding in examine_installation(addresses, expected=expected, now=NOW)
+    }
 
 
 async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> None:
     async with installation() as addresses:
-        found = await examined(addresses)
-    assert {one.verdict for one in found.values()} == {Severity.OK}, found
-    assert [subject.split()[0] for subject in found if subject[0].isdigit()] == [
+        findings = await examined(addresses)
+    assert {finding.verdict for finding in findings.values()} == {Severity.OK}, findings
+    assert [subject.split()[0] for subject in findings if subject[0].isdigit()] == [
         str(number) for number in range(1, 9)
     ]
-    assert {"role ingest", "role worker", "role api", "stages", "parsing latency"} <= found.keys()
+    assert {"role ingest", "role worker", "role api", "stages", "parsing latency"} <= findings.keys()
 
 
 @pytest.mark.parametrize(
@@ -152,21 +155,21 @@ async def test_each_trouble_has_its_line_with_what_to_do(
     trouble: dict[str, float], subject: str, verdict: Severity, words: str
 ) -> None:
     async with installation(**trouble) as addresses:  # type: ignore[arg-type]  # names of series are no identifiers
-        found = (await examined(addresses))[subject]
-    assert found.verdict is verdict, found
-    assert words in str(found.what)
-    assert bool(found.remedy) is (verdict is not Severity.OK)
+        finding = (await examined(addresses))[subject]
+    assert finding.verdict is verdict, finding
+    assert words in str(finding.what)
+    assert bool(finding.remedy) is (verdict is not Severity.OK)
 
 
 async def test_a_role_that_is_away_or_refuses_is_named() -> None:
     async with installation() as addresses:
         addresses[CheckedRole.WORKER] = replace(addresses[CheckedRole.WORKER], port=free_port())
         addresses[CheckedRole.API] = replace(addresses[CheckedRole.API], key="wrong")
-        found = await examined(addresses, posts_are_unique=False)
-    assert "does not answer (ConnectionRefusedError)" in str(found["role worker"].what)
-    assert "tga run --roles worker" in str(found["role worker"].remedy)
-    assert "/health answers with 401" in str(found["role api"].what)
-    assert found["4 no duplicates"].verdict is Severity.BAD
+        findings = await examined(addresses, posts_are_unique=False)
+    assert "does not answer (ConnectionRefusedError)" in str(findings["role worker"].what)
+    assert "tga run --roles worker" in str(findings["role worker"].remedy)
+    assert "/health answers with 401" in str(findings["role api"].what)
+    assert findings["4 no duplicates"].verdict is Severity.BAD
 
 
 async def test_a_database_that_does_not_answer_is_not_taken_for_one_without_a_key() -> None:
@@ -181,10 +184,13 @@ def test_roles_on_other_machines_and_ports_for_the_operator_are_asked_where_they
         HttpSettings,
         {"HTTP_HOST": "0.0.0.0", "API_OPERATIONS_PORT": "9000", "OPERATOR_KEY": KEY},  # noqa: S104 -- as in a container
     )
-    found = addresses_of(http, {CheckedRole.WORKER: "10.0.0.7"})
-    assert found[CheckedRole.INGEST] == RoleAddress("127.0.0.1", 8011, 8011, KEY)
-    assert found[CheckedRole.WORKER].host == "10.0.0.7"
-    assert (found[CheckedRole.API].port, found[CheckedRole.API].operations_port) == (8000, 9000)
+    role_addresses = addresses_of(http, {CheckedRole.WORKER: "10.0.0.7"})
+    assert role_addresses[CheckedRole.INGEST] == RoleAddress("127.0.0.1", 8011, 8011, KEY)
+    assert role_addresses[CheckedRole.WORKER].host == "10.0.0.7"
+    assert (role_addresses[CheckedRole.API].port, role_addresses[CheckedRole.API].operations_port) == (
+        8000,
+        9000,
+    )
 
 
 def test_every_panel_and_alert_is_listed_with_what_it_is_drawn_from() -> None:
@@ -192,9 +198,9 @@ def test_every_panel_and_alert_is_listed_with_what_it_is_drawn_from() -> None:
         (CHECKOUT / "deploy/grafana/dashboards/incremental-parsing.json").read_text(encoding="utf-8")
     )
     panels = {
-        one["title"]: json.dumps(one["targets"])
-        for one in dashboard["panels"]
-        if one.get("title") in PANEL_SERIES
+        panel["title"]: json.dumps(panel["targets"])
+        for panel in dashboard["panels"]
+        if panel.get("title") in PANEL_SERIES
     }
     assert panels.keys() == PANEL_SERIES.keys()
     assert all(PANEL_SERIES[title] in queries for title, queries in panels.items())
@@ -202,7 +208,10 @@ def test_every_panel_and_alert_is_listed_with_what_it_is_drawn_from() -> None:
         (CHECKOUT / "deploy/prometheus/rules/incremental-parsing.yml").read_text(encoding="utf-8")
     )
     alerts = [
-        (one["alert"], one["expr"]) for group in rules["groups"] for one in group["rules"] if "alert" in one
+        (rule["alert"], rule["expr"])
+        for group in rules["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
     ]
     assert all(
         any(alert == name and series in expression for alert, expression in alerts)

@@ -282,7 +282,9 @@ async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found
     assert await rebuilding
     assert searched > 3
     assert await found_words(app, "dog", tenant_id) == list(range(100, number))
-    assert set(await found_words(app, "rates", tenant_id)) == {1 + one % 20 for one in range(100, number)}
+    assert set(await found_words(app, "rates", tenant_id)) == {
+        1 + landed % 20 for landed in range(100, number)
+    }
     stored = await admin.fetch(
         "SELECT channel_id, message_id FROM posts WHERE deleted_at IS NULL ORDER BY 1, 2"
     )

@@ -66,7 +66,9 @@ async def test_all_that_was_processed_is_saved_when_the_worker_stops(
         await asyncio.sleep(0.005)
     stopping.set()
     await asyncio.wait_for(loop, 30)
-    assert sum(one.processed for one in await api.throughput.since(began) if one.stage == stage) == 20
+    assert (
+        sum(minute.processed for minute in await api.throughput.since(began) if minute.stage == stage) == 20
+    )
 
 
 async def test_the_metric_of_what_waits_becomes_zero_when_nothing_waits(
@@ -91,11 +93,11 @@ async def test_a_process_reports_until_it_stops_and_then_that_it_has_stopped(api
     beating = asyncio.create_task(
         send_heartbeats(stopping, processes=api.processes, instance=instance, roles={"ingest": health})
     )
-    found = None
+    state = None
     async with asyncio.timeout(30):
-        while found is None:
-            found = await process_state(api, instance)
-    assert found is ProcessState.RUNNING
+        while state is None:
+            state = await process_state(api, instance)
+    assert state is ProcessState.RUNNING
     seen = await installation_overview(stores=api, stages=(), now=datetime.now(UTC))
     assert [
         (trouble.role, trouble.part, trouble.detail)

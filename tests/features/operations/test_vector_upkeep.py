@@ -51,13 +51,17 @@ async def reported(app: App, *, index: VectorIndex | None) -> dict[str, Any]:
 @pytest.mark.usefixtures("posts")
 async def test_the_worker_does_what_is_asked_for_and_health_tells_how_far_it_is(app: App) -> None:
     await app.system.rebuilds.want(Projection.VECTORS)
-    told = await reported(app, index=app.index)
-    assert (told["points"], told["model"], told["is_being_rebuilt"]) == (len(TEXTS), MINILM, True)
-    assert "some posts have no vector yet" in told["detail"]
+    report = await reported(app, index=app.index)
+    assert (report["points"], report["model"], report["is_being_rebuilt"]) == (len(TEXTS), MINILM, True)
+    assert "some posts have no vector yet" in report["detail"]
     await keep_until_finished(app, fills=False)
-    told = await reported(app, index=app.index)
-    assert (told["is_being_rebuilt"], told["posts_done"], told.get("detail", "")) == (False, len(TEXTS), "")
-    assert index_of(app).vectors.where == told["used"]
+    report = await reported(app, index=app.index)
+    assert (report["is_being_rebuilt"], report["posts_done"], report.get("detail", "")) == (
+        False,
+        len(TEXTS),
+        "",
+    )
+    assert index_of(app).vectors.where == report["used"]
     assert (await reported(app, index=None))["used"] == "off"
 
 

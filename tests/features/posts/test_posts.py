@@ -70,7 +70,9 @@ async def test_a_post_comes_with_everything_that_is_known_of_it(
     assert full.tags is not None
     assert full.tags.data == {"tags": ["мосты", "город"]}  # who pays for no provider sees no provider's
     assert full.detail.album == (ID,)
-    assert [(one.post_id, one.title) for one in full.detail.forwarded_by] == [(copy, f"Channel {copier}")]
+    assert [(forward.post_id, forward.title) for forward in full.detail.forwarded_by] == [
+        (copy, f"Channel {copier}")
+    ]
     assert (await post_in_full(copy, stores=world.stores_a)).detail.forwarded_title == f"Channel {channel_id}"
 
 
@@ -89,7 +91,8 @@ async def test_what_another_tenant_follows_is_neither_shown_nor_named(
     await system.posts.save_derived([Derived(stored.post, 1, "ru", ())])
     assert (await post_in_full(post_id, stores=world.stores_a)).detail.forwarded_by == ()
     assert [
-        one.post_id for one in (await post_in_full(post_id, stores=world.stores_b)).detail.forwarded_by
+        forward.post_id
+        for forward in (await post_in_full(post_id, stores=world.stores_b)).detail.forwarded_by
     ] == [copy]
     for question in (post_in_full, versions_of):
         with pytest.raises(Missing):
@@ -103,16 +106,16 @@ async def test_versions_are_told_in_order_with_what_changed(system: SystemStores
     post_id = await land(system, channel_id, "Мосты откроют ночью")
     await land(system, channel_id, "Мосты откроют днём")
     await land(system, channel_id, "Мосты откроют завтра днём")
-    told = await versions_of(post_id, stores=world.stores_a)
-    assert [one.version.text for one in told] == [
+    versions = await versions_of(post_id, stores=world.stores_a)
+    assert [version.version.text for version in versions] == [
         "Мосты откроют ночью",
         "Мосты откроют днём",
         "Мосты откроют завтра днём",
     ]
-    assert [one.version.replaced_at is None for one in told] == [False, False, True]
-    assert told[0].pieces == ()
+    assert [version.version.replaced_at is None for version in versions] == [False, False, True]
+    assert versions[0].pieces == ()
     assert [
-        (piece.change, piece.text) for piece in told[1].pieces if piece.change is not PieceChange.SAME
+        (piece.change, piece.text) for piece in versions[1].pieces if piece.change is not PieceChange.SAME
     ] == [
         (PieceChange.REMOVED, "ночью"),
         (PieceChange.ADDED, "днём"),
@@ -129,6 +132,6 @@ async def test_an_edit_between_hostile_texts_costs_a_reader_nothing(
     for number in range(10):
         await land(system, channel_id, f"{number} " + "б а " * 1000)
     with cpu_limit(1):
-        told = await versions_of(post_id, stores=world.stores_a)
-        page = await quiet_changes(told[0].version.seen_at - timedelta(days=1), stores=world.stores_a)
-    assert len(told) == len(page.changes) + 1 == 11
+        versions = await versions_of(post_id, stores=world.stores_a)
+        page = await quiet_changes(versions[0].version.seen_at - timedelta(days=1), stores=world.stores_a)
+    assert len(versions) == len(page.changes) + 1 == 11

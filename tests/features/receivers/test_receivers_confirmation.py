@@ -215,9 +215,9 @@ async def test_a_mail_address_is_asked_first_in_words_that_no_tenant_wrote_and_c
     receiver = (await office.create(ReceiverKind.EMAIL, "ceo@victim.example")).receiver
     await office.save_digest(receiver.receiver_id)
     await office.send()
-    (asked,) = mails.taken
-    assert "List-Unsubscribe" not in asked
-    assert receiver.name not in asked.as_string()
+    (request_mail,) = mails.taken
+    assert "List-Unsubscribe" not in request_mail
+    assert receiver.name not in request_mail.as_string()
     token = link_in(mails, "confirm")
     late = office.now + timedelta(days=8)
     assert read_confirm_token(token, sealer=SEALER, now=late) is None

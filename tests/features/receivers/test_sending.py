@@ -142,8 +142,8 @@ async def test_a_webhook_that_was_down_for_an_hour_gets_everything_in_order_and_
     webhook.status = 200
     desk.now += timedelta(minutes=15)
     await desk.send()
-    assert [one.data["data"]["text"] for one in webhook.taken] == sent
-    assert len({one.headers["webhook-id"] for one in webhook.taken}) == len(sent)
+    assert [delivery.data["data"]["text"] for delivery in webhook.taken] == sent
+    assert len({delivery.headers["webhook-id"] for delivery in webhook.taken}) == len(sent)
     for request in webhook.taken:
         assert request.data["type"] == "alert.raised"
         verify(desk.secret, request)
@@ -166,7 +166,7 @@ async def test_a_process_that_was_killed_between_sending_and_noting_repeats_the_
     assert webhook.taken == []
     desk.now += LEASE + timedelta(seconds=1)
     await desk.send()
-    assert [one.headers["webhook-id"] for one in webhook.taken] == [str(lost.delivery_id)]
+    assert [request.headers["webhook-id"] for request in webhook.taken] == [str(lost.delivery_id)]
     assert (
         await other.deliveries.waiting(
             receiver, owner="killed", lease=LEASE, now=desk.now, per_hour=PER_HOUR, limit=1
@@ -193,8 +193,8 @@ async def test_a_receiver_that_fails_for_a_day_is_paused_resumed_and_replayed(
     await desk.send()
     assert await desk.stores.receivers.replay(receiver_id, since=desk.now - timedelta(minutes=1)) == 2
     await desk.send()
-    assert [one.data["data"]["text"] for one in webhook.taken] == sent * 2
-    assert len({one.headers["webhook-id"] for one in webhook.taken}) == 2
+    assert [request.data["data"]["text"] for request in webhook.taken] == sent * 2
+    assert len({request.headers["webhook-id"] for request in webhook.taken}) == 2
 
 
 async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(
@@ -217,10 +217,10 @@ async def test_quiet_hours_hold_deliveries_and_critical_alerts_do_not_wait(
     )
     await desk.raise_alert()
     await desk.send()
-    assert [one.data["data"]["text"] for one in webhook.taken] == ["Снег номер 2"]
+    assert [request.data["data"]["text"] for request in webhook.taken] == ["Снег номер 2"]
     desk.now = here + timedelta(hours=1, minutes=1)
     await desk.send()
-    assert [one.data["data"]["text"] for one in webhook.taken] == ["Снег номер 2", "Снег номер 1"]
+    assert [request.data["data"]["text"] for request in webhook.taken] == ["Снег номер 2", "Снег номер 1"]
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ async def test_a_digest_is_sent_to_each_chosen_receiver_with_an_id_that_survives
     assert sent_by_killed.trouble is None
     reader.now += LEASE + timedelta(seconds=1)
     await reader.send()
-    ids = [one.headers["webhook-id"] for one in webhook.taken]
+    ids = [delivery.headers["webhook-id"] for delivery in webhook.taken]
     assert (len(ids), len(set(ids))) == (3, 2)
     assert ids.count(str(sent.delivery_id)) == 2
     for request in webhook.taken[1:]:
@@ -218,10 +218,10 @@ async def test_a_feed_lists_the_digests_of_one_person_until_they_leave(
     )
     await reader.own.digests.save(uuid4(), make_digest("Мост закрыли"))
     await reader.own.digests.save(uuid4(), make_digest())
-    found = await find_feed(created.token, directory=api.feed_directory)
-    assert found.user_id == reader.user_id
+    feed = await find_feed(created.token, directory=api.feed_directory)
+    assert feed.user_id == reader.user_id
     content = await read_feed(
-        found, stores=reader.stores, own=reader.own, now=reader.now, base_url="http://here"
+        feed, stores=reader.stores, own=reader.own, now=reader.now, base_url="http://here"
     )
     (entry,) = content.entries
     assert "Мост закрыли" in entry.text

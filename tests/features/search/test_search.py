@@ -97,17 +97,17 @@ class Reader:
 
     async def asks(self, typed: str, *, by_meaning: bool = True, **more: Any) -> SearchPage:
         index = self.app.meaning_search if by_meaning else None
-        asked = {
+        arguments = {
             "now": NOW,
             "stores": self.app.tenant(self.tenant_id),
             "index": index,
             "tenant_id": self.tenant_id,
             **more,
         }
-        return await search(typed, **asked)
+        return await search(typed, **arguments)
 
     async def finds(self, typed: str, **more: Any) -> list[str]:
-        return [one.text for one in (await self.asks(typed, **more)).found]
+        return [match.text for match in (await self.asks(typed, **more)).found]
 
 
 @pytest.fixture
@@ -126,8 +126,8 @@ async def test_posts_with_the_words_come_first_then_those_that_mean_the_same(rea
         "A kitten sleeps on the sofa", "Central bank raises interest rates", "The cat is asleep"
     )
     answer = await reader.asks("cat")
-    assert [one.text for one in answer.found][:2] == ["The cat is asleep", "A kitten sleeps on the sofa"]
-    assert [(one.by_words, one.by_meaning) for one in answer.found][:2] == [(True, True), (False, True)]
+    assert [match.text for match in answer.found][:2] == ["The cat is asleep", "A kitten sleeps on the sofa"]
+    assert [(match.by_words, match.by_meaning) for match in answer.found][:2] == [(True, True), (False, True)]
     assert answer.words_only is None
     assert answer.searched_back_to is None
     assert answer.cursor is None
@@ -136,7 +136,7 @@ async def test_posts_with_the_words_come_first_then_those_that_mean_the_same(rea
 async def test_without_vectors_words_alone_answer_and_it_is_said(reader: Reader) -> None:
     await reader.says("A kitten sleeps on the sofa", "The cat is asleep")
     answer = await reader.asks("cats", by_meaning=False)
-    assert [one.text for one in answer.found] == ["The cat is asleep"]
+    assert [match.text for match in answer.found] == ["The cat is asleep"]
     assert answer.words_only is WordsOnly.OFF
     assert "VECTORS_DIR" in str(answer.words_only.words)
 
@@ -172,8 +172,8 @@ async def test_where_the_policy_is_off_no_model_finds_anything(app: App) -> None
     assert await other.finds("kitten") == ["The cat is asleep"]
     answer = await strict.asks("kitten")
     assert (answer.found, answer.words_only) == ((), WordsOnly.POLICY)
-    (found,) = (await strict.asks("cat")).found
-    assert found.tags == ()
+    (match,) = (await strict.asks("cat")).found
+    assert match.tags == ()
 
 
 async def test_phrases_and_exclusions_hold_for_what_means_the_same_too(reader: Reader) -> None:
@@ -191,7 +191,7 @@ async def test_copies_are_folded_into_one_with_a_count(reader: Reader) -> None:
         "В Самаре 13 ноября открыли новый мост через Волгу",
     )
     answer = await reader.asks("новый мост")
-    counts = {one.text: len(one.copies) for one in answer.found}
+    counts = {match.text: len(match.copies) for match in answer.found}
     assert sorted(counts.values()) == [0, 2]
     assert counts[posts[3].text] == 0
     assert answer.facets.posts == 4
@@ -201,7 +201,7 @@ async def test_long_posts_that_begin_alike_and_go_on_differently_are_no_copies(r
     opening = " ".join(f"В Казани {day} ноября открыли новый мост через реку" for day in range(1, 30))
     assert len(opening) > COMPARED_CHARACTERS
     await reader.says(opening, f"{opening} {'и ещё один' * 60}")
-    assert [len(one.copies) for one in (await reader.asks("новый мост")).found] == [0, 0]
+    assert [len(match.copies) for match in (await reader.asks("новый мост")).found] == [0, 0]
 
 
 async def test_many_copies_hide_nothing_that_comes_after_them(reader: Reader) -> None:
@@ -213,14 +213,14 @@ async def test_many_copies_hide_nothing_that_comes_after_them(reader: Reader) ->
         ]
     )
     await reader.says(*[f"{text}\n\nПодписаться: @gorod{number}" for number in range(60)])
-    shown: list[str] = []
+    texts: list[str] = []
     cursor = None
     while True:
         answer = await reader.asks("новый мост", by_meaning=False, limit=4, cursor=cursor)
-        shown += [one.text for one in answer.found]
+        texts += [match.text for match in answer.found]
         if (cursor := answer.cursor) is None:
             break
-    assert len(shown) == 11
+    assert len(texts) == 11
     assert answer.facets.posts == 70
 
 
@@ -234,8 +234,8 @@ async def test_advertising_is_hidden_unless_it_is_asked_for(reader: Reader) -> N
 
 async def test_words_are_marked_in_plain_text(reader: Reader) -> None:
     await reader.says("<b>Снега</b> выпало \ue000много\ue001 & <script>alert(1)</script>")
-    (found,) = (await reader.asks("снег", by_meaning=False)).found
-    assert [found.snippet.text[begin:end] for begin, end in found.snippet.marks] == ["Снега"]
+    (match,) = (await reader.asks("снег", by_meaning=False)).found
+    assert [match.snippet.text[begin:end] for begin, end in match.snippet.marks] == ["Снега"]
 
 
 async def test_limits_hold_for_words_and_meaning(app: App, reader: Reader) -> None:
@@ -265,8 +265,8 @@ async def test_tags_are_called_as_the_tenant_calls_them(app: App, reader: Reader
     await reader.says("The cat is asleep", tags={"tags": ["pets", "sleep"], "kind": "news", "is_ad": False})
     await app.tenant(reader.tenant_id).tags.choose(TagChoice("en", "pets", shown_as="animals"))
     await app.tenant(reader.tenant_id).tags.choose(TagChoice("en", "sleep", hidden=True))
-    (found,) = (await reader.asks("cat")).found
-    assert found.tags == ("animals",)
+    (match,) = (await reader.asks("cat")).found
+    assert match.tags == ("animals",)
     assert [facet.value for facet in (await reader.asks("kitten")).facets.tags] == ["animals"]
     assert await reader.finds("tag:animals") == ["The cat is asleep"]
     assert await reader.finds("cat tag:pets") == []
@@ -276,18 +276,18 @@ async def test_tags_are_called_as_the_tenant_calls_them(app: App, reader: Reader
 async def test_pages_show_everything_once_whatever_comes_meanwhile(reader: Reader) -> None:
     await reader.says(*[f"The cat number {number} is asleep in house {number * 7}" for number in range(30)])
     await reader.says(*[f"A kitten called Tom{number} plays" for number in range(10)])
-    shown: list[str] = []
+    texts: list[str] = []
     cursor, pages = None, 0
     while True:
         answer = await reader.asks("cat", limit=7, cursor=cursor)
-        shown += [one.text for one in answer.found]
+        texts += [match.text for match in answer.found]
         pages += 1
         await reader.says(f"Another cat, number 10{pages}, is here", posted_at=NOW + timedelta(minutes=pages))
         if answer.cursor is None:
             break
         cursor = answer.cursor
-    assert len(shown) == len(set(shown))
-    assert sum("cat number" in text for text in shown) == 30
+    assert len(texts) == len(set(texts))
+    assert sum("cat number" in text for text in texts) == 30
     with pytest.raises(Rejected, match="another query"):
         await reader.asks("dog", cursor=cursor)
     for wrong in ("x", "eyJhIjoxfQ", "W10", "\u0439"):
@@ -297,13 +297,13 @@ async def test_pages_show_everything_once_whatever_comes_meanwhile(reader: Reade
 
 async def test_more_matches_than_are_ranked_together_are_on_later_pages(reader: Reader) -> None:
     await reader.says(*[f"Кот {number} спит" for number in range(330)])
-    shown, cursor = set[str](), None
+    texts, cursor = set[str](), None
     while True:
         answer = await reader.asks("кот", limit=100, cursor=cursor)
-        shown |= {one.text for one in answer.found}
+        texts |= {match.text for match in answer.found}
         if (cursor := answer.cursor) is None:
             break
-    assert len(shown) == 330
+    assert len(texts) == 330
 
 
 async def test_what_a_tenant_is_told_does_not_depend_on_others(
@@ -342,7 +342,7 @@ async def test_if_few_posts_have_all_words_those_with_most_of_them_follow_and_th
         "Завод «Гранит» закрыли на ремонт", "Завод «Гранит» снова работает", "Завод закрыли", "Погода хорошая"
     )
     answer = await reader.asks("завод гранит закрыли ремонт", by_meaning=False)
-    assert [one.text for one in answer.found] == [
+    assert [match.text for match in answer.found] == [
         "Завод «Гранит» закрыли на ремонт",
         "Завод «Гранит» снова работает",
         "Завод закрыли",
@@ -364,7 +364,7 @@ async def test_posts_of_the_same_days_with_the_names_and_numbers_of_the_best_res
         "Дождь",
     )
     answer = await reader.asks("пожар потушили складе ночью", by_meaning=False)
-    assert [(one.text[:7], one.by_words, one.by_names) for one in answer.found] == [
+    assert [(match.text[:7], match.by_words, match.by_names) for match in answer.found] == [
         ("Пожар т", True, False),
         ("Septima", False, True),
     ]
@@ -384,8 +384,8 @@ async def test_a_mistyped_word_is_mended_with_a_word_that_the_tenant_sees(app: A
     await reader.says("Сильный снегопад остановил трамваи")
     await other.says("Проект «Секретовед» запущен")
     answer = await reader.asks("снгопад", by_meaning=False)
-    assert [one.text for one in answer.found] == ["Сильный снегопад остановил трамваи"]
-    assert [(one.typed, one.meant) for one in answer.mended] == [("снгопад", "снегопад")]
+    assert [match.text for match in answer.found] == ["Сильный снегопад остановил трамваи"]
+    assert [(word.typed, word.meant) for word in answer.mended] == [("снгопад", "снегопад")]
     assert [str(note) for note in answer.notes] == ["no post has “снгопад”; “снегопад” was searched instead"]
     unseen = await reader.asks("секретовид", by_meaning=False)
     assert (unseen.found, unseen.mended) == ((), ())
@@ -408,16 +408,18 @@ async def test_a_story_is_one_result_with_its_other_posts_and_every_post_is_list
         [(second, first, LinkKind.REWRITE, 3.0, False), (third, second, LinkKind.REWRITE, 3.0, False)],
     )
     answer = await reader.asks("мост", by_meaning=False, by_story=True)
-    assert {one.post_id: one.story and [post.post_id for post in one.story.more] for one in answer.found} in (
+    assert {
+        match.post_id: match.story and [post.post_id for post in match.story.more] for match in answer.found
+    } in (
         {second: [first, third], other: None},
         {first: [second, third], other: None},
     )
-    assert {one.story.story_id for one in answer.found if one.story} == {first}, (
+    assert {match.story.story_id for match in answer.found if match.story} == {first}, (
         "the story has the id of its first post"
     )
     assert answer.facets.posts == 3
     flat = await reader.asks("мост", by_meaning=False)
-    assert ({one.post_id for one in flat.found}, {one.story for one in flat.found}) == (
+    assert ({match.post_id for match in flat.found}, {match.story for match in flat.found}) == (
         {first, second, other},
         {None},
     )
@@ -447,15 +449,17 @@ async def test_pages_of_stories_show_each_once_though_a_later_post_joins_two_of_
     posts = [post.id for post in await reader.says(*[f"Кот номер {number} спит" for number in range(24)])]
     for story in range(8):
         own = posts[story * 3 : story * 3 + 3]
-        await store_story(admin, own, [(one, own[0], LinkKind.REWRITE, 3.0, False) for one in own[1:]])
-    shown: list[set[str]] = []
+        await store_story(
+            admin, own, [(post_id, own[0], LinkKind.REWRITE, 3.0, False) for post_id in own[1:]]
+        )
+    pages: list[set[str]] = []
     cursor = None
     while True:
         answer = await reader.asks("кот", by_meaning=False, by_story=True, limit=3, cursor=cursor)
-        shown += [
-            {str(one.post_id), *(str(post.post_id) for post in one.story.more)}
-            for one in answer.found
-            if one.story
+        pages += [
+            {str(match.post_id), *(str(post.post_id) for post in match.story.more)}
+            for match in answer.found
+            if match.story
         ]
         if cursor is None:
             with pytest.raises(Rejected, match="another query"):
@@ -475,5 +479,5 @@ async def test_pages_of_stories_show_each_once_though_a_later_post_joins_two_of_
             )
         if (cursor := answer.cursor) is None:
             break
-    assert len(shown) == 8
-    assert set().union(*shown) == {str(post) for post in posts}
+    assert len(pages) == 8
+    assert set().union(*pages) == {str(post) for post in posts}

@@ -58,7 +58,7 @@ class News:
         made = make_post(channel_id=channel_id, message_id=next(_ids), text=text, posted_at=at)
         await self.system.landing.land(make_page(made), Claim(channel_id, 0))
         await self.system.posts.save_derived(
-            [derived_of(one) for one in await self.system.posts.load([made.id])]
+            [derived_of(post) for post in await self.system.posts.load([made.id])]
         )
         if tags or is_ad:
             data: dict[str, Json] = {"tags": list(tags), "is_ad": is_ad}
@@ -97,15 +97,15 @@ async def test_a_name_that_five_channels_mention_in_an_hour_trends_in_all_script
     posts = await news.tell(TOLD[:4])
     assert await news.now() == ()
     posts.append(await news.post(news.channels[4], TOLD[4], NOW - timedelta(minutes=5)))
-    (found,) = await news.now("en")
-    assert (found.keywords[0].text, found.keywords[0].keyword.kind) == ("Poroshino", KeywordKind.NAME)
-    assert (found.trend.channels, found.trend.mentions) == (5, 5)
-    assert found.trend.pace == (0,) * 11 + (5,)
-    assert set(found.visible) == set(posts)
-    assert found.posts[0].sentence.startswith("A warehouse is on fire")
-    (found,) = await news.now("ru")
-    assert found.keywords[0].text == "Порошино"
-    assert found.posts[0].channel == "Channel 0"
+    (trending,) = await news.now("en")
+    assert (trending.keywords[0].text, trending.keywords[0].keyword.kind) == ("Poroshino", KeywordKind.NAME)
+    assert (trending.trend.channels, trending.trend.mentions) == (5, 5)
+    assert trending.trend.pace == (0,) * 11 + (5,)
+    assert set(trending.visible) == set(posts)
+    assert trending.posts[0].sentence.startswith("A warehouse is on fire")
+    (trending,) = await news.now("ru")
+    assert trending.keywords[0].text == "Порошино"
+    assert trending.posts[0].channel == "Channel 0"
 
 
 async def test_a_name_of_every_week_does_not_trend(news: News) -> None:
@@ -119,10 +119,10 @@ async def test_other_hours_of_the_week_are_not_what_is_usual(news: News) -> None
     await news.tell()
     for week in range(1, 5):
         await news.tell(ago=week * WEEK + timedelta(hours=3))
-    (found,) = await news.now()
-    assert found.trend.usual < 1
-    assert found.trend.usual_pace[9] == 5
-    assert found.trend.usual_pace[11] == 0
+    (trending,) = await news.now()
+    assert trending.trend.usual < 1
+    assert trending.trend.usual_pace[9] == 5
+    assert trending.trend.usual_pace[11] == 0
 
 
 async def test_who_sees_nothing_of_the_weeks_before_is_told_nothing(
@@ -150,8 +150,8 @@ async def test_only_visible_channels_count_and_what_others_follow_changes_nothin
         await system.channels.subscribe(tenant_id, make_subscription(channel_id))
     assert await trends_now(NOW, stores=other) == (), "it follows four of the five channels"
     await system.channels.subscribe(tenant_id, make_subscription(news.channels[0]))
-    (found,) = await trends_now(NOW, stores=other)
-    assert set(found.visible) == set(posts)
+    (trending,) = await trends_now(NOW, stores=other)
+    assert set(trending.visible) == set(posts)
 
 
 async def test_words_that_begin_sentences_advertising_and_deleted_posts_do_not_count(
@@ -175,9 +175,9 @@ async def test_a_channel_counts_once_an_hour(news: News) -> None:
 
 async def test_tags_trend_under_the_names_of_the_tenant_unless_hidden(news: News) -> None:
     await news.tell([ORDINARY] * 5, tags=["пожары"])
-    (found,) = await news.now()
-    assert texts_of([found]) == [["пожары"]]
-    assert found.keywords[0].keyword.kind is KeywordKind.TAG
+    (trending,) = await news.now()
+    assert texts_of([trending]) == [["пожары"]]
+    assert trending.keywords[0].keyword.kind is KeywordKind.TAG
     await news.stores.tags.choose(TagChoice("ru", "пожары", shown_as="огонь"))
     assert texts_of(await news.now()) == [["огонь"]]
     await news.stores.tags.choose(TagChoice("ru", "пожары", hidden=True))
@@ -193,16 +193,16 @@ async def test_tags_are_not_counted_in_channels_where_models_are_off(news: News,
 
 async def test_names_and_tags_of_the_same_posts_are_one_trend(news: News) -> None:
     await news.tell([f"{text} Стройгрань молчит, сообщает Стройгрань." for text in TOLD], tags=["пожары"])
-    (found,) = await news.now()
-    assert {keyword.text for keyword in found.keywords} == {"Порошино", "Стройгрань", "пожары"}
+    (trending,) = await news.now()
+    assert {keyword.text for keyword in trending.keywords} == {"Порошино", "Стройгрань", "пожары"}
 
 
 async def test_keywords_of_a_story_that_is_shown_belong_to_the_story(news: News, admin: Admin) -> None:
     posts = await news.tell()
     await store_story(admin, posts, [(post, posts[0], LinkKind.REWRITE, 9.0, False) for post in posts[1:]])
-    found = await all_trends(NOW - timedelta(days=1), stores=news.stores, now=NOW)
-    assert found.keywords == ()
-    (story,) = found.stories
+    trends = await all_trends(NOW - timedelta(days=1), stores=news.stores, now=NOW)
+    assert trends.keywords == ()
+    (story,) = trends.stories
     assert [keyword.text for keyword in story.keywords] == ["Порошино"]
 
 

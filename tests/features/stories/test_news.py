@@ -33,16 +33,16 @@ def story(*texts: str, how: LinkKind, is_ad: bool = False) -> VisibleStory:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     ["Доброе утро, друзья! Хорошего всем дня.", "What to read on the way: stories, funny on every page."],
 )
-def test_words_that_channels_only_repeat_and_that_name_nothing_are_no_news(said: str) -> None:
-    assert not tells_news(story(said, said, said, how=LinkKind.COPY))
+def test_words_that_channels_only_repeat_and_that_name_nothing_are_no_news(text: str) -> None:
+    assert not tells_news(story(text, text, text, how=LinkKind.COPY))
 
 
-@pytest.mark.parametrize("said", ["В Самаре закрыли мост.", "Мост закрыли на 12 дней."])
-def test_a_copied_post_with_a_name_or_a_number_is_news(said: str) -> None:
-    assert tells_news(story(said, said, how=LinkKind.COPY))
+@pytest.mark.parametrize("text", ["В Самаре закрыли мост.", "Мост закрыли на 12 дней."])
+def test_a_copied_post_with_a_name_or_a_number_is_news(text: str) -> None:
+    assert tells_news(story(text, text, how=LinkKind.COPY))
 
 
 def test_what_two_channels_say_in_their_own_words_is_news_without_any_name() -> None:

@@ -48,8 +48,8 @@ async def due(admin: Admin, channels: tuple[ChannelId, ...]) -> set[ChannelId]:
 
 
 async def public_id_of(admin: Admin, tenant_id: int) -> UUID:
-    found: UUID = await admin.fetchval("SELECT public_id FROM tenants WHERE tenant_id = $1", tenant_id)
-    return found
+    public_id: UUID = await admin.fetchval("SELECT public_id FROM tenants WHERE tenant_id = $1", tenant_id)
+    return public_id
 
 
 async def test_a_tenant_is_created_once_and_under_a_readable_name(api: ApiStores) -> None:
@@ -177,13 +177,15 @@ async def test_accounts_of_all_tenants_are_listed_with_the_greatest_risk_first(
     )
 
     async def listed(min_risk: Risk) -> list[str]:
-        found = await tenants.all_accounts(
+        accounts = await tenants.all_accounts(
             tenants=api.tenant_operations,
             stores_of=lambda tenant_id: tenant_stores(pool, tenant_id),
             now=datetime.now(UTC),
             min_risk=min_risk,
         )
-        return [one.tenant.name for one in found if one.tenant.name in {calm.name, banned.name}]
+        return [
+            account.tenant.name for account in accounts if account.tenant.name in {calm.name, banned.name}
+        ]
 
     assert await listed(Risk.SAFE) == [banned.name, calm.name]
     assert await listed(Risk.LOST) == [banned.name]

@@ -54,16 +54,16 @@ async def test_channels_to_come_are_understood_as_the_tenant_has_chosen(
 ) -> None:
     assert (await ai_policies.stance(stores=world.stores_a)).default is AiPolicy.LOCAL
     assert (await ai_policies.choose_default(AiPolicy.OFF, stores=world.stores_a)).default is AiPolicy.OFF
-    unsaid, said = await make_channel(system), await make_channel(system)
+    unsaid, chosen = await make_channel(system), await make_channel(system)
     await system.channels.subscribe(world.a, make_subscription(unsaid))
-    await system.channels.subscribe(world.a, make_subscription(said, ai_policy=AiPolicy.LOCAL))
+    await system.channels.subscribe(world.a, make_subscription(chosen, ai_policy=AiPolicy.LOCAL))
     await system.channels.subscribe(world.b, make_subscription(unsaid))
     policies = await in_force(world)
-    assert (policies[unsaid], policies[said]) == (AiPolicy.OFF, AiPolicy.LOCAL)
+    assert (policies[unsaid], policies[chosen]) == (AiPolicy.OFF, AiPolicy.LOCAL)
     await system.channels.subscribe(
-        world.a, make_subscription(said)
+        world.a, make_subscription(chosen)
     )  # asked for again without a word: it stays
-    assert (await in_force(world))[said] is AiPolicy.LOCAL
+    assert (await in_force(world))[chosen] is AiPolicy.LOCAL
     assert [
         policy.chosen for policy in await world.stores_b.ai.policies() if policy.channel_id == unsaid
     ] == [AiPolicy.LOCAL]
@@ -92,7 +92,7 @@ async def test_a_tenant_sees_its_own_share_of_what_was_spent(system: SystemStore
     for stores in (world.stores_a, world.stores_b):
         spent = await spending.usage(since, stores=stores, prices=None)
         assert (spent.calls, spent.micro, spent.tokens, spent.unit) == (1, 350, 35, "RUB")
-        told = await spending.budget(stores=stores, prices=None)
-        assert told.budget is not None
-        assert (told.budget.micro, told.budget.used_micro) == (1_000_000, 350)
+        report = await spending.budget(stores=stores, prices=None)
+        assert report.budget is not None
+        assert (report.budget.micro, report.budget.used_micro) == (1_000_000, 350)
     assert (await spending.usage(since, stores=world.stores_nobody, prices=None)).lines == ()

@@ -45,8 +45,8 @@ async def tag(
 
 async def used(world: World, now: datetime) -> list[tuple[str, int, int]]:
     return [
-        (one.tag, one.posts, one.channels)
-        for one in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)
+        (use.tag, use.posts, use.channels)
+        for use in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)
     ]
 
 
@@ -71,7 +71,7 @@ async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_t
     for gone in ("спорт", "погода", "чепуха"):
         with pytest.raises(Missing):
             await found(world, gone, now)
-    listed = {one.tag: one for one in await vocabulary(stores=world.stores_a, language="ru")}
+    listed = {word.tag: word for word in await vocabulary(stores=world.stores_a, language="ru")}
     assert (listed["спорт"].shown_as, listed["погода"].hidden) == ("игры", True)
     await choose_tag("спорт", stores=world.stores_a)
     assert len(await found(world, "спорт", now)) == 3
@@ -110,9 +110,11 @@ async def test_posts_by_tag_come_newest_first_page_by_page(
         place = page.next
         if place is None:
             break
-    assert [one.post.posted_at for one in seen] == sorted((one.post.posted_at for one in seen), reverse=True)
+    assert [stored.post.posted_at for stored in seen] == sorted(
+        (stored.post.posted_at for stored in seen), reverse=True
+    )
     assert len(seen) == len(tagged)
-    assert {one.post.id for one in seen} == tagged
+    assert {stored.post.id for stored in seen} == tagged
 
 
 async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share_a_second(
@@ -122,11 +124,11 @@ async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share
         posts = [
             make_post(
                 channel_id=channel_id,
-                message_id=100 + one,
+                message_id=100 + number,
                 text="матч",
-                posted_at=now - DAY - (one // 3) * MINUTE,
+                posted_at=now - DAY - (number // 3) * MINUTE,
             )
-            for one in range(40)
+            for number in range(40)
         ]
         await system.landing.land(make_page(*posts), Claim(channel_id, 0))
         await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
@@ -140,7 +142,9 @@ async def test_pages_of_a_frequent_tag_are_those_of_its_index_though_posts_share
         place = page.next
         if place is None:
             break
-    assert [one.post.id for one in seen] == [PostId(one.channel_id, one.message_id) for one in whole]
+    assert [stored.post.id for stored in seen] == [
+        PostId(tagged_post.channel_id, tagged_post.message_id) for tagged_post in whole
+    ]
 
 
 async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(
@@ -160,7 +164,7 @@ async def test_recent_tags_are_counted_once_a_minute_for_each_tenant(
 
     async def seen(tenant_id: TenantId, stores: TenantStores, at: datetime) -> list[str]:
         return [
-            one.tag for one in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)
+            use.tag for use in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)
         ]
 
     await tag(system, world.only_a[0], 1, "спорт")

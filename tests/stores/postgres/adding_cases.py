@@ -18,7 +18,7 @@ OPTIONS = Subscription(channel_id=NOT_KNOWN_YET)
 
 
 async def _channels_in(stores: TenantStores, state: RequestState) -> set[ChannelId]:
-    return {ChannelId(int(one.reference)) for one in await stores.requests.page(state, limit=1000)}
+    return {ChannelId(int(request.reference)) for request in await stores.requests.page(state, limit=1000)}
 
 
 async def _counts(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -36,16 +36,19 @@ async def _keep(stores: TenantStores, world: World) -> set[ChannelId]:
     own = [channel.channel_id for channel in await stores.followed.channels()]
     if own:
         await stores.request_fates.keep(
-            [AnsweredLine(RequestKind.UNREADABLE, str(one), quote("no channel"), OPTIONS) for one in own]
+            [
+                AnsweredLine(RequestKind.UNREADABLE, str(channel_id), quote("no channel"), OPTIONS)
+                for channel_id in own
+            ]
         )
     assert all(
-        one.kind is not RequestKind.UNREADABLE
-        for one in await world.stores_nobody.requests.page(None, limit=1000)
+        request.kind is not RequestKind.UNREADABLE
+        for request in await world.stores_nobody.requests.page(None, limit=1000)
     )
     return {
-        ChannelId(int(one.reference))
-        for one in await stores.requests.page(None, limit=1000)
-        if one.kind is RequestKind.UNREADABLE
+        ChannelId(int(request.reference))
+        for request in await stores.requests.page(None, limit=1000)
+        if request.kind is RequestKind.UNREADABLE
     }
 
 
@@ -58,8 +61,8 @@ async def _change_followed(stores: TenantStores, world: World) -> set[ChannelId]
 async def _try_again(stores: TenantStores, world: World) -> set[ChannelId]:
     """Everybody's failed requests are tried again one by one, then all: only the tenant's own become open."""
     for other in (world.stores_a, world.stores_b):
-        for one in await other.requests.page(RequestState.FAILED, limit=1000):
-            await stores.request_fates.try_again(one.request_id)
+        for request in await other.requests.page(RequestState.FAILED, limit=1000):
+            await stores.request_fates.try_again(request.request_id)
     await stores.request_fates.try_again()
     assert not await _channels_in(stores, RequestState.FAILED)
     return await _channels_in(stores, RequestState.OPEN)
@@ -67,18 +70,20 @@ async def _try_again(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _open_like(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [
-        one
+        request
         for other in (world.stores_a, world.stores_b)
-        for one in await other.requests.page(RequestState.OPEN, limit=1000)
+        for request in await other.requests.page(RequestState.OPEN, limit=1000)
     ]
-    found = {await stores.requests.open_like(everybody) for everybody in everybodys}
-    return {ChannelId(int(everybody.reference)) for everybody in everybodys if everybody.request_id in found}
+    open_ids = {await stores.requests.open_like(everybody) for everybody in everybodys}
+    return {
+        ChannelId(int(everybody.reference)) for everybody in everybodys if everybody.request_id in open_ids
+    }
 
 
 async def _joined_all(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await stores.joined.all()
-    assert await stores.joined.all(world.channels) == found
-    return {one.channel_id for one in found}
+    joined = await stores.joined.all()
+    assert await stores.joined.all(world.channels) == joined
+    return {channel.channel_id for channel in joined}
 
 
 async def _joined_accounts(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -112,5 +117,5 @@ async def join_channels(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) 
         FROM telegram_accounts a WHERE a.tenant_id = $1 AND a.phone_masked = ANY($2)
         """,
         tenant_id,
-        [str(one) for one in own],
+        [str(channel_id) for channel_id in own],
     )

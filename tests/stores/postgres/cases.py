@@ -37,8 +37,8 @@ async def _feed_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _feed_post(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = [await stores.feed.post(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
-    return {stored.post.channel_id for stored in found if stored}
+    posts = [await stores.feed.post(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
+    return {stored.post.channel_id for stored in posts if stored}
 
 
 async def _followed_channels(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -140,7 +140,9 @@ async def _keys_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _keys_find(stores: TenantStores, world: World) -> set[ChannelId]:
-    everybodys = [key.key_id for one in (world.stores_a, world.stores_b) for key in await one.keys.newest()]
+    everybodys = [
+        key.key_id for tenant in (world.stores_a, world.stores_b) for key in await tenant.keys.newest()
+    ]
     return {ChannelId(int(key.name)) for key_id in everybodys if (key := await stores.keys.find(key_id))}
 
 
@@ -154,8 +156,8 @@ async def _keys_make(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _keys_revoke(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [
         key.key_id
-        for one in (world.stores_a, world.stores_b)
-        for key in await one.keys.newest()
+        for tenant in (world.stores_a, world.stores_b)
+        for key in await tenant.keys.newest()
         if key.revoked_at is None
     ]
     for key_id in everybodys:
@@ -183,12 +185,12 @@ async def _idempotency_take(stores: TenantStores, world: World) -> set[ChannelId
 
 
 async def _idempotency_keep(stores: TenantStores, world: World) -> set[ChannelId]:
-    heard = set()
+    channel_ids = set()
     for channel_id in world.channels:
         await stores.idempotency.keep(str(channel_id), StoredResponse(200, b"another"))
         answer = await stores.idempotency.take(str(channel_id), b"request", seconds=60)
-        heard |= {channel_id} if answer else set()
-    return heard
+        channel_ids |= {channel_id} if answer else set()
+    return channel_ids
 
 
 async def _idempotency_give_back(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -209,10 +211,10 @@ async def _forwards_forwardings(stores: TenantStores, _world: World) -> set[Chan
 
 
 async def _forwards_forwards_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await stores.forwards.forwards_of(
+    forwards = await stores.forwards.forwards_of(
         PostId(ChannelId(world.a), MessageId(1)), since=date(2026, 1, 1), limit=1000
     )
-    return {one.post_id.channel_id for one in found}
+    return {forward.post_id.channel_id for forward in forwards}
 
 
 async def _forwards_appearances(stores: TenantStores, world: World) -> set[ChannelId]:

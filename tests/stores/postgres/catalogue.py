@@ -158,14 +158,14 @@ async def tables(admin: Admin) -> list[Table]:
 
 
 def class_in(about: str | None) -> str | None:
-    found = re.match(r"class: (\w+)\.", about or "")
-    return found.group(1) if found else None
+    match = re.match(r"class: (\w+)\.", about or "")
+    return match.group(1) if match else None
 
 
 async def complaints(admin: Admin) -> list[str]:
     """Everything in the catalogue that would let a tenant see what is not its own."""
-    found = [complaint for table in await tables(admin) for complaint in about_table(table)]
-    found += [
+    problems = [complaint for table in await tables(admin) for complaint in about_table(table)]
+    problems += [
         f"partition {row[0]} can be reached by tga_tenant around its parent's policy"
         for row in await admin.fetch(
             """
@@ -176,16 +176,16 @@ async def complaints(admin: Admin) -> list[str]:
             """
         )
     ]
-    found += [
+    problems += [
         complaint
         for row in await admin.fetch(FUNCTIONS)
         for complaint in about_function(row["proname"], frozenset(row["callers"]))
     ]
-    found += [f"tga_api can reach the table {row[0]}" for row in await admin.fetch(OPEN_TO_API)]
+    problems += [f"tga_api can reach the table {row[0]}" for row in await admin.fetch(OPEN_TO_API)]
     for table, column in SEALED.items():
         if await admin.fetchval("SELECT has_column_privilege('tga_system', $1, $2, 'SELECT')", table, column):
-            found.append(f"tga_system can read {table}.{column}")
-    return found
+            problems.append(f"tga_system can read {table}.{column}")
+    return problems
 
 
 FUNCTIONS = """
@@ -214,28 +214,32 @@ def about_function(name: str, callers: frozenset[str]) -> list[str]:
 def about_table(table: Table) -> list[str]:
     if table.table_class not in CLASSES:
         return [f"table {table.name} has no class in its comment"]
-    found = []
+    problems = []
     if not (table.secured and table.forced):
-        found.append(f"table {table.name} does not force row-level security")
+        problems.append(f"table {table.name} does not force row-level security")
     if table.table_class == "system":
         if table.tenant_may or table.tenant_policies:
-            found.append(f"system table {table.name} is open to tga_tenant")
-        return found
+            problems.append(f"system table {table.name} is open to tga_tenant")
+        return problems
     keys = {"tenant": {"tenant_id"}, "person": {"tenant_id", "user_id"}, "subscribed": {"channel_id"}}[
         table.table_class
     ]
-    found += [f"{table.table_class} table {table.name} has no {key}" for key in sorted(keys - table.columns)]
+    problems += [
+        f"{table.table_class} table {table.name} has no {key}" for key in sorted(keys - table.columns)
+    ]
     if table.table_class == "person" and any(
         "current_person()" not in policy for policy in table.tenant_policies
     ):
-        found.append(f"person table {table.name} has a policy that does not ask for the person")
+        problems.append(f"person table {table.name} has a policy that does not ask for the person")
     if not table.tenant_policies:
-        found.append(f"{table.table_class} table {table.name} has no policy for tga_tenant")
+        problems.append(f"{table.table_class} table {table.name} has no policy for tga_tenant")
     if any(
         "current_tenant()" not in policy and not AS_ITS_POST.search(policy)
         for policy in table.tenant_policies
     ):
-        found.append(f"{table.table_class} table {table.name} has a policy that does not ask for the tenant")
+        problems.append(
+            f"{table.table_class} table {table.name} has a policy that does not ask for the tenant"
+        )
     if (
         "message_id" in table.columns
         and table.table_class != "person"
@@ -243,8 +247,10 @@ def about_table(table: Table) -> list[str]:
             "visible_from" in policy or AS_ITS_POST.search(policy) for policy in table.tenant_policies
         )
     ):
-        found.append(f"{table.table_class} table {table.name} tells of posts from before a tenant's window")
-    return found
+        problems.append(
+            f"{table.table_class} table {table.name} tells of posts from before a tenant's window"
+        )
+    return problems
 
 
 _numbers = count(7_000_000_000)

@@ -21,7 +21,7 @@ async def _channels(stores: TenantStores) -> set[ChannelId]:
 
 async def _activity_of(stores: TenantStores, world: World) -> set[ChannelId]:
     now = datetime.now(UTC)
-    found = {
+    activities = {
         channel: activity
         for channel in world.channels
         if (
@@ -30,14 +30,19 @@ async def _activity_of(stores: TenantStores, world: World) -> set[ChannelId]:
             )
         )
     }
-    assert all(one.posts and one.deleted and sum(map(sum, one.hours)) == one.posts for one in found.values())
-    return set(found)
+    assert all(
+        channel_activity.posts
+        and channel_activity.deleted
+        and sum(map(sum, channel_activity.hours)) == channel_activity.posts
+        for channel_activity in activities.values()
+    )
+    return set(activities)
 
 
 async def _activity_recent(stores: TenantStores, world: World) -> set[ChannelId]:
     return {
-        one
-        for one, posts in (
+        channel_id
+        for channel_id, posts in (
             await stores.activity.recent(world.channels, since=datetime(2026, 1, 1, tzinfo=UTC))
         ).items()
         if posts
@@ -46,13 +51,17 @@ async def _activity_recent(stores: TenantStores, world: World) -> set[ChannelId]
 
 async def _activity_accounts(stores: TenantStores, world: World) -> set[ChannelId]:
     """Accounts are named after the channel, and each knows every channel there is."""
-    found = {
+    accounts = {
         channel: {account.phone_masked for account in await stores.activity.accounts(channel)}
         for channel in world.channels
     }
     own = await _channels(stores)
-    assert all(names == {str(channel) for channel in own} for one, names in found.items() if one in own)
-    return {one for one, names in found.items() if names}
+    assert all(
+        names == {str(channel) for channel in own}
+        for channel_id, names in accounts.items()
+        if channel_id in own
+    )
+    return {channel_id for channel_id, names in accounts.items() if names}
 
 
 async def _followed_change_all(stores: TenantStores, world: World) -> set[ChannelId]:

@@ -66,14 +66,16 @@ async def _logins_begin(stores: TenantStores, world: World) -> set[ChannelId]:
     own = await _logins_get(stores, world)
     begun = uuid4()
     assert await stores.logins.begin(begun, way=LoginWay.QR, door_key=b"key") is not bool(own)
-    others = [one for one in (world.stores_a, world.stores_b, world.stores_nobody) if one is not stores]
+    others = [
+        tenant for tenant in (world.stores_a, world.stores_b, world.stores_nobody) if tenant is not stores
+    ]
     assert [await other.logins.get(begun) for other in others] == [None, None]
     return own
 
 
 async def _setup_get(stores: TenantStores, world: World) -> set[ChannelId]:
     """Who is not the operator learns that something was entered, not what."""
-    assert {one.shown for one in (await stores.telegram_setup.get()).entered.values()} <= {""}
+    assert {entry.shown for entry in (await stores.telegram_setup.get()).entered.values()} <= {""}
     return await _logins_get(stores, world)
 
 

@@ -25,8 +25,10 @@ async def _followed_channels(stores: TenantStores, _world: World) -> set[Channel
 
 
 async def _post_details_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = [await stores.post_details.of(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
-    return {detail.stored.post.channel_id for detail in found if detail}
+    details = [
+        await stores.post_details.of(PostId(channel_id, MessageId(1))) for channel_id in world.channels
+    ]
+    return {detail.stored.post.channel_id for detail in details if detail}
 
 
 async def _post_details_versions(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -54,9 +56,9 @@ async def _coverage_overview_channels(stores: TenantStores, world: World) -> set
 
 
 async def _followed_named(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await stores.followed.named([f"Name_{channel_id}" for channel_id in world.channels])
-    assert all(name == f"name_{one.channel_id}" for name, one in found.items())
-    return {one.channel_id for one in found.values()}
+    channels = await stores.followed.named([f"Name_{channel_id}" for channel_id in world.channels])
+    assert all(name == f"name_{channel.channel_id}" for name, channel in channels.items())
+    return {channel.channel_id for channel in channels.values()}
 
 
 async def _followed_poll(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -69,30 +71,31 @@ async def _followed_poll(stores: TenantStores, world: World) -> set[ChannelId]:
 
 async def _requests_page(stores: TenantStores, _world: World) -> set[ChannelId]:
     return {
-        ChannelId(int(one.reference)) for one in await stores.requests.page(RequestState.OPEN, limit=1000)
+        ChannelId(int(request.reference))
+        for request in await stores.requests.page(RequestState.OPEN, limit=1000)
     }
 
 
 async def _requests_some(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [
-        one.request_id
+        request.request_id
         for other in (world.stores_a, world.stores_b)
-        for one in await other.requests.page(None, limit=1000)
+        for request in await other.requests.page(None, limit=1000)
     ]
-    return {ChannelId(int(one.reference)) for one in await stores.requests.some(everybodys)}
+    return {ChannelId(int(request.reference)) for request in await stores.requests.some(everybodys)}
 
 
 async def _requests_waiting(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await _requests_page(stores, world)
-    assert await stores.requests.waiting() == ({RequestKind.INVITE: len(found)} if found else {})
-    return found
+    channel_ids = await _requests_page(stores, world)
+    assert await stores.requests.waiting() == ({RequestKind.INVITE: len(channel_ids)} if channel_ids else {})
+    return channel_ids
 
 
 async def _requests_add(stores: TenantStores, world: World) -> set[ChannelId]:
     """What is open already is joined, and never with another tenant's."""
-    for one in await stores.requests.page(RequestState.OPEN, limit=1000):
-        wanted = NewRequest(one.kind, one.reference, Subscription(channel_id=NOT_KNOWN_YET))
-        assert await stores.requests.add([wanted]) == (one.request_id,)
+    for request in await stores.requests.page(RequestState.OPEN, limit=1000):
+        wanted = NewRequest(request.kind, request.reference, Subscription(channel_id=NOT_KNOWN_YET))
+        assert await stores.requests.add([wanted]) == (request.request_id,)
     return await _requests_page(stores, world)
 
 
@@ -105,7 +108,7 @@ async def _requests_capacity(stores: TenantStores, world: World) -> set[ChannelI
 
 
 async def _parked_all(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {one.channel_id for one in await stores.parked.all()}
+    return {channel.channel_id for channel in await stores.parked.all()}
 
 
 async def _parked_release(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -138,8 +141,8 @@ async def _tag_use_most_used(stores: TenantStores, _world: World) -> set[Channel
     used = await stores.tag_use.most_used(
         datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC), limit=1000
     )
-    assert all((one.posts, one.channels) == (1, 1) for one in used)
-    return {ChannelId(int(one.tag)) for one in used}
+    assert all((use.posts, use.channels) == (1, 1) for use in used)
+    return {ChannelId(int(use.tag)) for use in used}
 
 
 async def _tag_use_places(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -153,8 +156,8 @@ async def _tag_use_places(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
     """Each account's phone and only limit is the number of a channel that its tenant follows."""
     own = await stores.accounts.all()
-    assert all([limit.method for limit in one.limits] == [one.phone_masked] for one in own)
-    return {ChannelId(int(one.phone_masked or 0)) for one in own}
+    assert all([limit.method for limit in account.limits] == [account.phone_masked] for account in own)
+    return {ChannelId(int(account.phone_masked or 0)) for account in own}
 
 
 async def _accounts_pause(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -198,8 +201,8 @@ async def _accounts_reset(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _history_outdated(stores: TenantStores, _world: World) -> set[ChannelId]:
     version = ResultVersion("another model", "another prompt", "tagging")
     return {
-        one.channel_id
-        for one in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))
+        post.channel_id
+        for post in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))
     }
 
 
@@ -238,7 +241,7 @@ async def _channels_of(stores: TenantStores, accounts: list[UUID]) -> set[Channe
 async def _ai_stance(stores: TenantStores, _world: World) -> set[ChannelId]:
     """The consent names the channels of whoever gave it."""
     consent = (await stores.ai.stance()).consent
-    return set() if consent is None else {ChannelId(int(one)) for one in consent.given_by.split()}
+    return set() if consent is None else {ChannelId(int(number)) for number in consent.given_by.split()}
 
 
 async def _ai_policies(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -246,7 +249,7 @@ async def _ai_policies(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _ai_choose(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {one.channel_id for one in await stores.ai.choose(world.channels, AiPolicy.OFF)}
+    return {choice.channel_id for choice in await stores.ai.choose(world.channels, AiPolicy.OFF)}
 
 
 async def _ai_sendable(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -255,15 +258,17 @@ async def _ai_sendable(stores: TenantStores, world: World) -> set[ChannelId]:
     if consented:
         await stores.ai.choose(world.channels, AiPolicy.PROVIDER)
     return {
-        one.channel_id
-        for one in await stores.ai.sendable(
+        post.channel_id
+        for post in await stores.ai.sendable(
             [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
         )
     }
 
 
 async def _ai_choose_default(stores: TenantStores, world: World) -> set[ChannelId]:
-    others = [one for one in (world.stores_a, world.stores_b, world.stores_nobody) if one is not stores]
+    others = [
+        tenant for tenant in (world.stores_a, world.stores_b, world.stores_nobody) if tenant is not stores
+    ]
     before = [await other.ai.stance() for other in others]
     await stores.ai.choose_default(AiPolicy.OFF)
     assert [await other.ai.stance() for other in others] == before

@@ -37,8 +37,8 @@ async def _stories_bursting(stores: TenantStores, world: World) -> set[ChannelId
 
 async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
     """Whichever post is asked for, only own posts and links between them are found."""
-    found = [await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
-    return set().union(*map(channels_of, found))
+    stories = [await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
+    return set().union(*map(channels_of, stories))
 
 
 async def _stories_read_pictures(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -46,7 +46,7 @@ async def _stories_read_pictures(stores: TenantStores, world: World) -> set[Chan
     read = await stores.stories.read_pictures(
         [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
     )
-    return {ChannelId(int(one.words)) for one in read.values()}
+    return {ChannelId(int(picture.words)) for picture in read.values()}
 
 
 async def _stories_has_any(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -75,22 +75,22 @@ async def _keyword_trends_mentions(stores: TenantStores, world: World) -> set[Ch
     """All channels mention the name, and each has its own id for a tag."""
     now, snow = datetime.now(UTC), Keyword(KeywordKind.NAME, "sneg")
     tags = [Keyword(KeywordKind.TAG, str(channel_id)) for channel_id in world.channels]
-    found = await stores.keyword_trends.mentions(
+    mentions = await stores.keyword_trends.mentions(
         [snow, *tags], now - timedelta(days=3), now + timedelta(hours=1)
     )
-    told = {
-        keyword: {post.channel_id for posts in found[keyword].posts.values() for post in posts}
-        for keyword in found
+    channel_ids = {
+        keyword: {post.channel_id for posts in mentions[keyword].posts.values() for post in posts}
+        for keyword in mentions
     }
-    assert {ChannelId(int(tag.key)) for tag in tags if told[tag]} == told[snow]
-    return told[snow]
+    assert {ChannelId(int(tag.key)) for tag in tags if channel_ids[tag]} == channel_ids[snow]
+    return channel_ids[snow]
 
 
 async def _keyword_trends_posts(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await stores.keyword_trends.posts(
+    posts = await stores.keyword_trends.posts(
         [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
     )
-    return {post.channel_id for post in found}
+    return {post.channel_id for post in posts}
 
 
 async def _keyword_trends_days(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -100,9 +100,9 @@ async def _keyword_trends_days(stores: TenantStores, world: World) -> set[Channe
     snow = WrittenKeyword(Keyword(KeywordKind.TAG, "снег"), "снег")
     day = TrendDay(date(2026, 1, 1), (KeywordTrend((snow,), 5, 5, 0.1, (5,), (0.1,), posts),))
     await stores.keyword_trends.save_day(day)
-    found = await stores.keyword_trends.days(date(2026, 1, 1))
-    assert found.days == (day,)
-    return {post.channel_id for post in found.posts}
+    trends = await stores.keyword_trends.days(date(2026, 1, 1))
+    assert trends.days == (day,)
+    return {post.channel_id for post in trends.posts}
 
 
 def channels_of(material: StoryMaterial) -> set[ChannelId]:
@@ -147,8 +147,8 @@ async def tell_story(admin: Admin, world: World) -> None:
     """Every channel tells one story at the same moment, each linked to all before it."""
     posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
     links = [
-        (one, other, LinkKind.REWRITE, 3.0, False)
-        for number, one in enumerate(posts)
+        (post, other, LinkKind.REWRITE, 3.0, False)
+        for number, post in enumerate(posts)
         for other in posts[:number]
     ]
     story_id = await store_story(admin, posts, links)

@@ -43,8 +43,8 @@ async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usa
 async def test_a_block_that_is_cancelled_while_it_rolls_back_leaves_nothing_to_the_next_one(
     installation: Settings, admin: Admin
 ) -> None:
-    name, one = f"tenant {fresh_number()}", installation.database.model_copy(update={"pool_size": 1})
-    async with open_pool(one, DatabaseLogin.SYSTEM) as own:
+    name, settings = f"tenant {fresh_number()}", installation.database.model_copy(update={"pool_size": 1})
+    async with open_pool(settings, DatabaseLogin.SYSTEM) as own:
 
         async def write_and_wait() -> None:
             async with SystemTransactions(own).begin() as connection:
@@ -93,10 +93,10 @@ async def test_a_lost_server_is_busy_not_broken(installation: Settings, admin: A
 
 async def test_a_server_that_is_not_there_is_said_in_words(database: dict[str, str]) -> None:
     nowhere = read_settings({**database, "DATABASE_URL": "postgresql://tga:geheim@127.0.0.1:1/tga"})
-    with pytest.raises(CannotStart, match=r"127\.0\.0\.1:1/tga") as told:
+    with pytest.raises(CannotStart, match=r"127\.0\.0\.1:1/tga") as refusal:
         async with open_pool(nowhere.database):
             pass
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(refusal.value)
 
 
 @pytest.mark.turns("DATABASE_POOL_SIZE")
@@ -111,9 +111,12 @@ async def test_a_pool_of_two_lets_two_in_and_the_third_wait(database: dict[str, 
 async def test_the_pool_speaks_to_the_database_it_is_told(
     environ: dict[str, str], database: dict[str, str]
 ) -> None:
-    for one in (environ, database):
-        async with open_pool(read_settings(one).database) as own:
-            assert await own.fetchval("SELECT current_database()") == one["DATABASE_URL"].rpartition("/")[2]
+    for variables in (environ, database):
+        async with open_pool(read_settings(variables).database) as own:
+            assert (
+                await own.fetchval("SELECT current_database()")
+                == variables["DATABASE_URL"].rpartition("/")[2]
+            )
 
 
 async def test_a_transaction_that_is_cut_off_at_any_moment_is_rolled_back_without_a_complaint(

@@ -130,9 +130,9 @@ async def test_migrate_takes_from_one_login_what_others_get(
     apart = with_logins(
         empty_database, DATABASE_URL=requests, DATABASE_SYSTEM_URL=system, DATABASE_INGEST_URL=ingest
     )
-    said: list[str] = []
-    await migrate(read_settings(apart).database, tell=said.append)
-    assert f"the login {requests} can no longer become tga_system" in said
+    messages: list[str] = []
+    await migrate(read_settings(apart).database, tell=messages.append)
+    assert f"the login {requests} can no longer become tga_system" in messages
     assert not await requests_may_act_as_system(alone)  # whatever this process was told
     async with connected(read_settings(apart), DatabaseLogin.API) as connection:
         await refused(connection, "SET LOCAL ROLE tga_system")

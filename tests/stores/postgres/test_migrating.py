@@ -29,13 +29,13 @@ def silent(_sentence: str) -> None:
 
 async def test_migrating_again_changes_nothing_and_says_nothing(empty_database: dict[str, str]) -> None:
     installation = read_settings(empty_database).database
-    said: list[str] = []
-    first = await migrate(installation, tell=said.append)
-    assert said
+    messages: list[str] = []
+    first = await migrate(installation, tell=messages.append)
+    assert messages
     assert not first.is_behind
-    said.clear()
-    assert await migrate(installation, tell=said.append) == first
-    assert said == []
+    messages.clear()
+    assert await migrate(installation, tell=messages.append) == first
+    assert messages == []
 
 
 async def test_a_schema_of_a_newer_release_is_named_and_left_as_it_is(empty_database: dict[str, str]) -> None:
@@ -43,20 +43,20 @@ async def test_a_schema_of_a_newer_release_is_named_and_left_as_it_is(empty_data
     installation = read_settings(empty_database).database
     await migrate(installation, tell=silent)
     await execute(empty_database, "UPDATE alembic_version SET version_num = '9999'")
-    said: list[str] = []
-    schema = await migrate(installation, tell=said.append)
+    messages: list[str] = []
+    schema = await migrate(installation, tell=messages.append)
     assert (schema.revision, schema.is_behind, schema.is_newer) == ("9999", False, True)
-    assert said == []
-    found = {finding.subject: finding for finding in await examine(installation)}
-    assert found["postgres schema"].verdict is Severity.WARNING
+    assert messages == []
+    findings = {finding.subject: finding for finding in await examine(installation)}
+    assert findings["postgres schema"].verdict is Severity.WARNING
     assert (
-        str(found["postgres schema"].what)
+        str(findings["postgres schema"].what)
         == f"the schema is at 9999, newer than this program ({revisions()[-1]})"
     )
-    assert [finding.verdict for subject, finding in found.items() if subject != "postgres schema"] == [
+    assert [finding.verdict for subject, finding in findings.items() if subject != "postgres schema"] == [
         Severity.OK
-    ] * (len(found) - 1)
-    assert {"postgres", "postgres api", "postgres system", "postgres ingest"} <= found.keys()
+    ] * (len(findings) - 1)
+    assert {"postgres", "postgres api", "postgres system", "postgres ingest"} <= findings.keys()
     one_login = installation.model_copy(
         update={"url": installation.url, "system_url": None, "ingest_url": None}
     )

@@ -47,9 +47,9 @@ async def _watches_one(stores: TenantStores, world: World) -> set[ChannelId]:
         watch for tenant in (world.stores_a, world.stores_b) for watch in await tenant.watches.all()
     ]
     return {
-        _named(found.name)
+        _named(own_watch.name)
         for everybody in everybodys
-        if (found := await stores.watches.one(everybody.watch_id))
+        if (own_watch := await stores.watches.one(everybody.watch_id))
     }
 
 
@@ -101,11 +101,11 @@ def _sought(world: World) -> WatchConditions:
 
 
 async def _previews_posts(stores: TenantStores, world: World) -> set[ChannelId]:
-    asked = [
+    conditions = [
         replace(_sought(world), channel_ids=(channel_id,)) for channel_id in world.channels
     ]  # together they are one story
-    found = [await stores.watch_previews.posts(sought, since=SINCE) for sought in asked]
-    return {alert.channel_id for previewed in found for alert in previewed.alerts}
+    previews = [await stores.watch_previews.posts(sought, since=SINCE) for sought in conditions]
+    return {alert.channel_id for previewed in previews for alert in previewed.alerts}
 
 
 async def _previews_mentions(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -134,59 +134,59 @@ async def _previews_silences(stores: TenantStores, world: World) -> set[ChannelI
 
 
 async def _previews_stories(stores: TenantStores, world: World) -> set[ChannelId]:
-    asked = [WatchConditions(channel_ids=(channel_id,)) for channel_id in world.channels]
-    found = [await stores.watch_previews.stories(sought, posts=1, since=SINCE) for sought in asked]
-    return {alert.channel_id for previewed in found for alert in previewed.alerts}
+    conditions = [WatchConditions(channel_ids=(channel_id,)) for channel_id in world.channels]
+    previews = [await stores.watch_previews.stories(sought, posts=1, since=SINCE) for sought in conditions]
+    return {alert.channel_id for previewed in previews for alert in previewed.alerts}
 
 
 async def _previews_of_posts(stores: TenantStores, world: World) -> set[ChannelId]:
-    asked = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    return {alert.channel_id for alert in (await stores.watch_previews.of_posts(asked)).alerts}
+    post_ids = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    return {alert.channel_id for alert in (await stores.watch_previews.of_posts(post_ids)).alerts}
 
 
 async def _previews_texts(stores: TenantStores, world: World) -> set[ChannelId]:
-    asked = tuple(
+    alerts = tuple(
         PreviewedAlert(AlertKind.POSTED, channel_id, MessageId(1), SINCE) for channel_id in world.channels
     )
-    found = await stores.watch_previews.texts(asked)
-    return {one.channel_id for one, text in zip(asked, found, strict=True) if text.text and text.channel}
+    texts = await stores.watch_previews.texts(alerts)
+    return {alert.channel_id for alert, text in zip(alerts, texts, strict=True) if text.text and text.channel}
 
 
 async def _alerts_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
     """Each shows the text of its post, because the tenant follows the channel."""
     return {
-        one.channel_id
-        for one in await stores.alerts.newest(limit=1000)
-        if one.text and _named(one.watch) == one.channel_id
+        alert.channel_id
+        for alert in await stores.alerts.newest(limit=1000)
+        if alert.text and _named(alert.watch) == alert.channel_id
     }
 
 
 async def _alerts_some(stores: TenantStores, world: World) -> set[ChannelId]:
     everybodys = [
-        one.alert_id
+        alert.alert_id
         for tenant in (world.stores_a, world.stores_b)
-        for one in await tenant.alerts.newest(limit=1000)
+        for alert in await tenant.alerts.newest(limit=1000)
     ]
-    return {one.channel_id for one in (await stores.alerts.some(everybodys)).values()}
+    return {alert.channel_id for alert in (await stores.alerts.some(everybodys)).values()}
 
 
 async def _alerts_mark_seen(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await _alerts_newest(stores, world)
+    channel_ids = await _alerts_newest(stores, world)
     everybodys = [
-        one.alert_id
+        alert.alert_id
         for tenant in (world.stores_a, world.stores_b)
-        for one in await tenant.alerts.newest(limit=1000)
+        for alert in await tenant.alerts.newest(limit=1000)
     ]
     assert await stores.alerts.mark_seen(
         everybodys, by="anna", until=datetime.now(UTC) + timedelta(days=1)
-    ) == len(found)
-    return found
+    ) == len(channel_ids)
+    return channel_ids
 
 
 async def _alerts_unread(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = await _alerts_newest(stores, world)
-    assert await stores.alerts.unread() == len(found)
-    return found
+    channel_ids = await _alerts_newest(stores, world)
+    assert await stores.alerts.unread() == len(channel_ids)
+    return channel_ids
 
 
 async def _receivers_all(stores: TenantStores, _world: World) -> set[ChannelId]:

@@ -27,11 +27,11 @@ async def put(engine: Engine, number: int) -> None:
 async def test_an_empty_database_is_claimed_and_found_again_and_others_are_left_alone(engine: Engine) -> None:
     given = RedisSettings(url=SecretStr(engine.url))
     await put(engine, 15)
-    one, two = await claim_database(given, "one"), await claim_database(given, "two")
-    assert [claimed.url.get_secret_value() for claimed in (one, two)] == [
+    first, two = await claim_database(given, "one"), await claim_database(given, "two")
+    assert [claimed.url.get_secret_value() for claimed in (first, two)] == [
         engine.url.removesuffix("/0") + f"/{number}" for number in (14, 13)
     ]
-    assert await claim_database(given, "one") == one
+    assert await claim_database(given, "one") == first
     await clear_database(given, "one")
     await clear_database(given, "nobody")
     async with Redis(port=engine.port) as client:

@@ -26,10 +26,10 @@ async def test_the_client_speaks_to_the_database_of_its_url(environ: dict[str, s
 
 async def test_a_server_that_is_not_there_is_said_in_words(environ: dict[str, str]) -> None:
     settings = read_settings({**environ, "REDIS_URL": "redis://:geheim@127.0.0.1:1/0"}).redis
-    with pytest.raises(CannotStart, match="REDIS_URL") as told:
+    with pytest.raises(CannotStart, match="REDIS_URL") as refusal:
         async with open_redis(settings):
             pass
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(refusal.value)
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ async def test_a_server_that_would_lose_events_is_found(
     assert [finding.verdict for finding in await examine(settings, {})] == [Severity.OK, Severity.OK]
     async with Redis.from_url(own_redis.url) as redis:
         await redis.config_set(name, value)
-    found = await examine(settings, {})
-    wrong = [finding for finding in found if finding.verdict is Severity.BAD]
+    findings = await examine(settings, {})
+    wrong = [finding for finding in findings if finding.verdict is Severity.BAD]
     assert [finding.subject for finding in wrong] == [subject]
     assert name in str(wrong[0].remedy)
 
@@ -80,6 +80,6 @@ async def test_memory_without_a_limit_is_compared_with_the_machine(
 ) -> None:
     async with Redis.from_url(own_redis.url) as redis:
         await redis.config_set("maxmemory", 0)
-    found = await examine(read_settings({**environ, "REDIS_URL": own_redis.url}).redis, {})
-    said = next(str(finding.what) for finding in found if finding.subject == "redis memory")
-    assert re.search(r"without a limit .* it uses \d+ MB of [\d.,]+ GB \(\d+%\)", said)
+    findings = await examine(read_settings({**environ, "REDIS_URL": own_redis.url}).redis, {})
+    sentence = next(str(finding.what) for finding in findings if finding.subject == "redis memory")
+    assert re.search(r"without a limit .* it uses \d+ MB of [\d.,]+ GB \(\d+%\)", sentence)

@@ -90,8 +90,8 @@ async def test_a_redis_whose_disk_is_full_says_so_and_goes_on_when_there_is_room
             with pytest.raises(Busy, match="it cannot save them to its disk"):
                 for _ in range(100):
                     await answered(redis.set("key", "x" * 10_000))
-            said = {finding.subject: finding.verdict for finding in await examine(settings, {})}
-            assert said["redis persistence"] is Severity.BAD
+            verdicts = {finding.subject: finding.verdict for finding in await examine(settings, {})}
+            assert verdicts["redis persistence"] is Severity.BAD
             disk.empty()
             async with asyncio.timeout(30):
                 while not await is_written(redis):

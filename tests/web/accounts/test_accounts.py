@@ -67,7 +67,7 @@ async def test_an_owner_pauses_resumes_and_logs_out(
     ):
         answer = await owner.submit(await action_of(owner, action))
         assert words in (await owner.open(answer.headers["location"])).text
-    changes = [one.change.action for one in await app.tenant(tenant_id).audit.newest(limit=3)]
+    changes = [entry.change.action for entry in await app.tenant(tenant_id).audit.newest(limit=3)]
     assert changes == ["log_out_own_account", "resume_own_account", "pause_own_account"]
 
 

@@ -63,9 +63,9 @@ async def shows(browser: Browser, *words: str) -> None:
 
 
 async def answer(browser: Browser, text: str) -> None:
-    found = QUESTION.search(browser.page)
-    assert found
-    sent = await browser.submit(f"./setup/login/{found[1]}/answer", question=found[2], answer=text)
+    match = QUESTION.search(browser.page)
+    assert match
+    sent = await browser.submit(f"./setup/login/{match[1]}/answer", question=match[2], answer=text)
     assert sent.status_code == 303
 
 

@@ -51,7 +51,7 @@ async def test_the_page_follows_the_login_by_itself_and_leaves_what_is_typed_alo
         People(sim).accept_login(DIGITS, link)
         answer = page.locator("input[name=answer]")
         await answer.fill(PASSWORD)
-        async with page.expect_response(lambda one: "/setup/login?seen=" in one.url) as looked:
+        async with page.expect_response(lambda response: "/setup/login?seen=" in response.url) as looked:
             pass
         assert (await looked.value).status == 204
         await expect(answer).to_have_value(PASSWORD)

@@ -141,7 +141,7 @@ async def test_a_large_import_and_its_page_cost_a_bounded_number_of_transactions
     statements: list[str] = []
 
     async def count(connection: asyncpg.Connection) -> None:
-        connection.add_query_logger(lambda one: statements.append(one.query))
+        connection.add_query_logger(lambda record: statements.append(record.query))
 
     async with asyncpg.create_pool(
         installation.database.url.get_secret_value(), min_size=1, max_size=1, init=count

@@ -99,7 +99,7 @@ async def filled(app: App, tenant_id: TenantId, account_id: int) -> None:
 
 
 @pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
+@pytest.mark.parametrize("device", WANTED, ids=lambda device: device.name)
 async def test_adding_and_requests_fit_and_are_accessible(
     app: App, tenant_id: TenantId, device: Device
 ) -> None:
@@ -162,7 +162,7 @@ async def test_a_person_picks_from_the_list_and_sees_the_fate_change_without_a_r
     WANTED is DEVICES,
     reason="tests/web/channels/test_adding.py does the same without a browser; `make journeys` does this",
 )
-@pytest.mark.parametrize("device", DEVICES, ids=lambda one: one.name)
+@pytest.mark.parametrize("device", DEVICES, ids=lambda device: device.name)
 async def test_two_thousand_pasted_names_show_every_fate_page_by_page(
     app: App, tenant_id: TenantId, device: Device
 ) -> None:

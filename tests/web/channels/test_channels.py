@@ -165,13 +165,13 @@ async def test_many_channels_are_shown_page_by_page(
 async def test_selected_channels_are_changed_together_and_nothing_else(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    one, two, other = [
+    first, two, other = [
         await named(system, admin, tenant_id, title, folder="Old") for title in ("one", "two", "other")
     ]
     await owner.open("./channels?q=o")
     answer = await owner.submit(
         "./channels/change",
-        channel=[str(one), str(two)],
+        channel=[str(first), str(two)],
         new_folder="New",
         priority="high",
         history=str(EVERYTHING_DAYS),
@@ -185,7 +185,7 @@ async def test_selected_channels_are_changed_together_and_nothing_else(
         "SELECT folder, priority, history_days, wants_media, ai_policy FROM subscriptions "
         "WHERE channel_id = $1"
     )
-    for channel_id in (one, two):
+    for channel_id in (first, two):
         assert tuple(await admin.fetchrow(query, channel_id) or ()) == (
             "New",
             "high",
@@ -195,11 +195,11 @@ async def test_selected_channels_are_changed_together_and_nothing_else(
         )
     assert (await admin.fetchval(query, other)) == "Old"
     await owner.open("./channels")
-    await owner.submit("./channels/change", channel=[str(one)], folder="none")
-    assert await admin.fetchval(query, one) is None
+    await owner.submit("./channels/change", channel=[str(first)], folder="none")
+    assert await admin.fetchval(query, first) is None
     await owner.open("./channels")
     assert (
-        (await owner.submit("./channels/unfollow", channel=[str(one), str(two)]))
+        (await owner.submit("./channels/unfollow", channel=[str(first), str(two)]))
         .headers["location"]
         .endswith("left=2")
     )
@@ -265,9 +265,9 @@ async def test_the_list_can_be_taken_along_and_read_again(
     for kind in ("opml", "txt"):
         answer = await owner.open(f"./channels/export/{kind}")
         assert answer.headers["content-disposition"] == f'attachment; filename="channels.{kind}"'
-        assert [one.reference.rpartition("/")[2].removeprefix("@")[:4] for one in read_list(answer.text)] == [
-            "name"
-        ]
+        assert [
+            entry.reference.rpartition("/")[2].removeprefix("@")[:4] for entry in read_list(answer.text)
+        ] == ["name"]
     assert (await owner.open("./channels/export/exe")).status_code == 404
 
 

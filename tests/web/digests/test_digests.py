@@ -115,14 +115,14 @@ async def test_a_small_story_of_interest_is_told_although_there_are_many_large_o
 async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other, third = await channels_of(tenant_id, 3, system=system, admin=admin)
+    channel_id, other, third = await channels_of(tenant_id, 3, system=system, admin=admin)
     assert "No digest yet" in (await owner.open("./digest")).text
-    first = await tell({one: BRIDGE, other: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=30)
+    first = await tell({channel_id: BRIDGE, other: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=30)
 
     await make_now(owner)
     assert len(headlines(owner.page)) == 1
     assert "мост" in headlines(owner.page)[0]
-    assert f"/post/{one}/1" in owner.page
+    assert f"/post/{channel_id}/1" in owner.page
 
     await make_now(owner)
     assert "Nothing new" in owner.page
@@ -133,7 +133,7 @@ async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
     assert "1 story that an earlier digest told" in owner.page
 
     ends = "Литейный мост в Северограде открыли раньше срока: рабочие трудились ночью."
-    await tell({one: ends, third: ends}, 3, system=system, admin=admin, minutes_ago=15, like=first)
+    await tell({channel_id: ends, third: ends}, 3, system=system, admin=admin, minutes_ago=15, like=first)
     await make_now(owner)
     assert "new facts" in owner.page
     assert "раньше срока" in owner.page
@@ -176,15 +176,15 @@ async def test_a_digest_comes_at_the_chosen_time_once_and_a_wrong_time_is_refuse
 async def test_what_interests_comes_first_with_its_reason_and_muted_words_are_left_out(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other, third = await channels_of(tenant_id, 3, system=system, admin=admin)
+    channel_id, other, third = await channels_of(tenant_id, 3, system=system, admin=admin)
     await tell(
-        dict.fromkeys((one, other, third), "В Красноярске открыли новый музей. В нём 30 залов."),
+        dict.fromkeys((channel_id, other, third), "В Красноярске открыли новый музей. В нём 30 залов."),
         1,
         system=system,
         admin=admin,
         minutes_ago=9,
     )
-    await tell({one: BRIDGE, other: BRIDGE_TOO}, 2, system=system, admin=admin, minutes_ago=30)
+    await tell({channel_id: BRIDGE, other: BRIDGE_TOO}, 2, system=system, admin=admin, minutes_ago=30)
     await owner.open("./interests")
     assert (await owner.submit("./interests", topic="!!", weight="1.0")).status_code == 422
     await owner.open("./interests")
@@ -204,20 +204,22 @@ async def test_what_interests_comes_first_with_its_reason_and_muted_words_are_le
 async def test_interests_are_learnt_from_feedback_and_saved_posts_and_can_be_forgotten(
     app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
     fire = await tell(
-        {one: "Пожар в Самаре потушен.", other: "В Самаре потушили пожар."},
+        {channel_id: "Пожар в Самаре потушен.", other: "В Самаре потушили пожар."},
         2,
         system=system,
         admin=admin,
         minutes_ago=30,
     )
     text = "Мэр Москвы приехал в Казань"
-    await system.landing.land(make_page(make_post(channel_id=one, message_id=1, text=text)), Claim(one, 0))
+    await system.landing.land(
+        make_page(make_post(channel_id=channel_id, message_id=1, text=text)), Claim(channel_id, 0)
+    )
     await owner.open("./interests")
     await owner.submit("./interests/say", feedback="less", story=str(fire))
     await owner.open("./interests")
-    await owner.submit("./save", post=f"{one}/1")
+    await owner.submit("./save", post=f"{channel_id}/1")
     for _ in range(2):
         await sync_interests(app, datetime.now(UTC))
     page = (await owner.open("./interests")).text
@@ -252,7 +254,7 @@ async def mention(
     for channel_id in channels:
         post = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)
         await system.landing.land(make_page(post), Claim(channel_id, 0))
-        await system.posts.save_derived([derived_of(one) for one in await system.posts.load([post.id])])
+        await system.posts.save_derived([derived_of(loaded) for loaded in await system.posts.load([post.id])])
 
 
 async def test_a_name_that_is_mentioned_more_than_usual_is_a_trend_and_its_day_is_kept(

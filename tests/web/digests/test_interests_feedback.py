@@ -23,8 +23,10 @@ async def said(owner: Browser) -> dict[str, str]:
 async def test_more_like_a_story_shows_its_reason_counts_once_and_can_be_taken_back(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
-    story = str(await tell({one: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20))
+    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    story = str(
+        await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
+    )
     for _ in range(2):
         assert 'value="say" data-act="more" aria-pressed="false"' in (await owner.open("./today")).text
         await owner.submit("./interests/say", story=f"{other}/1", feedback="more", do="say", back="/")
@@ -43,11 +45,13 @@ async def test_more_like_a_story_shows_its_reason_counts_once_and_can_be_taken_b
 async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_something_was_said(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
     towns = ("Казани", "Перми", "Туле", "Омске", "Твери", "Пскове", "Орле", "Уфе", "Чите")
     for number, town in enumerate(towns, start=1):
         text = f"В {town} открыли новый музей. В нём {number * 10} залов."
-        await tell({one: text, other: text}, number, system=system, admin=admin, minutes_ago=20 * number)
+        await tell(
+            {channel_id: text, other: text}, number, system=system, admin=admin, minutes_ago=20 * number
+        )
     last = (await owner.open("./today")).text.partition("In brief</h2>")[2]
     menu = re.search(r'<details class="menu"><summary aria-label="Actions".*?</details>', last, re.DOTALL)
     assert menu is not None
@@ -64,8 +68,8 @@ async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_some
 async def test_less_replaces_more_and_what_a_person_wrote_down_keeps_its_weight(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
-    story = await tell({one: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
+    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    story = await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     await owner.open("./today")
     await owner.submit("./interests/say", story=str(story), feedback="more")
     await owner.open(f"./story/{story}")
@@ -111,8 +115,8 @@ async def test_a_muted_story_leaves_today_digests_and_trends_of_that_person_alon
 async def test_forgetting_everything_brings_muted_stories_back(
     owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
-    story = await tell({one: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
+    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    story = await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     for feedback in ("muted", "less"):
         await owner.open(f"./story/{story}")
         await owner.submit("./interests/say", story=str(story), feedback=feedback)
@@ -125,11 +129,11 @@ async def test_forgetting_everything_brings_muted_stories_back(
 async def test_what_has_faded_is_not_taken_back_twice(
     app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
-    story = await tell({one: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
+    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    story = await tell({channel_id: MUSEUM, other: MUSEUM}, 1, system=system, admin=admin, minutes_ago=20)
     await owner.open("./today")
     await owner.submit("./interests/say", story=str(story), feedback="more")
-    await owner.submit("./save", post=f"{one}/1")
+    await owner.submit("./save", post=f"{channel_id}/1")
     await sync_interests(app, datetime.now(UTC))
     assert await said(owner) == {"Казань": "+0.7"}
     long_ago = datetime.now(UTC) - timedelta(days=60)

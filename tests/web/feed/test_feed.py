@@ -214,6 +214,6 @@ def read(page: str) -> list[str]:
 
 
 def snapshot_in(page: str) -> str:
-    found = re.search(r'name="snapshot" value="([^"]+)"', page)
-    assert found is not None
-    return found[1]
+    match = re.search(r'name="snapshot" value="([^"]+)"', page)
+    assert match is not None
+    return match[1]

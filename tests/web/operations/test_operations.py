@@ -95,17 +95,17 @@ async def bury(
 
 def figures(page: str, stage: str) -> dict[str, int]:
     """The numbers of a stage on the page."""
-    shown = page.partition(f'data-stage="{stage}"')[2].partition("</li>")[0]
-    return {name: int(value) for name, value in re.findall(r'data-figure="(\w+)" value="(\d+)"', shown)}
+    item = page.partition(f'data-stage="{stage}"')[2].partition("</li>")[0]
+    return {name: int(value) for name, value in re.findall(r'data-figure="(\w+)" value="(\d+)"', item)}
 
 
 def test_every_page_of_operations_is_for_the_operator() -> None:
     assert {
-        one.path for one in OF_TENANT if isinstance(one, Page) and one.path.startswith("/operations")
+        route.path for route in OF_TENANT if isinstance(route, Page) and route.path.startswith("/operations")
     } == set(PAGES)
-    assert {one.needs.value for one in OF_TENANT if one.needs and one.path.startswith("/operations")} == {
-        "operate"
-    }
+    assert {
+        route.needs.value for route in OF_TENANT if route.needs and route.path.startswith("/operations")
+    } == {"operate"}
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -149,8 +149,8 @@ async def test_processes_that_run_come_first_and_the_others_are_folded(
     await app.api.processes.report(ended, is_last=True)
     page = (await operator.open("./operations")).text
     card = page.partition('id="processes"')[2].partition("</section>")[0]
-    shown, _, folded = card.partition("<details")
-    assert re.findall(r"<b>([^<]+)</b>", shown) == ["first#1", "second#1"]
+    visible, _, folded = card.partition("<details")
+    assert re.findall(r"<b>([^<]+)</b>", visible) == ["first#1", "second#1"]
     assert re.findall(r"<b>([^<]+)</b>", folded) == ["dead#2", "dead#1", "ended#1"]
     assert "3 processes of the last hour no longer run" in folded
     assert ("away 2" in folded, "stopped 1" in folded) == (True, True)
@@ -223,10 +223,10 @@ async def test_the_page_checks_what_the_doctor_checks_when_it_is_asked(operator:
     assert 'hx-select="#findings"' in page
     assert "<code>postgres</code>" not in page, "nothing is checked before somebody asks"
     page = (await operator.open("./operations/checks")).text
-    found = dict(re.findall(r"<li><span><code>([^<]+)</code><br>(.*?)</span>", page, flags=re.DOTALL))
-    assert found["postgres"].startswith("PostgreSQL ")
-    assert found["redis"].startswith(("Redis ", "Valkey "))
-    assert {"python", "files", "vectors", "sandbox", "operator key"} <= found.keys()
+    findings = dict(re.findall(r"<li><span><code>([^<]+)</code><br>(.*?)</span>", page, flags=re.DOTALL))
+    assert findings["postgres"].startswith("PostgreSQL ")
+    assert findings["redis"].startswith(("Redis ", "Valkey "))
+    assert {"python", "files", "vectors", "sandbox", "operator key"} <= findings.keys()
     assert re.search(r"Checked at \d", page)
     broken, doubtful = page.count('<span class="chip bad">'), page.count('<span class="chip warn">')
     assert ("All checks passed." in page) is (broken + doubtful == 0)
@@ -246,7 +246,7 @@ async def test_a_dead_letter_is_shown_escaped_replayed_and_discarded(operator: B
     audited = await admin.fetch(
         "SELECT action, subject FROM audit_log WHERE subject LIKE '/operations/dead-letters/%' ORDER BY at"
     )
-    assert [tuple(one) for one in audited][-2:] == [
+    assert [tuple(row) for row in audited][-2:] == [
         ("discard_dead_letter", f"/operations/dead-letters/{second}/discard"),
         ("replay_dead_letter", f"/operations/dead-letters/{first}/replay"),
     ]
@@ -259,7 +259,7 @@ async def test_a_tenant_is_created_limited_suspended_and_resumed(app: App, opera
     name = f"acme {fresh_number()}"
     await operator.open("./operations/tenants")
     assert (await operator.submit("./operations/tenants/create", name=name)).status_code == 303
-    made = next(one for one in await app.api.tenant_operations.page(limit=1000) if one.name == name)
+    made = next(tenant for tenant in await app.api.tenant_operations.page(limit=1000) if tenant.name == name)
     for path, fields in (
         ("quota", {"gigabytes": "1,5"}),
         ("budget", {"money": "500", "tokens": "90 000"}),
@@ -348,10 +348,10 @@ async def test_memory_and_disks_are_yellow_at_70_and_red_at_90_percent(app: App,
     ):
         await report(app, samples=measured(used_share=used_share, redis_share=redis_share, is_paused=False))
         await operator.open("./operations")
-        shown = operator.page.partition('id="resources"')[2].partition("</ul>")[0]
-        assert re.findall(r'class="chip (\w+)"', shown) == chips
-    assert "files of posts, unfinished downloads" in " ".join(shown.split())
-    assert "152.6 MB" in shown
+        section = operator.page.partition('id="resources"')[2].partition("</ul>")[0]
+        assert re.findall(r'class="chip (\w+)"', section) == chips
+    assert "files of posts, unfinished downloads" in " ".join(section.split())
+    assert "152.6 MB" in section
     assert "downloads-paused" not in operator.page
 
 

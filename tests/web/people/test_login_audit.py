@@ -113,8 +113,8 @@ async def test_changes_on_pages_and_by_keys_carry_the_id(
     ]
     assert [entry.actor_id for entry in entries] == [public_id, public_id]
     assert entries[0].key_id is not None
-    shown = (await owner.client.get("/api/v1/audit-log", headers=headers)).json()["items"][0]
-    assert shown["actor_id"] == str(public_id)
+    newest_entry = (await owner.client.get("/api/v1/audit-log", headers=headers)).json()["items"][0]
+    assert newest_entry["actor_id"] == str(public_id)
 
 
 async def test_the_pages_show_the_beginning_of_the_id_so_that_names_that_look_alike_differ(

@@ -44,9 +44,9 @@ async def test_the_first_owner_needs_the_code_from_anywhere_and_is_the_only_one(
             far.submit("/start", name="Ева", password=PASSWORD, code=code),
             near.submit("/start", name="Адам", password=PASSWORD, code=code),
         )
-        assert sorted(one.status_code for one in made) == [200, 303]
+        assert sorted(response.status_code for response in made) == [200, 303]
         assert "This installation has an owner already" in next(
-            one.text for one in made if one.status_code == 200
+            response.text for response in made if response.status_code == 200
         )
         assert (await far.open("/start")).headers["location"] == "/login"
 

@@ -53,9 +53,9 @@ def copied(answer: httpx.Response) -> str:
     return answer.text.partition('class="copy">')[2].partition("<")[0].removeprefix(ADDRESS)
 
 
-async def remove(owner: Browser, member: UUID, **kept: str) -> httpx.Response:
+async def remove(owner: Browser, member: UUID, **fields: str) -> httpx.Response:
     await owner.open(f"./members/{member}")
-    return await owner.submit(f"./members/{member}/remove", kept)
+    return await owner.submit(f"./members/{member}/remove", fields)
 
 
 async def set_role(owner: Browser, member: UUID, role: str) -> httpx.Response:
@@ -196,8 +196,8 @@ async def test_two_owners_who_remove_each_other_leave_one(
 ) -> None:
     async with member_browser(app, tenant_id) as anna, member_browser(app, tenant_id) as boris:
         ids = [
-            await admin.fetchval("SELECT public_id FROM users WHERE user_id = $1", one.user_id)
-            for one in (anna, boris)
+            await admin.fetchval("SELECT public_id FROM users WHERE user_id = $1", owner.user_id)
+            for owner in (anna, boris)
         ]
         await anna.open(f"./members/{ids[1]}")
         await boris.open(f"./members/{ids[0]}")

@@ -61,8 +61,8 @@ async def test_a_login_link_shows_a_button_and_works_once(
     member = await system.users.join(tenant_id, f"person {secrets.token_hex(6)}")
     token = await make_login_link(member.user_id, users=system.users, created_by="test")
     for _ in range(3):
-        shown = await browser.open(f"/link/{token}")
-        assert f"Hello, {member.name}" in shown.text
+        response = await browser.open(f"/link/{token}")
+        assert f"Hello, {member.name}" in response.text
     assert (await browser.submit(f"/link/{token}")).status_code == 303
     assert (await browser.open("/me")).status_code == 200
     async with browser_of(app) as other:
@@ -149,9 +149,9 @@ async def test_changing_the_password_ends_the_other_sessions(
 ) -> None:
     name = await person_with_password(app, tenant_id)
     async with browser_of(app) as elsewhere:
-        for one in (browser, elsewhere):
-            await one.open("/login")
-            await one.submit("/login", name=name, password=PASSWORD, next="/")
+        for client in (browser, elsewhere):
+            await client.open("/login")
+            await client.submit("/login", name=name, password=PASSWORD, next="/")
         await browser.open("/me")
         await browser.submit("/me/password", old=PASSWORD, new="another horse battery")
         assert (await browser.open("/me")).status_code == 200

@@ -120,9 +120,9 @@ async def test_feeds_list_the_posts_of_a_story_and_all_stories_as_the_tenant_see
 ) -> None:
     first, second = await bridge(system, admin, tenant_id)
     await owner.open(f"./story/{first}")
-    one = await feed_address(owner, f"story:{second}")
+    address = await feed_address(owner, f"story:{second}")
     everything = await feed_address(owner, "story:all")
-    atom = (await browser.client.get(f"{one}.atom")).text
+    atom = (await browser.client.get(f"{address}.atom")).text
     assert [atom.count(f"urn:telegram-assistant:post:{post_id}<") for post_id in (first, second)] == [1, 1]
     assert "<title>Мост через Охту закрыли для грузовиков до 1 апреля</title>" in atom
     rss = (await browser.client.get(f"{everything}.rss")).text
@@ -131,7 +131,7 @@ async def test_feeds_list_the_posts_of_a_story_and_all_stories_as_the_tenant_see
         await owner.open("./receivers")
         assert (await owner.submit("./feeds", feed=unknown)).status_code == 404
     await app.tenant(tenant_id).followed.leave(second.channel_id)
-    assert (await browser.client.get(f"{one}.atom")).status_code == 404, (
+    assert (await browser.client.get(f"{address}.atom")).status_code == 404, (
         "the post that the feed was made of is not seen any more"
     )
     assert "<item>" not in (await browser.client.get(f"{everything}.rss")).text, (
@@ -256,10 +256,10 @@ async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
     stores = app.tenant(tenant_id)
     material = (await story_around(first, stores=stores)).material
     assert material is not None
-    said = CitedSentence("Мост через Охту закрыли для грузовиков.", (first, second))
+    sentence = CitedSentence("Мост через Охту закрыли для грузовиков.", (first, second))
     checks = SentenceChecks((LeftOut.NUMBER, LeftOut.NUMBER), 1)
     written = WrittenSummary(
-        sentences=(said,),
+        sentences=(sentence,),
         provider="gigachat",
         model="GigaChat-2",
         unit="RUB",
@@ -269,7 +269,7 @@ async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
     await stores.written_summaries.keep(material.key, written)
     page = (await owner.open(f"./story/{first}")).text
     assert "In short" in page
-    assert said.text in page
+    assert sentence.text in page
     assert "Written by GigaChat-2" in page
     assert "2 sentences were left out: A number that no cited post has." in page
     assert "1 doubtful sentence is shown" in page
@@ -278,15 +278,15 @@ async def test_a_story_shows_what_a_provider_wrote_and_what_was_left_out(
 async def test_a_story_with_a_compared_edit_opens_on_a_fresh_connection(
     app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
-    one, other = await channels_of(tenant_id, 2, system=system, admin=admin)
-    story = await tell({one: BRIDGE, other: BRIDGE}, 1, system=system, admin=admin, minutes_ago=20)
+    channel_id, other = await channels_of(tenant_id, 2, system=system, admin=admin)
+    story = await tell({channel_id: BRIDGE, other: BRIDGE}, 1, system=system, admin=admin, minutes_ago=20)
     await admin.execute(
         """
         INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at,
             difference)
         VALUES ($1, 1, 1, 'earlier', '', now(), '{0,7,9}')
         """,
-        one,
+        channel_id,
     )
     async with assemble(app.settings) as fresh, member_browser(fresh, tenant_id) as reader:
         assert (await reader.open(f"./story/{story}")).status_code == 200

@@ -48,7 +48,7 @@ async def test_a_channel_goes_to_a_provider_only_after_the_consent(
     await owner.open("./ai")
     await owner.submit("./ai/consent/withdraw")
     assert "a provider is chosen, and the consent is missing" in (await owner.open("./ai")).text
-    actions = [one.change.action for one in await app.tenant(tenant_id).audit.newest(limit=3)]
+    actions = [entry.change.action for entry in await app.tenant(tenant_id).audit.newest(limit=3)]
     assert actions == ["withdraw_consent", "choose_policies", "give_consent"]
 
 

@@ -69,9 +69,9 @@ async def test_without_scripts_a_preview_stays_in_the_form_of_its_watch(
     assert "Change the watch" in page
     assert f'action="{owner.base}/watches/{watch.watch_id}"' in page
     assert "fired 1 time in 30 days" in page
-    for shown in ('value="Ice"', 'value="лёд"', 'value="critical" selected', 'value="22:00"'):
-        assert shown in page
-        assert shown in (await owner.open(f"./watches/new?{typed}")).text
+    for markup in ('value="Ice"', 'value="лёд"', 'value="critical" selected', 'value="22:00"'):
+        assert markup in page
+        assert markup in (await owner.open(f"./watches/new?{typed}")).text
     await owner.submit(f"./watches/{watch.watch_id}", name="Ice", query="лёд")
     assert [watch.name for watch in await app.tenant(tenant_id).watches.all()] == ["Ice"]
 
@@ -93,9 +93,9 @@ async def test_a_feed_shows_what_the_tenant_sees_now_until_its_address_is_revoke
     assert (await browser.client.get("/feeds/feed_guessed.atom")).status_code == 404
     await app.tenant(tenant_id).followed.leave(channel_id)
     assert "лёд" not in (await browser.client.get(f"/feeds/{address}.atom")).text
-    (kept,) = await app.tenant(tenant_id).feed_addresses.all()
+    (feed_address,) = await app.tenant(tenant_id).feed_addresses.all()
     await owner.open("./receivers")
-    await owner.submit(f"./feeds/{kept.address_id}/revoke")
+    await owner.submit(f"./feeds/{feed_address.address_id}/revoke")
     assert (await browser.client.get(f"/feeds/{address}.atom")).status_code == 404
 
 

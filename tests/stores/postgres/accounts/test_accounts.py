@@ -108,9 +108,9 @@ async def test_epochs_of_different_accounts_are_never_equal(
     epochs = []
     for number in range(3):
         held = await ingest.accounts.take(f"host#{number}")
-        epochs += [one.lease_epoch for one in held]
-        for one in held:
-            await ingest.accounts.release(f"host#{number}", one.account_id)
+        epochs += [account.lease_epoch for account in held]
+        for account in held:
+            await ingest.accounts.release(f"host#{number}", account.account_id)
     assert len(set(epochs)) == len(epochs) == 9
 
 

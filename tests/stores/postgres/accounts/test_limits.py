@@ -33,9 +33,9 @@ async def test_what_is_kept_comes_back_with_its_age_by_the_databases_clock(
         account_id, RESOLVE, SavedMeter(blocked_seconds=100.0, tokens=(1.5, 2.0, 80.0), pace=0.7)
     )
     await pass_time(admin, 30)
-    kept = (await system.limits.of(account_id))[RESOLVE]
-    assert (kept.tokens, kept.pace) == ((1.5, 2.0, 80.0), 0.7)
-    assert (kept.blocked_seconds, kept.tokens_age_seconds, kept.pace_age_seconds) == pytest.approx(
+    limit = (await system.limits.of(account_id))[RESOLVE]
+    assert (limit.tokens, limit.pace) == ((1.5, 2.0, 80.0), 0.7)
+    assert (limit.blocked_seconds, limit.tokens_age_seconds, limit.pace_age_seconds) == pytest.approx(
         (70, 30, 30), abs=5
     )
     await pass_time(admin, 100)

@@ -120,19 +120,23 @@ async def test_a_past_that_others_asked_for_is_not_there(
     stores, channel_id = await two_followers(system, pool)
     posts = [PostId(channel_id, MessageId(n)) for n in range(1, 8)]
     await beside(admin, channel_id)
-    assert {one.post.message_id for one in await stores.feed.newest()} == {5, 6, 7}
+    assert {stored.post.message_id for stored in await stores.feed.newest()} == {5, 6, 7}
     assert [post.message_id for post in posts if await stores.feed.post(post)] == [5, 6, 7]
     assert [post.message_id for post in posts if await stores.post_details.of(post)] == [5, 6, 7]
     assert [post.message_id for post in posts if await stores.post_details.versions(post)] == [5, 6, 7]
-    assert {one.post_id.message_id for one in await stores.media.of(posts)} == {5, 6, 7}
+    assert {file.post_id.message_id for file in await stores.media.of(posts)} == {5, 6, 7}
     assert [post.message_id for post in posts if await stores.media.showable(post, 0)] == [5, 6, 7]
-    assert {one.message_id for one in await stores.enrichments.of(posts, Kind.TAGS)} == {5, 6, 7}
+    assert {enrichment.message_id for enrichment in await stores.enrichments.of(posts, Kind.TAGS)} == {
+        5,
+        6,
+        7,
+    }
     assert [post.message_id for post in posts if await stores.enrichments.all_of(post)] == [5, 6, 7]
     assert {post.message_id for post in (await stores.words.load(posts)).posts} == {5, 6, 7}
     for terms in ([SearchTerm("окно")], []):
         assert [
-            one.post_id.message_id
-            for one in (
+            match.post_id.message_id
+            for match in (
                 await stores.words.find(terms, SearchFilters(), before=SearchPosition(FAR_FUTURE))
             ).found
         ] == [
@@ -145,8 +149,8 @@ async def test_a_past_that_others_asked_for_is_not_there(
         6,
         5,
     ]
-    assert [one.posts for one in await stores.tag_use.most_used(LONG_AGO, FAR_FUTURE, limit=50)] == [3]
-    assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {5, 6, 7}
+    assert [use.posts for use in await stores.tag_use.most_used(LONG_AGO, FAR_FUTURE, limit=50)] == [3]
+    assert {change.message_id for change in await stores.changes.since(LONG_AGO)} == {5, 6, 7}
     assert {appearance.post_id.message_id for appearance in await stores.forwards.appearances(posts)} == {
         5,
         6,
@@ -282,8 +286,12 @@ async def test_what_was_noticed_before_a_tenant_followed_is_not_there(
         6: [1, 2],
         7: [1, 2],
     }
-    assert {one.post.message_id: one.revision for one in await stores.feed.newest()} == {5: 1, 6: 2, 7: 2}
-    assert {one.message_id for one in await stores.changes.since(LONG_AGO)} == {6, 7}
+    assert {stored.post.message_id: stored.revision for stored in await stores.feed.newest()} == {
+        5: 1,
+        6: 2,
+        7: 2,
+    }
+    assert {change.message_id for change in await stores.changes.since(LONG_AGO)} == {6, 7}
     details = [await stores.post_details.of(PostId(channel_id, MessageId(n))) for n in (5, 6, 7)]
     assert [(detail.earlier_versions, len(detail.counts)) for detail in details if detail] == [
         (0, 0),
@@ -297,12 +305,12 @@ async def test_pictures_from_before_the_window_or_of_posts_deleted_before_are_no
 ) -> None:
     stores, channel_id = await two_followers(system, pool)
     posts = [PostId(channel_id, MessageId(n)) for n in range(1, 8)]
-    shown = [await show_picture(admin, post, Look(2**40 - 1, 7), "") for post in posts]
+    pictures = [await show_picture(admin, post, Look(2**40 - 1, 7), "") for post in posts]
     deleted = "UPDATE posts SET deleted_at = now() - $3::interval WHERE channel_id = $1 AND message_id = $2"
     await admin.executemany(
         deleted, [(channel_id, 6, timedelta(hours=1)), (channel_id, 7, timedelta(seconds=-1))]
     )
-    assert set(await stores.stories.read_pictures(posts)) == {shown[4], shown[6]}
+    assert set(await stores.stories.read_pictures(posts)) == {pictures[4], pictures[6]}
 
 
 async def test_no_post_was_stored_before_the_tenant_followed(
@@ -315,7 +323,7 @@ async def test_no_post_was_stored_before_the_tenant_followed(
     followed_at = await admin.fetchval(
         "SELECT max(created_at) FROM subscriptions WHERE channel_id = $1", channel_id
     )
-    assert {one.stored_at for one in await stores.feed.newest()} == {followed_at}
+    assert {stored.stored_at for stored in await stores.feed.newest()} == {followed_at}
     (version,) = await stores.post_details.versions(PostId(channel_id, MessageId(7)))
     assert version.seen_at == followed_at
 
@@ -337,7 +345,7 @@ async def test_a_page_is_full_although_the_newest_posts_of_channels_are_not_ther
     first = await feed.newest(limit=3)
     second = await feed.newest(limit=3, before=cursor_of(first[-1]))
     rest = await feed.newest(limit=3, before=cursor_of(second[-1]))
-    assert [one.post.message_id for one in (*first, *second, *rest)] == [2, 2, 2, 2, 1, 1, 1, 1]
+    assert [stored.post.message_id for stored in (*first, *second, *rest)] == [2, 2, 2, 2, 1, 1, 1, 1]
 
 
 FOLLOWED_AGO = st.integers(0, 6)
@@ -369,7 +377,7 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
         channel_id = await make_channel(system)
         posts = sorted(
             ((midnight(days) + timedelta(hours=hour), gone) for days, hour, gone in posted),
-            key=lambda one: one[0],
+            key=lambda pair: pair[0],
         )
         made = [
             make_post(channel_id=channel_id, message_id=n, posted_at=at) for n, (at, _) in enumerate(posts, 1)
@@ -410,24 +418,24 @@ async def test_a_tenant_sees_exactly_what_its_windows_hold(
     paged = []
     page = await stores.feed.newest(limit=limit)
     while page:
-        paged += [one.post for one in page]
+        paged += [stored.post for stored in page]
         page = await stores.feed.newest(limit=limit, before=cursor_of(page[-1]))
-    assert [(one.posted_at, one.channel_id, one.message_id) for one in paged] == sorted(
-        ((one.posted_at, one.channel_id, one.message_id) for one in paged), reverse=True
+    assert [(post.posted_at, post.channel_id, post.message_id) for post in paged] == sorted(
+        ((post.posted_at, post.channel_id, post.message_id) for post in paged), reverse=True
     )
-    assert sorted(one.id for one in paged) == sorted(expected)
-    assert {one for one in known if await stores.feed.post(one)} == expected
-    assert {one.post_id for one in await stores.media.of(known)} == expected
+    assert sorted(post.id for post in paged) == sorted(expected)
+    assert {post_id for post_id in known if await stores.feed.post(post_id)} == expected
+    assert {file.post_id for file in await stores.media.of(known)} == expected
     assert set(await stores.enrichments.of(known, Kind.TAGS)) == expected
     assert set((await stores.words.load(known)).posts) == expected - deleted
     assert {
         PostId(place.channel_id, place.message_id)
         for place in await stores.tag_use.places(["тег"], since=LONG_AGO, limit=1000)
     } == expected - deleted
-    assert {one.post_id for one in await stores.changes.since(LONG_AGO, limit=1000)} == expected
+    assert {change.post_id for change in await stores.changes.since(LONG_AGO, limit=1000)} == expected
     assert sum(
         forwarding.posts
         for forwarding in await stores.forwards.forwardings(since=LONG_AGO.date(), of=None, limit=1000)
     ) == len(expected - deleted)
     ledgers = {channel_id: await stores.coverage.of(channel_id) for channel_id in floors}
-    assert {channel_id: one.floor_id for channel_id, one in ledgers.items() if one} == floors
+    assert {channel_id: ledger.floor_id for channel_id, ledger in ledgers.items() if ledger} == floors

@@ -124,8 +124,8 @@ async def agree(system: SystemStores, channel_id: ChannelId, model: Model) -> No
     if coverage is None:
         assert not model.read
         return
-    found = {number for gap in coverage.gaps for number in range(gap.low, gap.high + 1)}
-    assert found == model.gaps()
+    missing = {number for gap in coverage.gaps for number in range(gap.low, gap.high + 1)}
+    assert missing == model.gaps()
 
 
 def test_an_empty_page_of_the_newest_proves_nothing() -> None:

@@ -49,7 +49,11 @@ async def ask(
     pool: Pool, tenant_id: TenantId, count: int = 1, *, kind: RequestKind = RequestKind.USERNAME
 ) -> list[UUID]:
     names = [NewRequest(kind, f"name_{fresh_number()}", WANTED) for _ in range(count)]
-    return [one for one in await tenant_stores(pool, tenant_id).requests.add(names) if one is not None]
+    return [
+        request_id
+        for request_id in await tenant_stores(pool, tenant_id).requests.add(names)
+        if request_id is not None
+    ]
 
 
 async def all_served(
@@ -86,7 +90,7 @@ async def test_no_tenant_is_served_twice_while_another_waits(
     assert order[0] == operator  # where nobody was served before, the account's own tenant comes first
     began = {**dict.fromkeys(tenants, -1), late: later - 1}
     for tenant_id, first in began.items():
-        turns = [first, *(place for place, one in enumerate(order) if one == tenant_id)]
+        turns = [first, *(place for place, served_tenant in enumerate(order) if served_tenant == tenant_id)]
         assert all(
             max(Counter(order[before + 1 : after]).values(), default=1) == 1
             for before, after in pairwise(turns)
@@ -103,13 +107,17 @@ async def test_kinds_take_turns_and_one_that_has_to_wait_holds_back_no_other(
         pool, tenant_id, kind=RequestKind.LIST
     )
     first = [await system.request_queue.claim(account_id, EVERYTHING) for _ in range(3)]
-    assert {one.kind for one in first if one} == {RequestKind.USERNAME, RequestKind.FOLDER, RequestKind.LIST}
+    assert {request.kind for request in first if request} == {
+        RequestKind.USERNAME,
+        RequestKind.FOLDER,
+        RequestKind.LIST,
+    }
     for request_id in folders:
         await system.request_queue.give_back(request_id)
     without_names = [kind for kind in RequestKind if kind is not RequestKind.USERNAME]
-    assert {one.request_id for one in await all_served(system, account_id, tuple(without_names))} == set(
-        folders
-    )
+    assert {
+        request.request_id for request in await all_served(system, account_id, tuple(without_names))
+    } == set(folders)
 
 
 async def test_who_could_not_be_served_keeps_the_turn(system: SystemStores, pool: Pool) -> None:
@@ -137,8 +145,8 @@ async def test_an_account_serves_its_own_tenant_and_an_operators_also_names_of_t
     own = await account_of(system, owner)
     (name,), (invite,) = await ask(pool, without), await ask(pool, without, kind=RequestKind.INVITE)
     (of_owner,) = await ask(pool, owner)
-    assert [one.request_id for one in await all_served(system, operators)] == [name]
-    assert [one.request_id for one in await all_served(system, own)] == [of_owner]
+    assert [request.request_id for request in await all_served(system, operators)] == [name]
+    assert [request.request_id for request in await all_served(system, own)] == [of_owner]
     assert await system.request_queue.claim_public() is None
     (still_open,) = await tenant_stores(pool, without).requests.some([invite])
     assert still_open.position == 1
@@ -159,11 +167,13 @@ async def test_two_accounts_never_serve_the_same_request(system: SystemStores, p
     await ask(pool, tenant_id, 40)
 
     async def work(account_id: AccountId) -> list[UUID]:
-        found = []
+        request_ids = []
         for _ in range(40):
             taken = await system.request_queue.claim(account_id, EVERYTHING)
-            found += [taken.request_id] if taken else []
-        return found
+            request_ids += [taken.request_id] if taken else []
+        return request_ids
 
-    served = [one for found in await asyncio.gather(*map(work, accounts)) for one in found]
+    served = [
+        request_id for request_ids in await asyncio.gather(*map(work, accounts)) for request_id in request_ids
+    ]
     assert len(served) == len(set(served)) == 40

@@ -53,7 +53,10 @@ class Crew:
         return followed
 
     async def claimed(self, epoch: int = 1, most: int = 100) -> set[ChannelId]:
-        return {one.channel_id for one in await self.system.schedule.claim(self.account_id, epoch, most=most)}
+        return {
+            channel.channel_id
+            for channel in await self.system.schedule.claim(self.account_id, epoch, most=most)
+        }
 
 
 @pytest.fixture
@@ -143,14 +146,14 @@ async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(c
         pauses.append((again - NOW).total_seconds())
     assert pauses == [60, 120, 240, 480, 3600, 7200, 14400]
     assert [
-        (one.channel_id, str(one.reason), one.failures)
-        for one in await crew.system.schedule.parked()
-        if one.channel_id == channel_id
+        (parked.channel_id, str(parked.reason), parked.failures)
+        for parked in await crew.system.schedule.parked()
+        if parked.channel_id == channel_id
     ] == [(channel_id, "no way in", 7)]
     await crew.system.schedule.complete(
         crew.account_id, 1, [Empty(channel_id, NOW, was_parked=True)], polled_at=NOW
     )
-    assert channel_id not in {one.channel_id for one in await crew.system.schedule.parked()}
+    assert channel_id not in {parked.channel_id for parked in await crew.system.schedule.parked()}
 
 
 async def test_a_parked_channel_is_released_when_somebody_asks_for_it(crew: Crew) -> None:
@@ -159,10 +162,10 @@ async def test_a_parked_channel_is_released_when_somebody_asks_for_it(crew: Crew
     await crew.system.schedule.fail(
         channel_id, 1, failures_before=4, why=quote("no way in"), now=datetime.now(UTC)
     )
-    assert channel_id in {one.channel_id for one in await crew.system.schedule.parked()}
+    assert channel_id in {parked.channel_id for parked in await crew.system.schedule.parked()}
     assert await crew.claimed() == set()
     assert await crew.system.schedule.ask(channel_id, mode=None, first=False)
-    assert channel_id not in {one.channel_id for one in await crew.system.schedule.parked()}
+    assert channel_id not in {parked.channel_id for parked in await crew.system.schedule.parked()}
     assert await crew.claimed() == {channel_id}
 
 
@@ -205,8 +208,8 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     system: SystemStores, admin: Admin
 ) -> None:
     tenant_id = await make_tenant(system)
-    one, two = await make_account(system, tenant_id), await make_account(system, tenant_id)
-    channel_id = await open_channel(system, one, two)
+    account_id, two = await make_account(system, tenant_id), await make_account(system, tenant_id)
+    channel_id = await open_channel(system, account_id, two)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
     await system.planning.give_accounts()
     first = await reader_of(admin, channel_id)
@@ -220,7 +223,7 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     assert first is not None
     await system.schedule.lose_access(first, channel_id, quote("private now"))
     await system.planning.give_accounts()
-    assert await reader_of(admin, channel_id) == ({one, two} - {first}).pop()
+    assert await reader_of(admin, channel_id) == ({account_id, two} - {first}).pop()
 
 
 async def test_channels_are_spread_over_accounts_and_stay_where_they_are(

@@ -9,8 +9,8 @@ from telegram_assistant.stores.postgres.operations.diagnostics import examine
 
 
 async def bad_subjects(environ: dict[str, str]) -> dict[str, str]:
-    found = await examine(read_settings(environ).database)
-    return {finding.subject: str(finding.remedy) for finding in found if finding.verdict is Severity.BAD}
+    findings = await examine(read_settings(environ).database)
+    return {finding.subject: str(finding.remedy) for finding in findings if finding.verdict is Severity.BAD}
 
 
 async def test_a_migrated_database_and_a_plain_login_are_fine(database: dict[str, str]) -> None:
@@ -52,12 +52,12 @@ async def test_a_login_that_row_level_security_does_not_bind_is_found(
 
 
 async def test_each_login_has_its_line_that_says_what_it_may_do(database: dict[str, str]) -> None:
-    found = {
+    findings = {
         finding.subject: str(finding.what) for finding in await examine(read_settings(database).database)
     }
-    assert "serves requests" in found["postgres api"]
-    assert "no session" in found["postgres system"]
-    assert "alone reads sessions" in found["postgres ingest"]
+    assert "serves requests" in findings["postgres api"]
+    assert "no session" in findings["postgres system"]
+    assert "alone reads sessions" in findings["postgres ingest"]
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ async def test_a_login_that_can_do_more_than_it_should_is_red(
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.execute(f"CREATE ROLE {name} LOGIN NOINHERIT PASSWORD 'x'")
         await admin.execute(f"GRANT {own}, {too_much} TO {name}")
-        found = await bad_subjects(
+        subjects = await bad_subjects(
             {**database, variable: database["DATABASE_URL"].replace("tga:tga@", f"{name}:x@")}
         )
-        assert found == {f"postgres {login.lower()}": "run `tga migrate`: it takes that away"}
+        assert subjects == {f"postgres {login.lower()}": "run `tga migrate`: it takes that away"}
     finally:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.close()
@@ -98,19 +98,19 @@ async def test_one_login_for_everything_is_told_what_it_costs_and_that_of_reques
     try:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.execute(f"CREATE ROLE {name} LOGIN NOINHERIT PASSWORD 'x' IN ROLE tga_api, tga_tenant")
-        found = {
+        findings = {
             finding.subject: finding
             for finding in await examine(read_settings({**database, **alone}).database)
         }
-        assert found["postgres login"].verdict is Severity.OK
-        assert "serves requests only" in str(found["postgres login"].what)
+        assert findings["postgres login"].verdict is Severity.OK
+        assert "serves requests only" in str(findings["postgres login"].what)
         await admin.execute(f"GRANT tga_system, tga_ingest TO {name}")
-        found = {
+        findings = {
             finding.subject: finding
             for finding in await examine(read_settings({**database, **alone}).database)
         }
-        assert found["postgres login"].verdict is Severity.WARNING
-        assert "reads every tenant and the sealed sessions" in str(found["postgres login"].what)
+        assert findings["postgres login"].verdict is Severity.WARNING
+        assert "reads every tenant and the sealed sessions" in str(findings["postgres login"].what)
     finally:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.close()
@@ -137,9 +137,9 @@ async def test_each_way_of_not_getting_in_has_its_own_remedy(
         "/missing": url._replace(path="/missing"),
         "127.0.0.1:1": url._replace(netloc="tga:tga@127.0.0.1:1"),
     }[changed]
-    found = await bad_subjects({**database, "DATABASE_URL": wrong.geturl()})
-    assert list(found) == ["postgres"]
-    assert remedy in found["postgres"]
+    subjects = await bad_subjects({**database, "DATABASE_URL": wrong.geturl()})
+    assert list(subjects) == ["postgres"]
+    assert remedy in subjects["postgres"]
 
 
 def test_clocks_that_are_apart_are_found() -> None:

@@ -23,7 +23,7 @@ async def test_the_months_ahead_are_made_once(system: SystemStores, admin: Admin
     now = datetime(2031, 11, 20, tzinfo=UTC)
     first = await system.partitions.keep_up(now)
     assert {"post_raw_2031_11", "post_raw_2031_12", "post_raw_2032_01", "post_raw_2032_02"} <= set(first.made)
-    there = set[str]().union(*[await partitions_of(admin, one.table) for one in BY_MONTH])
+    there = set[str]().union(*[await partitions_of(admin, partitioned.table) for partitioned in BY_MONTH])
     assert set(first.made) <= there
     assert (await system.partitions.keep_up(now)).made == ()
 

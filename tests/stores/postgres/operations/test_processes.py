@@ -35,24 +35,24 @@ async def test_the_last_report_of_a_process_replaces_those_before_it(api: ApiSto
     await api.processes.report(make_report(instance))
     first = await known(api, instance)
     await api.processes.report(make_report(instance, processed=7.0))
-    found = await known(api, instance)
+    process = await known(api, instance)
     assert first is not None
-    assert found is not None
-    assert found.started_at == first.started_at
-    assert found.at > first.at
-    assert (found.roles, found.version, found.stopped_at) == (("worker", "api"), "1.2.3", None)
-    assert found.parts == {"worker": {"stage tagging": {"status": "ok", "lag": 4}}}
-    assert found.metrics.total("stage_processed_total", stage="tagging") == 7.0
-    assert found.servers_away == {"redis": "no answer within 1 s"}
-    assert found.age_seconds < 5
+    assert process is not None
+    assert process.started_at == first.started_at
+    assert process.at > first.at
+    assert (process.roles, process.version, process.stopped_at) == (("worker", "api"), "1.2.3", None)
+    assert process.parts == {"worker": {"stage tagging": {"status": "ok", "lag": 4}}}
+    assert process.metrics.total("stage_processed_total", stage="tagging") == 7.0
+    assert process.servers_away == {"redis": "no answer within 1 s"}
+    assert process.age_seconds < 5
 
 
 async def test_a_process_that_stops_says_so(api: ApiStores) -> None:
     instance = f"host#{fresh_number()}"
     await api.processes.report(make_report(instance), is_last=True)
-    found = await known(api, instance)
-    assert found is not None
-    assert found.stopped_at is not None
+    process = await known(api, instance)
+    assert process is not None
+    assert process.stopped_at is not None
 
 
 async def test_a_minute_is_added_up_over_processes_and_may_be_written_twice(
@@ -63,7 +63,7 @@ async def test_a_minute_is_added_up_over_processes_and_may_be_written_twice(
         await system.stage_minutes.save(
             [StageMinute(MINUTE, stage, processed, 1, processed)], instance=instance
         )
-    assert [one for one in await api.throughput.since(MINUTE) if one.stage == stage] == [
+    assert [minute for minute in await api.throughput.since(MINUTE) if minute.stage == stage] == [
         StageMinute(MINUTE, stage, 12, 2, 7)
     ]
 
@@ -79,7 +79,7 @@ async def test_minutes_and_processes_of_yesterday_are_forgotten(
     await api.processes.report(make_report(instance))
     await admin.execute("UPDATE processes SET at = $2 WHERE instance = $1", instance, old)
     assert await system.stage_minutes.forget(MINUTE - timedelta(days=1)) >= 1
-    assert [one.minute for one in await api.throughput.since(old) if one.stage == stage] == [MINUTE]
+    assert [minute.minute for minute in await api.throughput.since(old) if minute.stage == stage] == [MINUTE]
     assert await admin.fetchval("SELECT count(*) FROM processes WHERE instance = $1", instance) == 0
 
 

@@ -76,7 +76,7 @@ async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(
             channel_id=channel_id, text=text, posted_at=START, edited_at=at, facts=facts, content_hash=seen
         )
         await system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
-    assert [(one.before, one.after) for one in await stores.changes.since(START)] == [
+    assert [(change.before, change.after) for change in await stores.changes.since(START)] == [
         ("два", "три"),
         ("раз", "два"),
     ]
@@ -181,10 +181,13 @@ async def test_changes_of_the_meaning_come_first_and_can_be_asked_for(
         [PostId(channel_id, MessageId(number)) for number in (1, 2, 3)]
     )
     await system.versions.keep(
-        [(one, difference(one.before, one.after), meaning_changes(one.before, one.after)) for one in replaced]
+        [
+            (change, difference(change.before, change.after), meaning_changes(change.before, change.after))
+            for change in replaced
+        ]
     )
     first = await stores.changes.since(START, order=ChangeOrder.MEANING, limit=1)
     rest = await stores.changes.since(START, order=ChangeOrder.MEANING, after=change_cursor(first[0]))
-    assert [one.message_id for one in (*first, *rest)] == [2, 1, 3]
+    assert [change.message_id for change in (*first, *rest)] == [2, 1, 3]
     (only,) = await stores.changes.since(START, meanings=(MeaningKind.NUMBER,))
     assert only.meaning == (MeaningChange(MeaningKind.NUMBER, "12", "17"),)

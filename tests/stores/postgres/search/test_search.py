@@ -62,8 +62,8 @@ class Reader:
     async def finds(
         self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any
     ) -> list[int]:
-        found = await self.looks(words, before=before, most=most, **limits)
-        return [match.post_id.message_id for match in found.found]
+        page = await self.looks(words, before=before, most=most, **limits)
+        return [match.post_id.message_id for match in page.found]
 
     async def looks(
         self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any
@@ -135,10 +135,10 @@ async def test_tags_and_advertising_are_seen_as_the_policy_allows(
         )
     seen = {}
     for policy, reader in readers.items():
-        found = (await reader.looks("снег", with_ads=True)).found
+        matches = (await reader.looks("снег", with_ads=True)).found
         seen[policy] = (
-            found[0].tags,
-            found[0].kind,
+            matches[0].tags,
+            matches[0].kind,
             await reader.finds("снег"),
             await reader.finds("снег", tags=("погода",), with_ads=True),
         )
@@ -159,11 +159,11 @@ async def test_pages_go_on_where_the_last_one_ended_even_within_one_second(reade
         await reader.says(reader.word, first_id=number, at=NOW - timedelta(seconds=number // 4))
     pages, before = [], EVERYTHING
     while True:
-        found = await reader.looks(before=before, most=2)
-        pages += [match.post_id.message_id for match in found.found]
-        if found.continues_at is None:
+        page = await reader.looks(before=before, most=2)
+        pages += [match.post_id.message_id for match in page.found]
+        if page.continues_at is None:
             break
-        before = found.continues_at
+        before = page.continues_at
     assert pages == [1, 2, 3, 4, 5, 6, 7]
 
 
@@ -209,19 +209,19 @@ async def test_rare_and_frequent_words_are_found_alike_over_all_slices(
 
 async def test_when_the_time_is_over_it_says_how_far_it_looked(reader: Reader) -> None:
     await reader.says(*[f"пост {number}" for number in range(600)])
-    told = await reader.words.find(
+    page = await reader.words.find(
         [],
         SearchFilters(tags=("нет такого",)),
         before=SearchPosition(NOW + timedelta(days=1)),
         most=10,
         budget=timedelta(),
     )
-    assert told.found == ()
-    assert told.continues_at is not None
+    assert page.found == ()
+    assert page.continues_at is not None
     oldest = NOW - timedelta(minutes=599)
-    assert oldest < told.continues_at.posted_at <= NOW
+    assert oldest < page.continues_at.posted_at <= NOW
     rest = await reader.words.find(
-        [], SearchFilters(tags=("нет такого",)), before=told.continues_at, most=10, budget=LONG
+        [], SearchFilters(tags=("нет такого",)), before=page.continues_at, most=10, budget=LONG
     )
     assert rest == Matches((), None)
 

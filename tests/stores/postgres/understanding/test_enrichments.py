@@ -31,21 +31,21 @@ def vision(post_id: PostId, description: str, *, revision: int = 1, tier: Tier =
 
 
 async def test_what_was_understood_is_read_back_for_many_posts_at_once(system: SystemStores) -> None:
-    one, two, three = await landed(system, "one", "two", "three")
-    made = (vision(one, "a cat"), vision(two, "a dog"), vision(two, "a brown dog", tier=Tier.PROVIDER))
+    first, two, three = await landed(system, "one", "two", "three")
+    made = (vision(first, "a cat"), vision(two, "a dog"), vision(two, "a brown dog", tier=Tier.PROVIDER))
     await system.enrichments.save(made)
-    found = await system.enrichments.load([one, two, three], Kind.VISION)
-    assert sorted(found, key=lambda each: (each.post_id, each.tier)) == list(made)
-    assert await system.enrichments.load([one, two, three], Kind.TAGS) == ()
+    loaded = await system.enrichments.load([first, two, three], Kind.VISION)
+    assert sorted(loaded, key=lambda each: (each.post_id, each.tier)) == list(made)
+    assert await system.enrichments.load([first, two, three], Kind.TAGS) == ()
 
 
 async def test_the_later_of_two_results_about_one_revision_is_kept(system: SystemStores) -> None:
     (post,) = await landed(system, "one")
     await system.enrichments.save([vision(post, "a cat"), vision(post, "a tiger")])
     await system.enrichments.save([vision(post, "a lion")])
-    assert [one.data["description"] for one in await system.enrichments.load([post], Kind.VISION)] == [
-        "a lion"
-    ]
+    assert [
+        enrichment.data["description"] for enrichment in await system.enrichments.load([post], Kind.VISION)
+    ] == ["a lion"]
 
 
 async def test_the_same_again_writes_nothing(system: SystemStores, admin: Admin) -> None:
@@ -69,13 +69,15 @@ async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(sy
     )
     await system.enrichments.save([vision(post, "of the edit", revision=2)])
     await system.enrichments.save([vision(post, "of what was", revision=1)])
-    assert [one.data["description"] for one in await system.enrichments.load([post], Kind.VISION)] == [
-        "of the edit"
-    ]
+    assert [
+        enrichment.data["description"] for enrichment in await system.enrichments.load([post], Kind.VISION)
+    ] == ["of the edit"]
 
 
 async def test_posts_that_do_not_exist_get_no_row(system: SystemStores) -> None:
     (post,) = await landed(system, "one")
     foreign = PostId(ChannelId(post.channel_id), MessageId(99))
     await system.enrichments.save([vision(post, "a cat"), replace(vision(post, "nobody"), post_id=foreign)])
-    assert [one.post_id for one in await system.enrichments.load([post, foreign], Kind.VISION)] == [post]
+    assert [
+        enrichment.post_id for enrichment in await system.enrichments.load([post, foreign], Kind.VISION)
+    ] == [post]

@@ -55,19 +55,19 @@ async def test_a_public_channel_goes_by_the_most_generous_and_a_private_one_by_t
 
 
 async def test_payers_are_those_who_want_a_provider_and_agreed(system: SystemStores, admin: Admin) -> None:
-    channel_id, (one, two, _three, silent) = await followed(system, PROVIDER, PROVIDER, LOCAL, PROVIDER)
+    channel_id, (first, two, _three, silent) = await followed(system, PROVIDER, PROVIDER, LOCAL, PROVIDER)
     await system.ai_policies.withdraw(silent)
-    assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (one, two))
-    await admin.execute("UPDATE subscriptions SET active = false WHERE tenant_id = $1", one)
+    assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (first, two))
+    await admin.execute("UPDATE subscriptions SET active = false WHERE tenant_id = $1", first)
     assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (two,))
 
 
 async def test_the_first_answer_is_kept_and_a_refusal_is_an_answer(system: SystemStores) -> None:
-    asked = ProviderRequest(ModelTask.CHAT, "gigachat", "GigaChat-2", "tagging/1")
-    one, two = (fresh_number().to_bytes(32) for _ in range(2))
-    await system.ai_results.keep(asked, {one: '{"tags": ["a"]}', two: None})
-    await system.ai_results.keep(asked, {one: '{"tags": ["b"]}'})
-    assert await system.ai_results.find([one, two, b"unknown"]) == {one: '{"tags": ["a"]}', two: None}
+    request = ProviderRequest(ModelTask.CHAT, "gigachat", "GigaChat-2", "tagging/1")
+    first, two = (fresh_number().to_bytes(32) for _ in range(2))
+    await system.ai_results.keep(request, {first: '{"tags": ["a"]}', two: None})
+    await system.ai_results.keep(request, {first: '{"tags": ["b"]}'})
+    assert await system.ai_results.find([first, two, b"unknown"]) == {first: '{"tags": ["a"]}', two: None}
 
 
 async def posted(system: SystemStores, *ages: timedelta, work: str) -> list[PendingImprovement]:
@@ -155,4 +155,4 @@ async def test_many_that_take_at_once_get_all_news_before_any_history_and_nothin
     async with asyncio.timeout(60):
         await asyncio.gather(*(work_off() for _ in range(8)))
     assert set(given[:60]) == set(wanted[:60])
-    assert sorted(given, key=lambda one: one.post_id) == wanted
+    assert sorted(given, key=lambda task: task.post_id) == wanted

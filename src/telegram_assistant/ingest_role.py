@@ -218,7 +218,7 @@ async def run_account(
     ]
     if (fetcher := fetcher_of(app, account, client, health=health, stopping=stopping)) is not None:
         work.append(fetcher.run())
-    tasks = tuple(asyncio.create_task(one) for one in work)
+    tasks = tuple(asyncio.create_task(coroutine) for coroutine in work)
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:

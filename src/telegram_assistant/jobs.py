@@ -59,11 +59,11 @@ async def sweep_media(app: App, now: datetime) -> str:
     if app.files is None:
         return "no place for files is set"
     swept = await media.sweep(files=app.files, upkeep=app.system.media_upkeep, now=now)
-    found = (
+    summary = (
         f"of {swept.files} files {swept.orphans} were unknown, {swept.unused} unused; "
         f"{swept.missing} were missing"
     )
-    return f"{found}; {swept.thumbnails} thumbnails without a file"
+    return f"{summary}; {swept.thumbnails} thumbnails without a file"
 
 
 async def forget_notices(app: App, _now: datetime) -> str:
@@ -125,22 +125,22 @@ async def forget_in_graph(app: App, now: datetime) -> str:
 async def make_digests(app: App, now: datetime) -> str:
     """Make the digests that are due."""
     due = [
-        (one, moment)
-        for one in await app.system.digest_plans.everybody()
-        if (moment := due_moment(one, now=now))
+        (plan, moment)
+        for plan in await app.system.digest_plans.everybody()
+        if (moment := due_moment(plan, now=now))
     ]
-    for one, moment in due:
-        own = app.person(one.tenant_id, one.user_id)
+    for plan, moment in due:
+        own = app.person(plan.tenant_id, plan.user_id)
         await make_digest(
-            one.tenant_id,
-            one.user_id,
+            plan.tenant_id,
+            plan.user_id,
             moment,
-            stores=app.tenant(one.tenant_id),
+            stores=app.tenant(plan.tenant_id),
             own=own,
             now=now,
-            language=one.language,
+            language=plan.language,
             is_planned=True,
-            writer=SummaryWriter(app.questions, one.tenant_id),
+            writer=SummaryWriter(app.questions, plan.tenant_id),
         )
     return f"made {len(due)}"
 
@@ -153,22 +153,26 @@ async def find_trends(app: App, now: datetime) -> str:
     missing = await app.system.trend_days.missing(
         [today - timedelta(days=ago) for ago in range(1, TREND_DAYS_MADE_UP + 1)]
     )
-    found = 0
+    trend_count = 0
     for tenant_id, day in missing:
-        found += await keep_day(day, stores=app.tenant(tenant_id))
+        trend_count += await keep_day(day, stores=app.tenant(tenant_id))
     forgotten = await app.system.trend_days.forget(today - timedelta(days=TREND_DAYS))
-    return f"found {found} trends of {len(missing)} days, forgot {forgotten} days"
+    return f"found {trend_count} trends of {len(missing)} days, forgot {forgotten} days"
 
 
 async def sync_interests(app: App, _now: datetime) -> str:
     """Learn from the posts that people saved, and let what was learnt fade."""
     saved = await app.system.interest_upkeep.newly_saved()
-    for one in saved:
+    for post in saved:
         await learn_from_saved(
-            one.post_id, one.text[:LEARNT_LETTERS], interests=app.person(one.tenant_id, one.user_id).interests
+            post.post_id,
+            post.text[:LEARNT_LETTERS],
+            interests=app.person(post.tenant_id, post.user_id).interests,
         )
-    kept = await app.system.interest_upkeep.fade(period=timedelta(minutes=app.settings.web.interests_minutes))
-    return f"learnt from {len(saved)} saved posts, {kept} topics kept"
+    remaining = await app.system.interest_upkeep.fade(
+        period=timedelta(minutes=app.settings.web.interests_minutes)
+    )
+    return f"learnt from {len(saved)} saved posts, {remaining} topics kept"
 
 
 async def watch_silences(app: App, now: datetime) -> str:

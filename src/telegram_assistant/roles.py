@@ -247,25 +247,25 @@ async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyn
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
-    for one in running:
-        one.health.refuse_traffic("the process is stopping")
+    for role in running:
+        role.health.refuse_traffic("the process is stopping")
     deadline = asyncio.get_running_loop().time() + grace_seconds
-    for one in running:
-        one.stopping.set()
-        if one.loops:
+    for role in running:
+        role.stopping.set()
+        if role.loops:
             _, late = await asyncio.wait(
-                one.loops, timeout=max(0.0, deadline - asyncio.get_running_loop().time())
+                role.loops, timeout=max(0.0, deadline - asyncio.get_running_loop().time())
             )
             for task in late:
                 log.warning(
                     "cut_off",
-                    role=one.name.value,
+                    role=role.name.value,
                     why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS",
                 )
                 task.cancel()
-    for one in running:
-        one.close()
-        for server in one.servers:
+    for role in running:
+        role.close()
+        for server in role.servers:
             server.should_exit = True
 
 

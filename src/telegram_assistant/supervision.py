@@ -71,9 +71,11 @@ async def sleep_unless(stopping: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def wait_for_either(one: asyncio.Event, other: asyncio.Event, *, seconds: float | None = None) -> None:
+async def wait_for_either(
+    first: asyncio.Event, other: asyncio.Event, *, seconds: float | None = None
+) -> None:
     """Wait until one of the events is set, for at most `seconds`."""
-    tasks = [asyncio.create_task(event.wait()) for event in (one, other)]
+    tasks = [asyncio.create_task(event.wait()) for event in (first, other)]
     try:
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:

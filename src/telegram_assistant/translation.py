@@ -42,8 +42,10 @@ def translator(language: str, domain: str = "reasons") -> NullTranslations:
 
 def accepted_language(header: str) -> str:
     """The language that an Accept-Language header prefers among ours; English if it names none of them."""
-    wanted = [one.strip().partition(";") for one in header[:MAX_HEADER_LENGTH].lower().split(",")]
-    ranked = sorted(wanted, key=lambda one: -_quality(one[2]))
+    wanted = [
+        preference.strip().partition(";") for preference in header[:MAX_HEADER_LENGTH].lower().split(",")
+    ]
+    ranked = sorted(wanted, key=lambda preference: -_quality(preference[2]))
     return next(
         (
             language

@@ -77,10 +77,10 @@ class Authenticator:
             return None
         if len(self._cache) >= MAX_CACHED:
             self._cache.clear()
-        self._cache[hashed] = found = _CachedCaller(
+        self._cache[hashed] = cached = _CachedCaller(
             caller, time.monotonic() + _cache_seconds(caller), changes
         )
-        return found
+        return cached
 
     def _buckets(self, caller: Caller) -> tuple[Bucket, Bucket]:
         settings = self._settings

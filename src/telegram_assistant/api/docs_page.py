@@ -81,11 +81,11 @@ def _operation(method: str, path: str, operation: Described, described: Describe
     yield f'<p class="soft">Errors: {escape(refusals)}, as application/problem+json.</p></details>'
 
 
-def _parameter(one: Described) -> str:
-    needed = "required" if one.get("required") else "optional"
+def _parameter(parameter: Described) -> str:
+    needed = "required" if parameter.get("required") else "optional"
     return (
-        f'<tr><td><code>{escape(one["name"])}</code></td><td class="soft">{escape(one["in"])}, {needed}</td>'
-        f"<td>{_prose(one.get('description', ''))}</td></tr>"
+        f'<tr><td><code>{escape(parameter["name"])}</code></td><td class="soft">{escape(parameter["in"])}, {needed}</td>'
+        f"<td>{_prose(parameter.get('description', ''))}</td></tr>"
     )
 
 

@@ -185,17 +185,17 @@ def _status_of(error: Rejected) -> int:
 
 def _invalid(error: RequestValidationError | ValidationError) -> Response:
     """Says where and why, and never repeats the sent value."""
-    found = error.errors()
+    failures = error.errors()
     errors = [
         {
-            "where": ".".join(map(str, one["loc"]))[:MAX_WHERE_CHARACTERS],
-            "why": str(one["msg"])[:MAX_WHY_CHARACTERS],
+            "where": ".".join(map(str, failure["loc"]))[:MAX_WHERE_CHARACTERS],
+            "why": str(failure["msg"])[:MAX_WHY_CHARACTERS],
         }
-        for one in found[:MAX_ERRORS]
+        for failure in failures[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{error['where']}: {error['why']}" for error in errors[:SAID_IN_DETAIL])
     return problem(
-        422, INVALID_REQUEST, detail=quote(detail), errors=errors, more_errors=len(found) - len(errors)
+        422, INVALID_REQUEST, detail=quote(detail), errors=errors, more_errors=len(failures) - len(errors)
     )
 
 

@@ -66,18 +66,18 @@ def role_sites(
         return JSONResponse({"status": "alive"})
 
     async def summary(_request: Request) -> Response:
-        found = await health.summarize()
-        sections = {name: {"status": facts["status"]} for name, facts in found.sections.items()}
-        return JSONResponse({"status": found.state.value, **who, **sections})
+        health_summary = await health.summarize()
+        sections = {name: {"status": facts["status"]} for name, facts in health_summary.sections.items()}
+        return JSONResponse({"status": health_summary.state.value, **who, **sections})
 
     async def details(_request: Request) -> Response:
-        found = await health.summarize()
-        sections = {name: dict(facts) for name, facts in found.sections.items()}
+        health_summary = await health.summarize()
+        sections = {name: dict(facts) for name, facts in health_summary.sections.items()}
         body = {
-            "status": found.state.value,
+            "status": health_summary.state.value,
             **who,
             **sections,
-            "servers_away": dict(found.servers_away),
+            "servers_away": dict(health_summary.servers_away),
             "parts": health.parts(),
         }
         return JSONResponse(body)

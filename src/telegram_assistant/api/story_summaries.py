@@ -121,18 +121,18 @@ def _claim(claim: NumberClaim) -> ClaimResponse:
 def summary_response(summary: StorySummary) -> StorySummaryResponse:
     return StorySummaryResponse(
         language=summary.language,
-        established=[cited_response(one) for one in summary.known],
+        established=[cited_response(sentence) for sentence in summary.known],
         disputed=[
             DisputeResponse(
-                sentence=cited_response(one.sentence),
-                stands=_claim(one.stands),
-                others=[_claim(other) for other in one.others],
+                sentence=cited_response(dispute.sentence),
+                stands=_claim(dispute.stands),
+                others=[_claim(other) for other in dispute.others],
             )
-            for one in summary.disputed
+            for dispute in summary.disputed
         ],
         added=[
-            AdditionResponse(channel=one.channel, sentence=cited_response(one.sentence))
-            for one in summary.added
+            AdditionResponse(channel=addition.channel, sentence=cited_response(addition.sentence))
+            for addition in summary.added
         ],
         corrections=[
             CorrectionResponse(

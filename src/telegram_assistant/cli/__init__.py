@@ -26,9 +26,9 @@ class Lazy:
 
     def load(self, name: str) -> Any:
         module, _, attribute = self.where.partition(":")
-        found = getattr(_imported(f"telegram_assistant.cli.{module}"), attribute)
-        if isinstance(found, typer.Typer):  # a group of commands
-            return typer.main.get_command(found)
+        command = getattr(_imported(f"telegram_assistant.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):  # a group of commands
+            return typer.main.get_command(command)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         # Without -h: a letter of such a word could be taken for it.
         words = (
@@ -36,7 +36,7 @@ class Lazy:
             if self.words_may_begin_with_minus
             else None
         )
-        app.command(name, context_settings=words)(found)
+        app.command(name, context_settings=words)(command)
         return typer.main.get_command(app)
 
 

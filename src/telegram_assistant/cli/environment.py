@@ -41,8 +41,8 @@ def env_file(path: Path = Path(".env")) -> EnvFile:
         if binding.error or (binding.key is not None and binding.value is None)
     ]
     problems = tuple(
-        f"line {one.original.line} of {path} has no effect: it does not have the form NAME=value"
-        for one in wrong
+        f"line {binding.original.line} of {path} has no effect: it does not have the form NAME=value"
+        for binding in wrong
     )
     return EnvFile(
         {

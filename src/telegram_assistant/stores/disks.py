@@ -69,7 +69,12 @@ def measure_folder(path: Path) -> Fullness | None:
     """
     try:
         disk = next(
-            (found for folder in (path, *path.parents) if (found := _statistics_of(folder)) is not None), None
+            (
+                statistics
+                for folder in (path, *path.parents)
+                if (statistics := _statistics_of(folder)) is not None
+            ),
+            None,
         )
     except OSError:
         return None

@@ -71,10 +71,10 @@ class Files:
         """Returns None if the file is not in the store."""
         with _busy(self.where):
             try:
-                found = await self._store.head_async(_path(sha256))
+                metadata = await self._store.head_async(_path(sha256))
             except (NotFoundError, FileNotFoundError):
                 return None
-        return int(found["size"])
+        return int(metadata["size"])
 
     async def answers(self) -> None:
         """Raises Busy if the store does not answer.
@@ -92,20 +92,20 @@ class Files:
         """Reads the file piece by piece. Raises Rejected if it is not in the store."""
         with _busy(self.where):
             try:
-                found = await self._store.get_async(_path(sha256))
+                stored = await self._store.get_async(_path(sha256))
             except (NotFoundError, FileNotFoundError) as error:
                 raise Rejected(NOT_STORED) from error
-            async for piece in found.stream():
+            async for piece in stored.stream():
                 yield bytes(piece)
 
     async def first_bytes(self, sha256: bytes, count: int) -> tuple[bytes, int]:
         """The first bytes of a file, and the size of all of it. Raises Rejected if it is not in the store."""
         with _busy(self.where):
             try:
-                found = await self._store.get_async(_path(sha256), options={"range": (0, count)})
+                stored = await self._store.get_async(_path(sha256), options={"range": (0, count)})
             except (NotFoundError, FileNotFoundError) as error:
                 raise Rejected(NOT_STORED) from error
-            return bytes(await found.bytes_async()), int(found.meta["size"])
+            return bytes(await stored.bytes_async()), int(stored.meta["size"])
 
     async def read_range(self, sha256: bytes, first: int, last: int) -> AsyncIterator[bytes]:
         """Reads the bytes from `first` to `last`, both included. Raises Rejected if the file is not in the
@@ -135,9 +135,9 @@ class Files:
         """
         with _busy(self.where):
             async for some in self._store.list(f"media/{first_byte:02x}/"):
-                for one in some:
-                    if named := OURS.fullmatch(one["path"]):
-                        yield ListedFile(bytes.fromhex(named[3]), int(one["size"]), one["last_modified"])
+                for entry in some:
+                    if named := OURS.fullmatch(entry["path"]):
+                        yield ListedFile(bytes.fromhex(named[3]), int(entry["size"]), entry["last_modified"])
 
     async def put_thumbnail(self, key: ThumbnailKey, data: bytes) -> None:
         with _busy(self.where):
@@ -147,10 +147,10 @@ class Files:
         """Returns None if it has not been made yet."""
         with _busy(self.where):
             try:
-                found = await self._store.get_async(_thumbnail_path(key))
+                stored = await self._store.get_async(_thumbnail_path(key))
             except (NotFoundError, FileNotFoundError):
                 return None
-            return bytes(await found.bytes_async())
+            return bytes(await stored.bytes_async())
 
     async def delete_thumbnails(self, keys: Sequence[ThumbnailKey]) -> None:
         """Deletes thumbnails; a missing one is no error."""
@@ -163,8 +163,8 @@ class Files:
         """
         with _busy(self.where):
             async for some in self._store.list(f"{THUMBNAILS}{first_byte:02x}/"):
-                for one in some:
-                    if named := OUR_THUMBNAILS.fullmatch(one["path"]):
+                for entry in some:
+                    if named := OUR_THUMBNAILS.fullmatch(entry["path"]):
                         yield ThumbnailKey(bytes.fromhex(named[3]), ThumbnailSize(named[4]))
 
     async def _delete(self, paths: Sequence[str]) -> None:

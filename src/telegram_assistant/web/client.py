@@ -23,7 +23,7 @@ class Clients:
 
     def __init__(self, trusted: Sequence[str], *, is_https: bool = False) -> None:
         self._is_https = is_https
-        self._trusted: list[IPv4Network | IPv6Network] = [ip_network(one) for one in trusted]
+        self._trusted: list[IPv4Network | IPv6Network] = [ip_network(network) for network in trusted]
 
     def of(self, request: Request) -> Client:
         peer = request.client.host if request.client else ""

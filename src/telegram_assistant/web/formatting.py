@@ -85,10 +85,14 @@ def render_text(
     `spoiler_label` names the checkbox that uncovers a spoiler, `quote_label` is the visible beginning of a
     collapsed quote.
     """
-    shown = clean_characters(text)
-    hosts = visible_hosts(shown)
+    clean_text = clean_characters(text)
+    hosts = visible_hosts(clean_text)
     around = _Surroundings(
-        text=shown, hosts=hosts, search_url=search_url, spoiler_label=spoiler_label, quote_label=quote_label
+        text=clean_text,
+        hosts=hosts,
+        search_url=search_url,
+        spoiler_label=spoiler_label,
+        quote_label=quote_label,
     )
     return _render_entities(text, entities, around)
 
@@ -98,10 +102,10 @@ def render_for_feed(text: str, entities: Sequence[TextEntity], *, spoiler_label:
 
     `spoiler_label` stands before a spoiler.
     """
-    shown = clean_characters(text)
-    hosts = visible_hosts(shown)
+    clean_text = clean_characters(text)
+    hosts = visible_hosts(clean_text)
     around = _Surroundings(
-        text=shown,
+        text=clean_text,
         hosts=hosts,
         search_url=None,
         spoiler_label=spoiler_label,

@@ -96,20 +96,24 @@ class PageHandler:
             if status == HTTPStatus.NOT_FOUND
             else Rejected(Reason("method_unknown", "this address does not accept that"))
         )
-        asked = await self._ask(request)
+        page_request = await self._ask(request)
         try:
-            await (await find_share(request, RouteKind.PAGE, asked.found, app=self._app)).count(
+            await (await find_share(request, RouteKind.PAGE, page_request.found, app=self._app)).count(
                 self._app.limiter
             )
         except Throttled as refusal:
-            return self._refuse(refusal, None, asked)
+            return self._refuse(refusal, None, page_request)
         return self._render(
-            "error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status
+            "error.html",
+            {"error": problem.reason, "status": status},
+            page_request=page_request,
+            view=None,
+            status=status,
         )
 
     def refuse_host(self, request: Request) -> Response:
         """Answers a request under a foreign name, without a look at its cookies."""
-        asked = _PageRequest(request, request.scope["tga.client"], "", "", None)
+        page_request = _PageRequest(request, request.scope["tga.client"], "", "", None)
         host = request.headers.get("host", "")[:MAX_SHOWN_HOST]
         reason = Reason(
             "page_host_unknown",
@@ -119,33 +123,33 @@ class PageHandler:
         )
         content = {"error": reason, "status": HTTPStatus.MISDIRECTED_REQUEST}
         return self._render(
-            "error.html", content, asked=asked, view=None, status=HTTPStatus.MISDIRECTED_REQUEST
+            "error.html", content, page_request=page_request, view=None, status=HTTPStatus.MISDIRECTED_REQUEST
         )
 
     async def _answer(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
-        asked = _PageRequest(request, request.scope["tga.client"], "", "", None, route.kind)
+        page_request = _PageRequest(request, request.scope["tga.client"], "", "", None, route.kind)
         view: View | None = None
         try:
             async with asyncio.timeout(self._app.settings.api.timeout_seconds):
-                asked = await self._ask(request, route.kind)
+                page_request = await self._ask(request, route.kind)
                 share = await find_share(
-                    request, route.kind, asked.found, app=self._app, tenant=named_tenant(request)
+                    request, route.kind, page_request.found, app=self._app, tenant=named_tenant(request)
                 )
                 await share.count(self._app.limiter)
-                if kind is not View and asked.found is None:
+                if kind is not View and page_request.found is None:
                     return _to_login(request)
-                view = await self._view(asked, kind, route)
-                response = await self._respond(route, view, asked, share)
+                view = await self._view(page_request, kind, route)
+                response = await self._respond(route, view, page_request, share)
             self._late.recovered()
         except TimeoutError:
             self._late.failed(f"no answer within {self._app.settings.api.timeout_seconds:g} s")
-            return self._refuse(Busy(Reason("page_slow", "this took too long")), view, asked)
+            return self._refuse(Busy(Reason("page_slow", "this took too long")), view, page_request)
         except (Rejected, Busy) as error:
-            return self._refuse(error, view, asked)
+            return self._refuse(error, view, page_request)
         except Exception:
             log.exception("page_failed")
             content = {"error": None, "status": 500, "trace_id": request.scope["trace_id"]}
-            return self._render("error.html", content, asked=asked, view=view, status=500)
+            return self._render("error.html", content, page_request=page_request, view=view, status=500)
         else:
             return response
         finally:
@@ -154,50 +158,52 @@ class PageHandler:
     async def _ask(self, request: Request, kind: RouteKind = RouteKind.PAGE) -> _PageRequest:
         client: Client = request.scope["tga.client"]
         token = read_cookie(request, SESSION, client)
-        found = await self._app.api.people.session(token) if token else None
+        session = await self._app.api.people.session(token) if token else None
         return _PageRequest(
-            request, client, token if found else "", read_cookie(request, VISITOR, client), found, kind
+            request, client, token if session else "", read_cookie(request, VISITOR, client), session, kind
         )
 
     async def _view(
-        self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None
+        self, page_request: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None
     ) -> View:
         form = FormData()
         if isinstance(route, Action):
-            form = await self._own_form(asked, route)
-        check_characters(asked.request, form)
+            form = await self._own_form(page_request, route)
+        check_characters(page_request.request, form)
         common: dict[str, Any] = {
-            "request": asked.request,
+            "request": page_request.request,
             "app": self._app,
-            "client": asked.client,
+            "client": page_request.client,
             "passwords": self._passwords,
             "limiter": self._app.limiter,
-            "language": _language(asked),
-            "zone": _zone(asked, self._app.settings.telemetry.time_zone),
+            "language": _language(page_request),
+            "zone": _zone(page_request, self._app.settings.telemetry.time_zone),
             "now": datetime.now(UTC),
-            "token": asked.token,
+            "token": page_request.token,
             "form": form,
         }
-        if kind is View or asked.found is None:
+        if kind is View or page_request.found is None:
             return View(**common)
-        person = asked.found.person
+        person = page_request.found.person
         common |= {
             "person": person,
-            "session_id": asked.found.session_id,
-            "memberships": asked.found.memberships,
+            "session_id": page_request.found.session_id,
+            "memberships": page_request.found.memberships,
         }
         if kind is PersonView:
             return PersonView(**common)
         membership = _membership(
-            asked.found.memberships, tenant or uuid_of(asked.request.path_params["tenant"]), route.needs
+            page_request.found.memberships,
+            tenant or uuid_of(page_request.request.path_params["tenant"]),
+            route.needs,
         )
         stores = self._app.tenant_of_actor(membership.tenant_id, person.user_id)
         own = self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
 
-    async def _own_form(self, asked: _PageRequest, route: Action[Any]) -> FormData:
+    async def _own_form(self, page_request: _PageRequest, route: Action[Any]) -> FormData:
         """Reads a form, if it comes from a page of ours, or its address is a proof."""
-        request, limits = asked.request, route.limits
+        request, limits = page_request.request, route.limits
         announced = request.headers.get("content-length", "")
         if not announced.isdecimal() or int(announced) > limits.max_bytes:
             raise Rejected(FORM_TOO_LARGE)
@@ -210,20 +216,24 @@ class PageHandler:
         if route.is_proven_by_address:
             return form
         token = request.headers.get(HEADER) or form.get(FIELD, "")
-        if not is_same_site(request) or not isinstance(token, str) or not is_own_token(token, asked.cookie):
+        if (
+            not is_same_site(request)
+            or not isinstance(token, str)
+            or not is_own_token(token, page_request.cookie)
+        ):
             raise Forbidden(FOREIGN)
         return form
 
     async def _respond(
-        self, route: AnyRoute, view: View, asked: _PageRequest, share: RequestShare
+        self, route: AnyRoute, view: View, page_request: _PageRequest, share: RequestShare
     ) -> Response:
         """Answers when the tenant has a place; what belongs to no tenant is answered at once."""
         if share.tenant_id is None:
-            return await self._run(route, view, asked)
+            return await self._run(route, view, page_request)
         async with self._app.queues[route.kind.work].place(share.tenant_id, share.caller) as place:
-            return await self._run(route, replace(view, place=place), asked)
+            return await self._run(route, replace(view, place=place), page_request)
 
-    async def _run(self, route: AnyRoute, view: View, asked: _PageRequest) -> Response:
+    async def _run(self, route: AnyRoute, view: View, page_request: _PageRequest) -> Response:
         if isinstance(route, Page):
             answer = await route.read(view)
         elif route.audited and isinstance(view, TenantView):
@@ -232,13 +242,20 @@ class PageHandler:
             answer = await route.perform(view)
         if isinstance(answer, PageInTenant):
             share = await find_share(
-                asked.request, answer.page.kind, asked.found, app=self._app, tenant=answer.tenant
+                page_request.request,
+                answer.page.kind,
+                page_request.found,
+                app=self._app,
+                tenant=answer.tenant,
             )
             await replace(share, buckets=share.buckets[1:]).count(
                 self._app.limiter
             )  # the person's has counted it
             return await self._respond(
-                answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked, share
+                answer.page,
+                await self._view(page_request, TenantView, answer.page, answer.tenant),
+                page_request,
+                share,
             )
         if isinstance(answer, Response):
             return answer
@@ -246,49 +263,53 @@ class PageHandler:
         return self._render(
             route.template,
             answer,
-            asked=asked,
+            page_request=page_request,
             view=view,
             status=int(str(answer.get("http_status", 200))),
             headers=headers,
         )
 
-    def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
+    def _refuse(self, error: Rejected | Busy, view: View | None, page_request: _PageRequest) -> Response:
         status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
         headers = retry_after(error) if isinstance(error, Busy) else {}
-        if status == HTTPStatus.TOO_MANY_REQUESTS and asked.kind is RouteKind.FEED:
-            return PlainTextResponse(say(error.reason, _language(asked)), status, headers=headers)
-        is_fragment = "hx-request" in asked.request.headers
+        if status == HTTPStatus.TOO_MANY_REQUESTS and page_request.kind is RouteKind.FEED:
+            return PlainTextResponse(say(error.reason, _language(page_request)), status, headers=headers)
+        is_fragment = "hx-request" in page_request.request.headers
         if is_fragment and isinstance(
             error, Busy
         ):  # beside the page, which stays as it is: the same button will work later
             headers |= BESIDE_PAGE
         template = "error_note.html" if is_fragment else "error.html"
-        content = {"error": error.reason, "status": status, "back": _back(asked.request)}
-        return self._render(template, content, asked=asked, view=view, status=status, headers=headers)
+        content = {"error": error.reason, "status": status, "back": _back(page_request.request)}
+        return self._render(
+            template, content, page_request=page_request, view=view, status=status, headers=headers
+        )
 
     def _render(
         self,
         template: str,
         content: Content,
         *,
-        asked: _PageRequest,
+        page_request: _PageRequest,
         view: View | None,
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> Response:
         reader = Reader(
-            _language(asked), _zone(asked, self._app.settings.telemetry.time_zone), datetime.now(UTC)
+            _language(page_request),
+            _zone(page_request, self._app.settings.telemetry.time_zone),
+            datetime.now(UTC),
         )
-        visitor = asked.visitor or secrets.token_urlsafe(32)
-        cookie = asked.token if asked.found else visitor
-        person = asked.found.person if asked.found else None
+        visitor = page_request.visitor or secrets.token_urlsafe(32)
+        cookie = page_request.token if page_request.found else visitor
+        person = page_request.found.person if page_request.found else None
         page = {
             "view": view,
             "person": person,
             "theme": person.preferences.theme if person else Theme.SYSTEM,
             "membership": view.membership if isinstance(view, TenantView) else None,
             "base": view.url("") if isinstance(view, TenantView) else "",
-            "here": _here(asked.request),
+            "here": _here(page_request.request),
             "csrf": new_form_token(cookie),
             "once": secrets.token_urlsafe(16),
             "scopes": {scope.value for scope in view.membership.scopes}
@@ -300,46 +321,46 @@ class PageHandler:
             status_code=status,
             headers=dict(headers or {}),
         )
-        if not asked.found and not asked.visitor:
-            set_cookie(response, VISITOR, visitor, asked.client)
+        if not page_request.found and not page_request.visitor:
+            set_cookie(response, VISITOR, visitor, page_request.client)
         return response
 
 
 def _membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
-    found = next((membership for membership in memberships if membership.tenant == tenant), None)
-    if found is None:
+    own_membership = next((membership for membership in memberships if membership.tenant == tenant), None)
+    if own_membership is None:
         raise Missing(NOTHING_HERE)
-    if found.suspended_reason is not None:
+    if own_membership.suspended_reason is not None:
         raise Forbidden(
             Reason(
                 "tenant_suspended",
                 "the tenant {tenant} has been suspended by the operator: {why}",
-                tenant=found.name,
-                why=found.suspended_reason,
+                tenant=own_membership.name,
+                why=own_membership.suspended_reason,
             )
         )
-    if needs is KeyScope.OPERATE and not found.is_operator:
+    if needs is KeyScope.OPERATE and not own_membership.is_operator:
         raise Missing(NOTHING_HERE)
-    if needs is not None and needs not in found.scopes:
+    if needs is not None and needs not in own_membership.scopes:
         raise Forbidden(
             Reason(
                 "role_too_low",
                 "your role in {tenant} does not permit this; ask one of its owners",
-                tenant=found.name,
+                tenant=own_membership.name,
             )
         )
-    return found
+    return own_membership
 
 
-def _language(asked: _PageRequest) -> Language:
-    if asked.found and asked.found.person.preferences.language:
-        return asked.found.person.preferences.language
-    return Language(accepted_language(asked.request.headers.get("accept-language", "")))
+def _language(page_request: _PageRequest) -> Language:
+    if page_request.found and page_request.found.person.preferences.language:
+        return page_request.found.person.preferences.language
+    return Language(accepted_language(page_request.request.headers.get("accept-language", "")))
 
 
-def _zone(asked: _PageRequest, otherwise: str) -> ZoneInfo:
-    chosen = asked.found.person.preferences.zone if asked.found else None
-    for name in (chosen, asked.request.cookies.get(ZONE), otherwise):
+def _zone(page_request: _PageRequest, otherwise: str) -> ZoneInfo:
+    chosen = page_request.found.person.preferences.zone if page_request.found else None
+    for name in (chosen, page_request.request.cookies.get(ZONE), otherwise):
         try:
             if name:
                 return ZoneInfo(known_zone(name))

@@ -70,7 +70,12 @@ class RequestShare:
 
 
 async def find_share(
-    request: Request, kind: RouteKind, found: FoundSession | None, *, app: ApiApp, tenant: UUID | None = None
+    request: Request,
+    kind: RouteKind,
+    session: FoundSession | None,
+    *,
+    app: ApiApp,
+    tenant: UUID | None = None,
 ) -> RequestShare:
     """Whose share a request takes: of a feed, of a person and the tenant, or of a network without a login."""
     settings, address = app.settings.web, request.scope["tga.client"].address
@@ -78,12 +83,12 @@ async def find_share(
         token = request.path_params["file"].rpartition(".")[0]
         feed = await app.api.feed_directory.find(token)
         return visitor_share(settings, address) if feed is None else feed_share(token, feed.tenant_id)
-    if found is None:
+    if session is None:
         return visitor_share(settings, address)
     tenant_id = next(
-        (membership.tenant_id for membership in found.memberships if membership.tenant == tenant), None
+        (membership.tenant_id for membership in session.memberships if membership.tenant == tenant), None
     )
-    return person_share(settings, kind, user_id=found.person.user_id, tenant_id=tenant_id)
+    return person_share(settings, kind, user_id=session.person.user_id, tenant_id=tenant_id)
 
 
 def named_tenant(request: Request) -> UUID | None:

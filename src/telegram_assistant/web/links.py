@@ -144,13 +144,13 @@ def visible_hosts(text: str) -> list[VisibleHost]:
     """The words of a text that look like hosts, as a reader would read them: without what is invisible,
     in common letters.
     """
-    found = (
+    candidates = (
         (match.end(), match.start(), _folded(_INVISIBLE.sub("", match[0])))
         for match in _HOST_LIKE.finditer(text)
     )
     return [
         (end, start, host.removeprefix("www."))
-        for end, start, host in found
+        for end, start, host in candidates
         if _ENDING.fullmatch(host.rpartition(".")[2])
     ]
 

@@ -105,9 +105,9 @@ def content_disposition(name: str, *, is_inline: bool) -> str:
 def is_known(headers: Headers, etag: str) -> bool:
     """Whether the client has these bytes (If-None-Match)."""
     tags = {
-        one.strip().removeprefix("W/")
+        tag.strip().removeprefix("W/")
         for given in headers.getlist("If-None-Match")
-        for one in given.split(",")
+        for tag in given.split(",")
     }
     return not tags.isdisjoint({etag, "*"})
 
@@ -117,10 +117,10 @@ def _wanted_range(headers: Headers, etag: str, size_bytes: int) -> range | None:
 
     Returns None for all, or if the header makes no sense.
     """
-    found = ONE_RANGE.fullmatch(headers.get("Range", ""))
-    if found is None or headers.get("If-Range", etag) != etag:
+    match = ONE_RANGE.fullmatch(headers.get("Range", ""))
+    if match is None or headers.get("If-Range", etag) != etag:
         return None
-    whole, first, last = range(size_bytes), found[1], found[2]
+    whole, first, last = range(size_bytes), match[1], match[2]
     if not first:
         return whole[size_bytes - min(int(last), size_bytes) :] if last else None
     if last and int(last) < int(first):

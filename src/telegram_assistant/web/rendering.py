@@ -189,12 +189,12 @@ def _when(moment: datetime) -> Markup:
     """A short relative time, exact on hover."""
     age = _reader.get().now - moment
     is_today = timedelta(0) <= age < TODAY
-    shown = (
+    label = (
         _ago(max(1, age // MINUTE), _reader.get().language)
         if is_today
         else f"{_day(moment)}, {_clock(moment)}"
     )
-    return _time(moment, shown, _reader.get().zone, _reader.get().language)
+    return _time(moment, label, _reader.get().zone, _reader.get().language)
 
 
 def _is_soon(moment: datetime) -> bool:
@@ -203,8 +203,8 @@ def _is_soon(moment: datetime) -> bool:
 
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)
-def _time(moment: datetime, shown: str, zone: ZoneInfo, language: Language) -> Markup:
-    return _TIME % (moment.astimezone(UTC).isoformat(), _formatted(moment, EXACT, zone, language), shown)
+def _time(moment: datetime, label: str, zone: ZoneInfo, language: Language) -> Markup:
+    return _TIME % (moment.astimezone(UTC).isoformat(), _formatted(moment, EXACT, zone, language), label)
 
 
 @lru_cache(maxsize=MAX_KEPT_TIMES)

@@ -364,21 +364,23 @@ def build_web(app: ApiApp, *, api: ASGIApp) -> WebSite:
     counts: TenantRoute = Page("/live", partial(live.listen, hub), "", queries=3, needs=KeyScope.READ)
     routes = [
         *(
-            Route(one.path, handler.endpoint(one, View), methods=[_method(one)], name=name_of(one))
-            for one in OPEN
-        ),
-        *(
-            Route(one.path, handler.endpoint(one, PersonView), methods=[_method(one)], name=name_of(one))
-            for one in OF_PERSON
+            Route(route.path, handler.endpoint(route, View), methods=[_method(route)], name=name_of(route))
+            for route in OPEN
         ),
         *(
             Route(
-                f"/t/{{tenant}}{one.path}",
-                handler.endpoint(one, TenantView),
-                methods=[_method(one)],
-                name=name_of(one),
+                route.path, handler.endpoint(route, PersonView), methods=[_method(route)], name=name_of(route)
             )
-            for one in (*OF_TENANT, counts)
+            for route in OF_PERSON
+        ),
+        *(
+            Route(
+                f"/t/{{tenant}}{route.path}",
+                handler.endpoint(route, TenantView),
+                methods=[_method(route)],
+                name=name_of(route),
+            )
+            for route in (*OF_TENANT, counts)
         ),
         Mount("/static", StaticFiles(directory=str(STATIC))),
     ]

@@ -137,8 +137,8 @@ async def list_accounts(context: Context) -> AccountsResponse:
     """List accounts with their limits and risk."""
     return AccountsResponse(
         items=[
-            account_response(one, context)
-            for one in await account_health(stores=context.stores, now=context.now)
+            account_response(health, context)
+            for health in await account_health(stores=context.stores, now=context.now)
         ]
     )
 
@@ -216,21 +216,21 @@ def _method_response(use: MethodUse, context: Context) -> MethodUsageResponse:
 
 
 def account_response(health: AccountHealth, context: Context) -> AccountResponse:
-    one = health.account
+    account = health.account
     return AccountResponse(
-        account_id=one.public_id,
-        phone=one.phone_masked,
-        state=one.state,
-        state_reason=context.say(one.state_reason),
-        has_login=one.has_login,
-        used_by=one.lease_owner,
-        used_until=one.lease_until,
-        created_at=one.created_at,
-        channels=one.channels,
-        overdue=one.overdue,
-        lost_channels=one.lost_channels,
-        open_backfills=one.open_backfills,
-        requests_per_second=one.requests_per_second,
+        account_id=account.public_id,
+        phone=account.phone_masked,
+        state=account.state,
+        state_reason=context.say(account.state_reason),
+        has_login=account.has_login,
+        used_by=account.lease_owner,
+        used_until=account.lease_until,
+        created_at=account.created_at,
+        channels=account.channels,
+        overdue=account.overdue,
+        lost_channels=account.lost_channels,
+        open_backfills=account.open_backfills,
+        requests_per_second=account.requests_per_second,
         risk=health.verdict.risk,
         reasons=[
             ReasonResponse(risk=reason.risk, why=context.say(reason.why)) for reason in health.verdict.reasons

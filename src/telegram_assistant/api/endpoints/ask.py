@@ -212,14 +212,14 @@ def ask_response(answer: Answer, say: Callable[[Reason], str]) -> AskResponse:
     )
 
 
-def _passage(one: Passage) -> PassageResponse:
+def _passage(passage: Passage) -> PassageResponse:
     return PassageResponse(
-        post_id=str(one.post_id),
-        channel_id=one.post_id.channel_id,
-        message_id=one.post_id.message_id,
-        channel=one.channel,
-        link=one.link,
-        posted_at=one.posted_at,
-        text=one.text,
-        copies=one.copies,
+        post_id=str(passage.post_id),
+        channel_id=passage.post_id.channel_id,
+        message_id=passage.post_id.message_id,
+        channel=passage.channel,
+        link=passage.link,
+        posted_at=passage.posted_at,
+        text=passage.text,
+        copies=passage.copies,
     )

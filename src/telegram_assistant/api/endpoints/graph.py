@@ -158,14 +158,14 @@ async def list_forwards(
     limit: Limit = 50,
 ) -> ForwardsResponse:
     """List which channels forward which."""
-    found = await who_forwards(
+    forwards = await who_forwards(
         _graph_scope(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit
     )
     return ForwardsResponse(
-        items=[_edge_response(one) for one in found.forwarded],
-        since=found.since,
-        answered_by=found.by.engine,
-        notice=context.say(found.by.why) or "",
+        items=[_edge_response(edge) for edge in forwards.forwarded],
+        since=forwards.since,
+        answered_by=forwards.by.engine,
+        notice=context.say(forwards.by.why) or "",
     )
 
 
@@ -188,17 +188,17 @@ async def get_spread(
     For a forward, this is how the post that it forwards spread. The first post is `original`; if that is
     null, the first of `forwards`.
     """
-    found = await spread(
+    spreading = await spread(
         _graph_scope(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit
     )
     return SpreadResponse(
-        origin=str(found.origin),
-        source=_channel_response(found.source),
-        original=_post_response(found.original) if found.original else None,
-        forwards=[_post_response(forward) for forward in found.forwards],
-        since=found.since,
-        answered_by=found.by.engine,
-        notice=context.say(found.by.why) or "",
+        origin=str(spreading.origin),
+        source=_channel_response(spreading.source),
+        original=_post_response(spreading.original) if spreading.original else None,
+        forwards=[_post_response(forward) for forward in spreading.forwards],
+        since=spreading.since,
+        answered_by=spreading.by.engine,
+        notice=context.say(spreading.by.why) or "",
     )
 
 
@@ -225,13 +225,13 @@ async def list_similar_channels(
 
     This needs the graph: 404 if it is off.
     """
-    found = await similar_channels(_graph_scope(context, days), ChannelId(channel_id), limit=limit)
+    similarity = await similar_channels(_graph_scope(context, days), ChannelId(channel_id), limit=limit)
     return SimilarChannelsResponse(
-        channel=_channel_response(found.channel),
-        items=[_similar_response(one) for one in found.similar],
-        since=found.since,
-        answered_by=found.by.engine,
-        notice=context.say(found.by.why) or "",
+        channel=_channel_response(similarity.channel),
+        items=[_similar_response(similar) for similar in similarity.similar],
+        since=similarity.since,
+        answered_by=similarity.by.engine,
+        notice=context.say(similarity.by.why) or "",
     )
 
 
@@ -259,13 +259,13 @@ async def list_linking_posts(
 
     This needs the graph: 404 if it is off.
     """
-    found = await who_links(_graph_scope(context, days), url, limit=limit)
+    linking = await who_links(_graph_scope(context, days), url, limit=limit)
     return LinkingPostsResponse(
-        url=found.url,
-        items=[_post_response(post) for post in found.posts],
-        since=found.since,
-        answered_by=found.by.engine,
-        notice=context.say(found.by.why) or "",
+        url=linking.url,
+        items=[_post_response(post) for post in linking.posts],
+        since=linking.since,
+        answered_by=linking.by.engine,
+        notice=context.say(linking.by.why) or "",
     )
 
 
@@ -273,20 +273,23 @@ def _graph_scope(context: Context, days: int) -> GraphScope:
     return GraphScope(stores=context.stores, graph=context.app.graph, now=context.now, days=days)
 
 
-def _edge_response(one: ForwardEdge) -> ForwardEdgeResponse:
+def _edge_response(edge: ForwardEdge) -> ForwardEdgeResponse:
     return ForwardEdgeResponse(
-        channel=_channel_response(one.channel),
-        source=_channel_response(one.source),
-        posts=one.posts,
-        first_day=one.first_day,
-        last_day=one.last_day,
+        channel=_channel_response(edge.channel),
+        source=_channel_response(edge.source),
+        posts=edge.posts,
+        first_day=edge.first_day,
+        last_day=edge.last_day,
     )
 
 
-def _similar_response(one: Similar) -> SimilarChannelResponse:
-    examples = [SharedItemResponse(kind=example.kind, what=example.what) for example in one.examples]
+def _similar_response(similar: Similar) -> SimilarChannelResponse:
+    examples = [SharedItemResponse(kind=example.kind, what=example.what) for example in similar.examples]
     return SimilarChannelResponse(
-        channel=_channel_response(one.channel), score=one.score, shared=one.shared, examples=examples
+        channel=_channel_response(similar.channel),
+        score=similar.score,
+        shared=similar.shared,
+        examples=examples,
     )
 
 
@@ -296,10 +299,10 @@ def _channel_response(channel: GraphChannel) -> GraphChannelResponse:
     )
 
 
-def _post_response(one: SharingPost) -> SharingPostResponse:
+def _post_response(post: SharingPost) -> SharingPostResponse:
     return SharingPostResponse(
-        post_id=str(one.post_id),
-        channel=_channel_response(one.channel),
-        posted_at=one.posted_at,
-        link=one.link,
+        post_id=str(post.post_id),
+        channel=_channel_response(post.channel),
+        posted_at=post.posted_at,
+        link=post.link,
     )

@@ -183,8 +183,8 @@ class CreatedFeedResponse(ResponseModel):
 @area.get("/receivers", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_receivers(context: Context) -> ReceiversResponse:
     """List all receivers."""
-    found = await context.stores.receivers.all()
-    return ReceiversResponse(items=[_response(one, context) for one in found])
+    own_receivers = await context.stores.receivers.all()
+    return ReceiversResponse(items=[_response(receiver, context) for receiver in own_receivers])
 
 
 @area.post(

@@ -251,42 +251,42 @@ async def search_posts(
 def search_response(answer: SearchPage, say: Callable[[Reason], str]) -> SearchResponse:
     return SearchResponse(
         query=answer.query,
-        items=[_found(one) for one in answer.found],
+        items=[_found(result) for result in answer.found],
         facets=_facets(answer.facets),
         searched_back_to=answer.searched_back_to,
         words_only=answer.words_only,
         notice=say(answer.words_only.words) if answer.words_only else None,
         relaxed=answer.relaxed,
-        mended=[MendedResponse(typed=one.typed, meant=one.meant) for one in answer.mended],
+        mended=[MendedResponse(typed=mended.typed, meant=mended.meant) for mended in answer.mended],
         notes=[say(note) for note in answer.notes],
         next=answer.cursor,
     )
 
 
-def _found(one: SearchResult) -> SearchResultResponse:
-    snippet = one.snippet
+def _found(result: SearchResult) -> SearchResultResponse:
+    snippet = result.snippet
     return SearchResultResponse(
-        post_id=str(one.post_id),
-        channel_id=one.post_id.channel_id,
-        message_id=one.post_id.message_id,
-        channel=one.channel,
-        link=one.link,
-        posted_at=one.posted_at,
-        text=one.text,
+        post_id=str(result.post_id),
+        channel_id=result.post_id.channel_id,
+        message_id=result.post_id.message_id,
+        channel=result.channel,
+        link=result.link,
+        posted_at=result.posted_at,
+        text=result.text,
         snippet=SnippetResponse(
             text=snippet.text,
             marks=list(snippet.marks),
             is_cut_before=snippet.is_cut_before,
             is_cut_after=snippet.is_cut_after,
         ),
-        language=one.lang,
-        kind=one.kind,
-        tags=list(one.tags),
-        copies=[str(copy) for copy in one.copies],
-        by_words=one.by_words,
-        by_meaning=one.by_meaning,
-        by_names=one.by_names,
-        story=_story(one.story) if one.story else None,
+        language=result.lang,
+        kind=result.kind,
+        tags=list(result.tags),
+        copies=[str(copy) for copy in result.copies],
+        by_words=result.by_words,
+        by_meaning=result.by_meaning,
+        by_names=result.by_names,
+        story=_story(result.story) if result.story else None,
     )
 
 

@@ -115,11 +115,13 @@ class _Printer:
         if answer.written_by is Tier.LOCAL:
             self._sentences = 0
             self._print(answer)
-        for place, one in enumerate(answer.passages, start=1):
+        for place, passage in enumerate(answer.passages, start=1):
             console.print()
-            when = f"  {one.posted_at.astimezone(self._zone):%Y-%m-%d %H:%M}  "
-            console.print(Text.assemble((f"[{place}] ", "bold"), one.channel, when, (one.link, "blue")))
-            console.print(Text(one.text, "dim"))
+            when = f"  {passage.posted_at.astimezone(self._zone):%Y-%m-%d %H:%M}  "
+            console.print(
+                Text.assemble((f"[{place}] ", "bold"), passage.channel, when, (passage.link, "blue"))
+            )
+            console.print(Text(passage.text, "dim"))
         _show_checks(answer)
 
     def _print(self, answer: Answer) -> None:

@@ -86,12 +86,12 @@ def forwards(
         return
 
     async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
-        found = await who_forwards(scope, channel_id=await _channel(scope.stores, channel), limit=limit)
+        answered = await who_forwards(scope, channel_id=await _channel(scope.stores, channel), limit=limit)
         table = Table("channel", "forwards", "posts", "last", pad_edge=False)
-        for one in found.forwarded:
-            table.add_row(_name(one.channel), _name(one.source), str(one.posts), one.last_day.isoformat())
-        console.print(table if found.forwarded else f"Nothing was forwarded since {found.since}.")
-        return _print_source(found.by)
+        for edge in answered.forwarded:
+            table.add_row(_name(edge.channel), _name(edge.source), str(edge.posts), edge.last_day.isoformat())
+        console.print(table if answered.forwarded else f"Nothing was forwarded since {answered.since}.")
+        return _print_source(answered.by)
 
     _run(ask, tenant, days)
 
@@ -115,17 +115,17 @@ def show_spread(
         return
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        found = await spread(scope, await _post(scope.stores, post), limit=limit)
-        if found.original is not None:
-            _print_post("written", found.original, zone)
+        answered = await spread(scope, await _post(scope.stores, post), limit=limit)
+        if answered.original is not None:
+            _print_post("written", answered.original, zone)
         else:
             console.print(
-                f"written by {_name(found.source)}; the post is not available: its channel is not followed, "
+                f"written by {_name(answered.source)}; the post is not available: its channel is not followed, "
                 "or the post no longer exists"
             )
-        for forward in found.forwards:
+        for forward in answered.forwards:
             _print_post("forwarded", forward, zone)
-        return _print_source(found.by)
+        return _print_source(answered.by)
 
     _run(ask, tenant, days)
 
@@ -142,18 +142,18 @@ def first(
     """Show where a post, or a link to a page, was first seen."""
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        found = await (
+        seen = await (
             first_seen(scope, await _post(scope.stores, what))
             if POST.fullmatch(what)
             else first_link(scope, what)
         )
         if as_json:
-            return print_json(_first(found))
-        if found.first is None:
-            console.print(f"No followed channel has posted it since {found.since}.")
+            return print_json(_first(seen))
+        if seen.first is None:
+            console.print(f"No followed channel has posted it since {seen.since}.")
         else:
-            _print_post("written" if found.is_original else "first seen", found.first, zone)
-        return _print_source(found.by)
+            _print_post("written" if seen.is_original else "first seen", seen.first, zone)
+        return _print_source(seen.by)
 
     _run(ask, tenant, days)
 
@@ -177,19 +177,21 @@ def similar(
         return
 
     async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
-        found = await similar_channels(
+        answered = await similar_channels(
             scope, pick(await scope.stores.followed.channels(), channel).channel_id, limit=limit
         )
         table = Table("channel", "score", "shared", "for example", pad_edge=False)
-        for one in found.similar:
+        for neighbour in answered.similar:
             table.add_row(
-                _name(one.channel),
-                f"{one.score:.2f}",
-                str(one.shared),
-                escape(", ".join(shared.what for shared in one.examples)),
+                _name(neighbour.channel),
+                f"{neighbour.score:.2f}",
+                str(neighbour.shared),
+                escape(", ".join(shared.what for shared in neighbour.examples)),
             )
         return console.print(
-            table if found.similar else f"No followed channel shares anything with it since {found.since}."
+            table
+            if answered.similar
+            else f"No followed channel shares anything with it since {answered.since}."
         )
 
     _run(ask, tenant, days)
@@ -213,13 +215,13 @@ def links(
         return
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        found = await who_links(scope, url, limit=limit)
-        for post in found.posts:
+        answered = await who_links(scope, url, limit=limit)
+        for post in answered.posts:
             _print_post("links", post, zone)
         return (
             None
-            if found.posts
-            else console.print(f"No followed channel has linked to it since {found.since}.")
+            if answered.posts
+            else console.print(f"No followed channel has linked to it since {answered.since}.")
         )
 
     _run(ask, tenant, days)
@@ -239,8 +241,8 @@ async def _channel(stores: TenantStores, written: str | None) -> ChannelId | Non
 
 
 async def _post(stores: TenantStores, written: str) -> PostId:
-    found = POST.fullmatch(written)
-    if found is None:
+    match = POST.fullmatch(written)
+    if match is None:
         raise Rejected(
             Reason(
                 "not_a_post",
@@ -248,7 +250,7 @@ async def _post(stores: TenantStores, written: str) -> PostId:
                 written=written,
             )
         )
-    channel, message = found["channel"], MessageId(int(found["message"]))
+    channel, message = match["channel"], MessageId(int(match["message"]))
     if channel.isdecimal():
         return PostId.parse(f"{channel}/{message}")
     return PostId(pick(await stores.followed.channels(), f"@{channel.removeprefix('@')}").channel_id, message)
@@ -258,24 +260,24 @@ def _name(place: GraphChannel) -> str:
     return escape(place.title) if place.is_followed else f"channel {place.channel_id} [dim](not followed)[/]"
 
 
-def _print_post(word: str, one: SharingPost, zone: ZoneInfo) -> None:
+def _print_post(word: str, post: SharingPost, zone: ZoneInfo) -> None:
     console.print(
-        f"{one.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  "
-        f"[bold]{escape(one.channel.title)}[/]  [blue]{one.link}[/]"
+        f"{post.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  "
+        f"[bold]{escape(post.channel.title)}[/]  [blue]{post.link}[/]"
     )
 
 
-def _first(found: FirstSeen) -> FirstSeenResponse:
-    first = found.first
+def _first(seen: FirstSeen) -> FirstSeenResponse:
+    first = seen.first
     return FirstSeenResponse(
-        since=found.since,
+        since=seen.since,
         post_id=str(first.post_id) if first else None,
         channel=first.channel.title if first else None,
         link=first.link if first else None,
         posted_at=first.posted_at if first else None,
-        is_original=found.is_original,
-        answered_by=found.by.engine,
-        notice="" if found.by.why is None else str(found.by.why),
+        is_original=seen.is_original,
+        answered_by=seen.by.engine,
+        notice="" if seen.by.why is None else str(seen.by.why),
     )
 
 

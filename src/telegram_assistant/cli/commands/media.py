@@ -72,10 +72,10 @@ def status(
         )
     console.print(table)
     console.print("\nStored by tenant:")
-    for one in survey.usage:
+    for tenant_usage in survey.usage:
         console.print(
-            f"  {escape(one.name)}  {decimal(one.media_bytes)}"
-            + (f" of {decimal(one.limit_bytes)}" if one.limit_bytes is not None else "")
+            f"  {escape(tenant_usage.name)}  {decimal(tenant_usage.media_bytes)}"
+            + (f" of {decimal(tenant_usage.limit_bytes)}" if tenant_usage.limit_bytes is not None else "")
         )
     if survey.troubles:
         console.print(
@@ -97,8 +97,12 @@ def _response(survey: MediaSurvey, where: str, paused: Reason | None) -> MediaSt
             for (state, reason), (files, size) in survey.files.items()
         ],
         usage=[
-            MediaUsageResponse(tenant_name=one.name, media_bytes=one.media_bytes, limit_bytes=one.limit_bytes)
-            for one in survey.usage
+            MediaUsageResponse(
+                tenant_name=tenant_usage.name,
+                media_bytes=tenant_usage.media_bytes,
+                limit_bytes=tenant_usage.limit_bytes,
+            )
+            for tenant_usage in survey.usage
         ],
         troubles=[
             MediaTroubleResponse(

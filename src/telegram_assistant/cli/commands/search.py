@@ -80,8 +80,8 @@ def search(
 def _show(answer: SearchPage, zone: ZoneInfo) -> None:
     for note in answer.notes:
         complaints.print(f"[yellow]note[/] {words_of(note)}.")
-    for one in answer.found:
-        _show_post(one, zone)
+    for result in answer.found:
+        _show_post(result, zone)
     if answer.found:
         console.print(_facets(answer.facets))
     if answer.words_only is not None:
@@ -99,20 +99,22 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
         )
 
 
-def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
+def _show_post(result: SearchResult, zone: ZoneInfo) -> None:
     head = Text.assemble(
-        (one.channel, "bold"), f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue")
+        (result.channel, "bold"),
+        f"  {result.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ",
+        (result.link, "blue"),
     )
-    if one.by_names:
+    if result.by_names:
         head.append("  related", "dim")
-    if one.copies:
-        head.append(f"  and {len(one.copies)} more like it", "dim")
+    if result.copies:
+        head.append(f"  and {len(result.copies)} more like it", "dim")
     console.print(head)
-    console.print(_highlight(one.snippet))
-    if one.story:
-        console.print(_more(one.story))
-    if one.tags:
-        console.print(Text("  ".join(f"#{tag.replace(' ', '_')}" for tag in one.tags), "dim"))
+    console.print(_highlight(result.snippet))
+    if result.story:
+        console.print(_more(result.story))
+    if result.tags:
+        console.print(Text("  ".join(f"#{tag.replace(' ', '_')}" for tag in result.tags), "dim"))
     console.print()
 
 

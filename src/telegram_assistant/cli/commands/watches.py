@@ -54,21 +54,21 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     async def look(assembled: App) -> tuple[Watch, ...]:
         return await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).watches.all()
 
-    found = with_app(look, needs_redis=False)
-    if not found:
+    watches = with_app(look, needs_redis=False)
+    if not watches:
         console.print("There are no watches. Start with: tga watches add NAME QUERY")
         return
     table = Table("id", "name", "kind", "query", "severity", "alerts", "unread", "state", box=None)
-    for one in found:
-        state = "[yellow]paused[/]" if one.paused_at else "[green]on[/]"
+    for watch in watches:
+        state = "[yellow]paused[/]" if watch.paused_at else "[green]on[/]"
         row = (
-            str(one.watch_id),
-            escape(one.name),
-            one.target.kind.value,
-            escape(one.target.query),
-            one.options.severity.value,
+            str(watch.watch_id),
+            escape(watch.name),
+            watch.target.kind.value,
+            escape(watch.target.query),
+            watch.options.severity.value,
         )
-        table.add_row(*row, str(one.alerts), str(one.unread), state)
+        table.add_row(*row, str(watch.alerts), str(watch.unread), state)
     console.print(table)
 
 
@@ -129,7 +129,7 @@ def preview(
 
     async def look(assembled: App) -> tuple[WatchPreview, ZoneInfo]:
         known, zone = await tenant_named(assembled, tenant), ZoneInfo(assembled.settings.telemetry.time_zone)
-        found = await preview_watch(
+        past_alerts = await preview_watch(
             WatchTarget(kind=kind, query=query, hours=hours, posts=posts),
             tenant_id=known.tenant_id,
             stores=assembled.tenant(known.tenant_id),
@@ -137,15 +137,15 @@ def preview(
             now=datetime.now(UTC),
             zone=zone,
         )
-        return found, zone
+        return past_alerts, zone
 
-    found, zone = with_app(look, needs_redis=False)
-    if found.trouble:
-        console.print(words_of(found.trouble))
+    past_alerts, zone = with_app(look, needs_redis=False)
+    if past_alerts.trouble:
+        console.print(words_of(past_alerts.trouble))
         return
-    more = "" if found.is_complete else "more than "
-    console.print(f"It would have fired {more}{found.count} times in the last {found.days} days.")
-    for line in found.lines:
+    more = "" if past_alerts.is_complete else "more than "
+    console.print(f"It would have fired {more}{past_alerts.count} times in the last {past_alerts.days} days.")
+    for line in past_alerts.lines:
         console.print(
             Text(
                 f"{line.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {line.channel}  {line.kind}  "
@@ -175,17 +175,17 @@ def alerts(
             assembled.settings.telemetry.time_zone
         )
 
-    found, zone = with_app(look, needs_redis=False)
-    if not found:
+    newest, zone = with_app(look, needs_redis=False)
+    if not newest:
         console.print("There are no alerts.")
-    for one in found:
+    for alert in newest:
         head = Text(
-            f"{one.watch}  {one.kind}  {one.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {one.channel}  ",
+            f"{alert.watch}  {alert.kind}  {alert.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {alert.channel}  ",
             style="bold",
         )
-        console.print(head.append(link_of_alert(one), style="blue"))
-        if one.text:
-            console.print(Text(one.text))
+        console.print(head.append(link_of_alert(alert), style="blue"))
+        if alert.text:
+            console.print(Text(alert.text))
 
 
 @app.command()

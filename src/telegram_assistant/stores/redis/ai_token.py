@@ -41,9 +41,9 @@ class AiToken:
         me = os.urandom(8).hex()
         async with self._fetching:
             while True:
-                found = await self.current()
-                if found is not None and found != instead_of:
-                    return found
+                current_token = await self.current()
+                if current_token is not None and current_token != instead_of:
+                    return current_token
                 if await answered(self._redis.set(f"{self._key}:lock", me, nx=True, ex=FETCH_SECONDS)):
                     break
                 await asyncio.sleep(ASK_SECONDS)

@@ -68,7 +68,7 @@ class AlbumStates:
         is_rebuilt: bool = False,
     ) -> AlbumState:
         """Adds facts; returns the whole state."""
-        fields = [f"item:{item}" for item in items] + [f"looked:{one}" for one in looked_at]
+        fields = [f"item:{item}" for item in items] + [f"looked:{item}" for item in looked_at]
         fields += [f"assembled:{assembled}"] if assembled else []
         fields += ["rebuilt"] if is_rebuilt else []
         reply = cast(

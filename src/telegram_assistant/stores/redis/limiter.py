@@ -106,7 +106,7 @@ class Limiter:
         decisions = [self._decide(bucket, now) for bucket in buckets]
         refused = [decision for decision in decisions if not decision.allowed]
         if refused:
-            return max(refused, key=lambda one: one.seconds)
+            return max(refused, key=lambda refusal: refusal.seconds)
         for decision in decisions:
             self._full_at[decision.bucket.redis_key] = now + decision.seconds
         return min(decisions, key=lambda decision: decision.left)

@@ -87,13 +87,15 @@ class Marks:
         marks: dict[ChannelId, datetime] = {}
         for first in range(0, len(channel_ids), MAX_AT_ONCE):
             some = channel_ids[first : first + MAX_AT_ONCE]
-            found = await self._try(self._redis.mget([f"parse_hwm:{one}" for one in some])) or []
-            for one, text in zip(some, found, strict=False):
-                moment = None if text is None else _moment(one, text)
+            texts = (
+                await self._try(self._redis.mget([f"parse_hwm:{channel_id}" for channel_id in some])) or []
+            )
+            for channel_id, text in zip(some, texts, strict=False):
+                moment = None if text is None else _moment(channel_id, text)
                 if moment is None:
-                    HWM_AGE.forget(one)
+                    HWM_AGE.forget(channel_id)
                 else:
-                    marks[one] = moment
+                    marks[channel_id] = moment
         await self._show_ages(marks)
         return marks
 

@@ -70,10 +70,10 @@ async def _owned(settings: RedisSettings, owner: str) -> RedisSettings | None:
 
 async def _owner_of(client: Redis) -> str | None:
     try:
-        found = await client.get(MARK)
+        mark = await client.get(MARK)
     except ResponseError:  # the server has fewer databases, or the key is of another kind
         return None
-    return None if found is None else text_of(found)
+    return None if mark is None else text_of(mark)
 
 
 async def _is_empty(client: Redis) -> bool:

@@ -72,8 +72,8 @@ class SchedulerLock:
         await answered(self._free(keys=[LOCK], args=[self._owner]))
 
     async def owner(self) -> str | None:
-        found = await answered(self._redis.get(LOCK))
-        return text_of(found) if found else None
+        holder = await answered(self._redis.get(LOCK))
+        return text_of(holder) if holder else None
 
     async def tell(self, facts: TickFacts) -> None:
         await answered(self._tell(keys=[FACTS], args=[facts.model_dump_json()]))

@@ -48,7 +48,9 @@ class HeatCell:
 def draw_coverage(ledger: Coverage) -> CoverageStrip:
     """The newest parts are drawn exactly; beyond MAX_PARTS older ones are left out."""
     first, length = ledger.floor_id, ledger.newest_id - ledger.floor_id + 1
-    verified = tuple(_part(one, first, length, 0.0) for one in ledger.verified[:MAX_PARTS])
+    verified = tuple(
+        _part(verified_range, first, length, 0.0) for verified_range in ledger.verified[:MAX_PARTS]
+    )
     return CoverageStrip(
         verified, tuple(_part(gap, first, length, MIN_GAP_PERCENT) for gap in ledger.gaps[:MAX_PARTS])
     )
@@ -79,5 +81,5 @@ def _level(posts: int, most: int) -> int:
 
 def busiest(week: Sequence[Sequence[HeatCell]]) -> HeatCell | None:
     """The hour with the most posts; None if there is no post."""
-    found = max((cell for row in week for cell in row), key=lambda cell: cell.posts)
-    return found if found.posts else None
+    busiest_cell = max((cell for row in week for cell in row), key=lambda cell: cell.posts)
+    return busiest_cell if busiest_cell.posts else None

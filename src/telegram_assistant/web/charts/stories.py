@@ -92,7 +92,7 @@ def _kind(story: VisibleStory, post: VisiblePost) -> str:
 def _column(x: float, width: float, kinds: Sequence[str], height: float) -> list[Brick]:
     rows = min(MAX_ROWS, len(kinds))
     ordered = sorted(kinds, key=("own", "copy", "gone").index)
-    shown = [ordered[number * len(ordered) // rows] for number in range(rows)]
+    sampled = [ordered[number * len(ordered) // rows] for number in range(rows)]
     step = height / max(rows, MIN_ROWS)
     return [
         Brick(
@@ -102,5 +102,5 @@ def _column(x: float, width: float, kinds: Sequence[str], height: float) -> list
             round(step * 0.84, 2),
             kind,
         )
-        for number, kind in enumerate(shown)
+        for number, kind in enumerate(sampled)
     ]

@@ -53,7 +53,7 @@ async def show(view: TenantView) -> Content:
         answer = await final_answer(growing)
     except Rejected as error:
         return {**content, "problem": error.reason}
-    live = f"{view.url('/ask/stream')}?{urlencode([('q', typed), *(('after', one) for one in previous)])}"
+    live = f"{view.url('/ask/stream')}?{urlencode([('q', typed), *(('after', question) for question in previous)])}"
     thread = [*previous, typed][-MAX_PREVIOUS:]
     return {
         **content,
@@ -96,8 +96,10 @@ def _event(view: TenantView, answer: Answer) -> str:
 
 def _previous(view: TenantView) -> list[str]:
     """The questions of the thread, the oldest first."""
-    asked = (one.strip()[:MAX_QUESTION_CHARACTERS] for one in view.request.query_params.getlist("after"))
-    return [one for one in asked if one][-MAX_PREVIOUS:]
+    questions = (
+        question.strip()[:MAX_QUESTION_CHARACTERS] for question in view.request.query_params.getlist("after")
+    )
+    return [question for question in questions if question][-MAX_PREVIOUS:]
 
 
 def _shown(answer: Answer) -> dict[str, object]:

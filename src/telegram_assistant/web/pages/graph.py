@@ -37,11 +37,11 @@ class Neighbour:
 async def show(view: TenantView) -> Content:
     channel_id = ChannelId(view.request.path_params["channel"])
     scope = GraphScope(view.stores, view.app.graph, view.now, days=DAYS)
-    found, places = await asyncio.gather(
+    forwards, places = await asyncio.gather(
         who_forwards(scope, channel_id=channel_id, limit=MAX_EDGES), scope.places([channel_id])
     )
-    sources = [one for one in found.forwarded if one.channel.channel_id == channel_id]
-    followers = [one for one in found.forwarded if one.source.channel_id == channel_id]
+    sources = [edge for edge in forwards.forwarded if edge.channel.channel_id == channel_id]
+    followers = [edge for edge in forwards.forwarded if edge.source.channel_id == channel_id]
     rows = max(len(sources), len(followers), 1)
     content = {
         "channel": places.of(channel_id),

@@ -127,28 +127,30 @@ async def get_channel_activity(
     )
 
 
-def _response(found: ActiveChannel, context: Context) -> ChannelActivityResponse:
-    report = found.report
+def _response(active: ActiveChannel, context: Context) -> ChannelActivityResponse:
+    report = active.report
     return ChannelActivityResponse(
-        channel_id=found.channel.channel_id,
-        title=found.channel.title,
+        channel_id=active.channel.channel_id,
+        title=active.channel.title,
         health=HealthResponse(
             state=report.health, why=context.say(report.why), next=context.say(report.next)
         ),
-        activity=_activity(found.activity) if found.activity else None,
+        activity=_activity(active.activity) if active.activity else None,
     )
 
 
-def _activity(one: ChannelActivity) -> ActivityResponse:
-    fresh = one.freshness
+def _activity(activity: ChannelActivity) -> ActivityResponse:
+    fresh = activity.freshness
     return ActivityResponse(
-        followed_at=one.followed_at,
-        since=one.since,
-        posts=one.posts,
-        stored_messages=one.stored_posts,
-        hours=[list(day) for day in one.hours],
-        rhythm=RhythmResponse(median_seconds=one.rhythm.median_seconds, long_seconds=one.rhythm.long_seconds)
-        if one.rhythm
+        followed_at=activity.followed_at,
+        since=activity.since,
+        posts=activity.posts,
+        stored_messages=activity.stored_posts,
+        hours=[list(day) for day in activity.hours],
+        rhythm=RhythmResponse(
+            median_seconds=activity.rhythm.median_seconds, long_seconds=activity.rhythm.long_seconds
+        )
+        if activity.rhythm
         else None,
         freshness=FreshnessResponse(
             since=fresh.since,
@@ -158,9 +160,9 @@ def _activity(one: ChannelActivity) -> ActivityResponse:
             median_seconds=fresh.median_seconds,
             slowest_seconds=fresh.slowest_seconds,
         ),
-        changed_since=one.changed_since,
-        edited=one.edited,
-        deleted=one.deleted,
+        changed_since=activity.changed_since,
+        edited=activity.edited,
+        deleted=activity.deleted,
     )
 
 
@@ -222,11 +224,11 @@ async def release_parked_channel(context: Context, channel_id: ChannelNumber) ->
     return ReleaseResponse(channel_id=channel_id, status="released")
 
 
-def _parked(one: Parked, context: Context) -> ParkedItemResponse:
+def _parked(parked: Parked, context: Context) -> ParkedItemResponse:
     return ParkedItemResponse(
-        channel_id=one.channel_id,
-        title=one.title,
-        reason=context.say(one.reason),
-        until=one.until,
-        failures=one.failures,
+        channel_id=parked.channel_id,
+        title=parked.title,
+        reason=context.say(parked.reason),
+        until=parked.until,
+        failures=parked.failures,
     )

@@ -262,7 +262,7 @@ async def follow_joined_channels(context: Context, body: PickRequest) -> FollowR
         [ChannelId(channel_id) for channel_id in body.channel_ids], wanted, stores=context.stores
     )
     context.note(channel_ids=list(body.channel_ids))
-    return FollowResponse(items=[result_response(one, context) for one in requested])
+    return FollowResponse(items=[result_response(request, context) for request in requested])
 
 
 def _response(status: RequestStatus, context: Context) -> ChannelRequestResponse:

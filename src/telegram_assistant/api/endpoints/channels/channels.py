@@ -233,8 +233,8 @@ async def follow_channels(context: Context, body: FollowRequest) -> FollowRespon
         Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"references"})),
         stores=context.stores,
     )
-    context.note(references=[str(one.written) for one in requested if one.refused is None])
-    return FollowResponse(items=[result_response(one, context) for one in requested])
+    context.note(references=[str(request.written) for request in requested if request.refused is None])
+    return FollowResponse(items=[result_response(request, context) for request in requested])
 
 
 @area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)

@@ -156,25 +156,25 @@ async def get_channel_coverage(context: Context, channel_id: ChannelNumber) -> C
     return _in_full(await coverage_of(ChannelId(channel_id), stores=context.stores), context)
 
 
-def _in_full(found: FullCoverage, context: Context) -> ChannelCoverageResponse:
+def _in_full(coverage: FullCoverage, context: Context) -> ChannelCoverageResponse:
     return ChannelCoverageResponse(
-        channel=_line(found.channel, context), ledger=_ledger(found.ledger) if found.ledger else None
+        channel=_line(coverage.channel, context), ledger=_ledger(coverage.ledger) if coverage.ledger else None
     )
 
 
-def _line(one: ChannelCoverage, context: Context) -> CoverageSummaryResponse:
+def _line(coverage: ChannelCoverage, context: Context) -> CoverageSummaryResponse:
     return CoverageSummaryResponse(
-        channel_id=one.channel_id,
-        title=one.title,
-        state=one.status.state,
-        complete=one.status.state is CoverageState.COMPLETE,
-        why=context.say(one.status.why) or "",
-        until=one.status.until,
-        floor_at=one.floor_at,
-        newest_posted_at=one.newest_posted_at,
-        checked_at=one.last_polled_at,
-        missing_ids=one.missing_ids,
-        summary=context.say(describe_coverage(one)),
+        channel_id=coverage.channel_id,
+        title=coverage.title,
+        state=coverage.status.state,
+        complete=coverage.status.state is CoverageState.COMPLETE,
+        why=context.say(coverage.status.why) or "",
+        until=coverage.status.until,
+        floor_at=coverage.floor_at,
+        newest_posted_at=coverage.newest_posted_at,
+        checked_at=coverage.last_polled_at,
+        missing_ids=coverage.missing_ids,
+        summary=context.say(describe_coverage(coverage)),
     )
 
 
@@ -183,10 +183,10 @@ def _ledger(ledger: Coverage) -> CoverageLedgerResponse:
         floor_id=ledger.floor_id,
         newest_id=ledger.newest_id,
         verified_at=ledger.verified_at,
-        verified=[_range(one) for one in ledger.verified],
+        verified=[_range(verified_range) for verified_range in ledger.verified],
         gaps=[_range(gap) for gap in ledger.gaps],
     )
 
 
-def _range(one: IdRange) -> CoverageRangeResponse:
-    return CoverageRangeResponse(low=one.low, high=one.high)
+def _range(id_range: IdRange) -> CoverageRangeResponse:
+    return CoverageRangeResponse(low=id_range.low, high=id_range.high)

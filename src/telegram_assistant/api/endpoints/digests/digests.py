@@ -120,9 +120,9 @@ async def set_digest_plan(context: Context, body: DigestPlanRequest) -> DigestPl
     A digest reaches each receiver with the same delivery id in every attempt. One that has nothing to tell is
     not sent.
     """
-    context.note(times=[f"{one:%H:%M}" for one in body.times], receivers=len(body.receivers))
+    context.note(times=[f"{clock_time:%H:%M}" for clock_time in body.times], receivers=len(body.receivers))
     plan = await digests.set_plan(
-        [f"{one:%H:%M}" for one in body.times],
+        [f"{clock_time:%H:%M}" for clock_time in body.times],
         [str(day) for day in body.weekdays],
         body.length,
         zone=body.zone,
@@ -135,7 +135,7 @@ async def set_digest_plan(context: Context, body: DigestPlanRequest) -> DigestPl
 
 def _plan(plan: DigestPlan) -> DigestPlanResponse:
     return DigestPlanResponse(
-        times=[f"{one:%H:%M}" for one in plan.times],
+        times=[f"{clock_time:%H:%M}" for clock_time in plan.times],
         weekdays=sorted(plan.weekdays),
         length=plan.length,
         zone=plan.zone,

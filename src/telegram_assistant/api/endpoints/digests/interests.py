@@ -116,9 +116,10 @@ async def list_interests(context: Context) -> InterestsResponse:
 
     This is also their export: nothing else is kept.
     """
-    found, said = await interests.all_of(context.own.interests)
+    own_interests, opinions = await interests.all_of(context.own.interests)
     return InterestsResponse(
-        items=[_interest(one) for one in found], feedback=[_feedback(one) for one in said]
+        items=[_interest(interest) for interest in own_interests],
+        feedback=[_feedback(opinion) for opinion in opinions],
     )
 
 
@@ -174,22 +175,22 @@ async def take_back_feedback(
     await interests.take_back(post_id, feedback, stores=context.stores, interests=context.own.interests)
 
 
-def _interest(one: Interest) -> InterestResponse:
+def _interest(interest: Interest) -> InterestResponse:
     return InterestResponse(
-        topic=one.topic,
-        weight=one.weight,
-        source=one.source,
-        why=one.why,
-        changed_at=one.changed_at,
-        reasons=[_feedback(reason) for reason in one.reasons],
+        topic=interest.topic,
+        weight=interest.weight,
+        source=interest.source,
+        why=interest.why,
+        changed_at=interest.changed_at,
+        reasons=[_feedback(reason) for reason in interest.reasons],
     )
 
 
-def _feedback(one: StoryFeedback) -> FeedbackResponse:
+def _feedback(opinion: StoryFeedback) -> FeedbackResponse:
     return FeedbackResponse(
-        story_id=str(one.post_id),
-        feedback=one.feedback,
-        headline=one.headline,
-        topics=list(one.topics),
-        said_at=one.said_at,
+        story_id=str(opinion.post_id),
+        feedback=opinion.feedback,
+        headline=opinion.headline,
+        topics=list(opinion.topics),
+        said_at=opinion.said_at,
     )

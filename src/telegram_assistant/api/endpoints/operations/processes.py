@@ -187,10 +187,10 @@ async def list_processes(
     state: Annotated[ProcessState | None, Query(description="Only processes in this state.")] = None,
 ) -> ProcessesResponse:
     """List the processes of the installation."""
-    found = await known_processes(processes=context.app.api.processes)
+    overviews = await known_processes(processes=context.app.api.processes)
     return ProcessesResponse(
-        items=[_process(one) for one in found if state in {None, one.state}],
-        missing_roles=list(missing_roles(found)),
+        items=[_process(overview) for overview in overviews if state in {None, overview.state}],
+        missing_roles=list(missing_roles(overviews)),
     )
 
 
@@ -240,36 +240,36 @@ def _disk(disk: DiskOverview) -> DiskResponse:
     )
 
 
-def _process(one: ProcessOverview) -> ProcessResponse:
-    process = one.process
+def _process(overview: ProcessOverview) -> ProcessResponse:
+    process = overview.process
     return ProcessResponse(
         instance=process.instance,
         roles=list(process.roles),
         version=process.version,
-        state=one.state,
+        state=overview.state,
         age_seconds=round(process.age_seconds, 1),
         started_at=process.started_at,
         reported_at=process.at,
         stopped_at=process.stopped_at,
-        health=one.health,
+        health=overview.health,
         failing=[trouble.part for trouble in troubles_of(process)],
         servers_away=sorted(process.servers_away),
     )
 
 
-def _stage(one: StageOverview) -> StageStatusResponse:
+def _stage(stage: StageOverview) -> StageStatusResponse:
     minutes = [
         StageMinuteResponse(minute=point.at, processed=round(point.processed), lag=point.lag)
-        for point in one.points
+        for point in stage.points
     ]
     return StageStatusResponse(
-        stage=one.stage,
-        lag=one.lag,
-        pending=one.pending,
-        oldest_seconds=round(one.oldest_seconds, 1),
-        processed=one.processed,
-        failed=one.failed,
-        retried=one.retried,
-        dead_lettered=one.dead_lettered,
+        stage=stage.stage,
+        lag=stage.lag,
+        pending=stage.pending,
+        oldest_seconds=round(stage.oldest_seconds, 1),
+        processed=stage.processed,
+        failed=stage.failed,
+        retried=stage.retried,
+        dead_lettered=stage.dead_lettered,
         minutes=minutes,
     )

@@ -33,12 +33,12 @@ class CurrentKeyResponse(ResponseModel):
 @area.get("/me", scope=KeyScope.READ, example=EXAMPLE)
 async def get_me(context: Context) -> CurrentKeyResponse:
     """Get the tenant and the scopes of your key."""
-    one = context.caller
+    caller = context.caller
     return CurrentKeyResponse(
-        tenant=one.tenant,
-        tenant_name=one.tenant_name,
-        is_operator=one.is_operator,
-        actor=one.actor,
-        key_id=one.key_id,
-        scopes=[scope for scope in KeyScope if scope in one.scopes],
+        tenant=caller.tenant,
+        tenant_name=caller.tenant_name,
+        is_operator=caller.is_operator,
+        actor=caller.actor,
+        key_id=caller.key_id,
+        scopes=[scope for scope in KeyScope if scope in caller.scopes],
     )

@@ -147,8 +147,10 @@ def _response(described: DescribedChange, say: Callable[[Reason], str]) -> Quiet
         views=change.views,
         difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in described.pieces],
         meaning=[
-            MeaningChangeResponse(kind=one.kind, before=one.before, after=one.after, words=say(one.words))
-            for one in described.meaning
+            MeaningChangeResponse(
+                kind=meaning.kind, before=meaning.before, after=meaning.after, words=say(meaning.words)
+            )
+            for meaning in described.meaning
         ],
     )
 

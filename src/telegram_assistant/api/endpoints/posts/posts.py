@@ -226,24 +226,26 @@ def _details_response(full: FullPost, context: Context) -> PostDetailsResponse:
         tags=_analysis_response(full.tags),
         pictures=_analysis_response(full.pictures),
         album=_analysis_response(full.album),
-        album_message_ids=[int(one) for one in detail.album],
+        album_message_ids=[int(message_id) for message_id in detail.album],
         forwarded_from_title=detail.forwarded_title,
         forwarded_by=[
-            ForwardingPostResponse(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at)
-            for one in detail.forwarded_by
+            ForwardingPostResponse(
+                post_id=str(forward.post_id), channel=forward.title, posted_at=forward.posted_at
+            )
+            for forward in detail.forwarded_by
         ],
         earlier_versions=detail.earlier_versions,
         facts=FACTS.validate_python(detail.stored.post.facts),
     )
 
 
-def _media_response(one: PostMediaDetails, context: Context) -> MediaResponse:
-    why = context.say(one.why)
-    return MediaResponse.model_validate({**asdict(one), "reason": one.skipped or why, "why": why})
+def _media_response(media: PostMediaDetails, context: Context) -> MediaResponse:
+    why = context.say(media.why)
+    return MediaResponse.model_validate({**asdict(media), "reason": media.skipped or why, "why": why})
 
 
-def _page_response(one: ReadPage, context: Context) -> LinkedPageResponse:
-    return LinkedPageResponse.model_validate({**asdict(one), "why": context.say(one.why)})
+def _page_response(page: ReadPage, context: Context) -> LinkedPageResponse:
+    return LinkedPageResponse.model_validate({**asdict(page), "why": context.say(page.why)})
 
 
 def _analysis_response(result: Enrichment | None) -> AnalysisResponse | None:

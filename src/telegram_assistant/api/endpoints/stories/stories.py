@@ -216,10 +216,10 @@ async def list_stories(
     The weight follows from the number of channels that tell it in their own words, speed, views, age and
     folders. Advertising is left out.
     """
-    found = await recent_stories(
+    recent = await recent_stories(
         since or context.now - THREE_DAYS, stores=context.stores, now=context.now, folder=folder, limit=limit
     )
-    return StoriesResponse(grouping=found.grouping, items=[_listed(story) for story in found.stories])
+    return StoriesResponse(grouping=recent.grouping, items=[_listed(story) for story in recent.stories])
 
 
 @area.get("/stories/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
@@ -246,8 +246,8 @@ async def choose_story_grouping(context: Context, choice: GroupingRequest) -> Gr
     return GroupingResponse(grouping=choice.grouping)
 
 
-def _listed(one: ListedStory) -> StoryResponse:
-    return _response(one.story, one.telling)
+def _listed(listed: ListedStory) -> StoryResponse:
+    return _response(listed.story, listed.telling)
 
 
 def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
@@ -308,10 +308,10 @@ def _source(source: StoryChannel) -> StorySourceResponse:
     )
 
 
-def _change(one: TextChange) -> StoryChangeResponse:
+def _change(change: TextChange) -> StoryChangeResponse:
     return StoryChangeResponse(
-        post_id=str(one.post.post_id),
-        kind="deleted" if one.is_deletion else "edited",
-        changed_at=one.changed_at,
-        difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in one.pieces],
+        post_id=str(change.post.post_id),
+        kind="deleted" if change.is_deletion else "edited",
+        changed_at=change.changed_at,
+        difference=[TextPieceResponse(change=piece.change, text=piece.text) for piece in change.pieces],
     )

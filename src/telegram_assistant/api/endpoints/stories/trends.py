@@ -115,41 +115,41 @@ async def list_trends(
 
     They are counted from the posts at this moment; days at 00:00 UTC.
     """
-    found = await all_trends(context.now - timedelta(hours=hours), stores=context.stores, now=context.now)
+    trends = await all_trends(context.now - timedelta(hours=hours), stores=context.stores, now=context.now)
     return TrendsResponse(
-        items=[_story(story) for story in found.stories],
-        keywords=[_trend(keyword) for keyword in found.keywords],
-        days=[_day(day) for day in found.days],
+        items=[_story(story) for story in trends.stories],
+        keywords=[_trend(keyword) for keyword in trends.keywords],
+        days=[_day(day) for day in trends.days],
     )
 
 
-def _story(one: Trend) -> TrendResponse:
+def _story(trend: Trend) -> TrendResponse:
     return TrendResponse(
-        headline=one.telling.headline,
-        began_at=one.burst.began_at,
-        found_at=one.burst.found_at,
-        channels=one.burst.channels,
-        pace=list(one.pace),
-        post_ids=[str(post.post_id) for post in one.story.posts],
-        keywords=[_keyword(keyword) for keyword in one.keywords],
+        headline=trend.telling.headline,
+        began_at=trend.burst.began_at,
+        found_at=trend.burst.found_at,
+        channels=trend.burst.channels,
+        pace=list(trend.pace),
+        post_ids=[str(post.post_id) for post in trend.story.posts],
+        keywords=[_keyword(keyword) for keyword in trend.keywords],
     )
 
 
-def _trend(one: ExplainedTrend) -> KeywordTrendResponse:
+def _trend(explained: ExplainedTrend) -> KeywordTrendResponse:
     return KeywordTrendResponse(
-        keywords=[_keyword(keyword) for keyword in one.keywords],
-        channels=one.trend.channels,
-        mentions=one.trend.mentions,
-        usual=one.trend.usual,
-        pace=list(one.trend.pace),
-        usual_pace=list(one.trend.usual_pace),
-        post_ids=[str(post) for post in one.visible],
+        keywords=[_keyword(keyword) for keyword in explained.keywords],
+        channels=explained.trend.channels,
+        mentions=explained.trend.mentions,
+        usual=explained.trend.usual,
+        pace=list(explained.trend.pace),
+        usual_pace=list(explained.trend.usual_pace),
+        post_ids=[str(post) for post in explained.visible],
     )
 
 
-def _day(one: ExplainedDay) -> TrendDayResponse:
-    return TrendDayResponse(day=one.day, trends=[_trend(trend) for trend in one.trends])
+def _day(day: ExplainedDay) -> TrendDayResponse:
+    return TrendDayResponse(day=day.day, trends=[_trend(trend) for trend in day.trends])
 
 
-def _keyword(one: WrittenKeyword) -> KeywordResponse:
-    return KeywordResponse(kind=one.keyword.kind, text=one.text)
+def _keyword(written: WrittenKeyword) -> KeywordResponse:
+    return KeywordResponse(kind=written.keyword.kind, text=written.text)

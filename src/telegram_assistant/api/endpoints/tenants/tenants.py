@@ -171,10 +171,10 @@ async def list_all_accounts(
 ) -> TenantAccountsResponse:
     """List accounts of all tenants, those at the greatest risk first."""
     operations = context.app.api.tenant_operations
-    found = await tenants.all_accounts(
+    tenant_accounts = await tenants.all_accounts(
         tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk
     )
-    return tenant_accounts_response(found, context)
+    return tenant_accounts_response(tenant_accounts, context)
 
 
 @area.get("/tenants/{tenant_id}", scope=KeyScope.OPERATE, example=EXAMPLE)
@@ -276,14 +276,16 @@ def tenant_response(tenant: TenantSummary, *, settings: Settings) -> TenantRespo
     )
 
 
-def tenant_accounts_response(found: tuple[TenantAccount, ...], context: Context) -> TenantAccountsResponse:
+def tenant_accounts_response(
+    tenant_accounts: tuple[TenantAccount, ...], context: Context
+) -> TenantAccountsResponse:
     return TenantAccountsResponse(
         items=[
             TenantAccountResponse(
-                **account_response(one.health, context).model_dump(),
-                tenant_id=one.tenant.public_id,
-                tenant_name=one.tenant.name,
+                **account_response(tenant_account.health, context).model_dump(),
+                tenant_id=tenant_account.tenant.public_id,
+                tenant_name=tenant_account.tenant.name,
             )
-            for one in found
+            for tenant_account in tenant_accounts
         ]
     )

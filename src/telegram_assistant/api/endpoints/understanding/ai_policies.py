@@ -188,7 +188,7 @@ async def choose_policies(context: Context, body: PoliciesRequest) -> PoliciesRe
     chosen = await ai_policies.choose_policy(
         [ChannelId(channel_id) for channel_id in body.channel_ids], body.policy, stores=context.stores
     )
-    return PoliciesResponse(items=[_policy(one) for one in chosen], next=None)
+    return PoliciesResponse(items=[_policy(policy) for policy in chosen], next=None)
 
 
 @area.put("/ai/consent", scope=KeyScope.ADMIN, example=STANCE_EXAMPLE)
@@ -249,12 +249,12 @@ def _stance(stance: AiDefaults) -> AiDefaultsResponse:
     return AiDefaultsResponse.model_validate(stance, from_attributes=True)
 
 
-def _policy(one: PolicyInForce) -> PolicyResponse:
+def _policy(policy: PolicyInForce) -> PolicyResponse:
     return PolicyResponse(
-        channel_id=one.channel.channel_id,
-        title=one.channel.title,
-        chosen=one.channel.chosen,
-        in_force=one.in_force,
+        channel_id=policy.channel.channel_id,
+        title=policy.channel.title,
+        chosen=policy.channel.chosen,
+        in_force=policy.in_force,
     )
 
 

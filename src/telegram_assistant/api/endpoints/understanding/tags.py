@@ -89,7 +89,7 @@ async def list_tags(
 ) -> TagsResponse:
     """List the whole vocabulary, hidden tags included."""
     return TagsResponse(
-        items=[_tag(one) for one in await vocabulary(stores=context.stores, language=language)]
+        items=[_tag(tag) for tag in await vocabulary(stores=context.stores, language=language)]
     )
 
 
@@ -113,7 +113,7 @@ async def list_most_used_tags(
     end = until or context.now
     used = await most_used(since or end - WEEK, end, stores=context.stores, limit=limit)
     return TagUsesResponse(
-        items=[TagUseResponse(tag=one.tag, posts=one.posts, channels=one.channels) for one in used]
+        items=[TagUseResponse(tag=tag.tag, posts=tag.posts, channels=tag.channels) for tag in used]
     )
 
 
@@ -122,7 +122,7 @@ async def choose_tag_name(context: Context, tag: TagName, body: TagChoiceRequest
     """Hide or rename a tag."""
     context.note(shown_as=body.shown_as, hidden=body.hidden)
     chosen = await choose_tag(tag, stores=context.stores, shown_as=body.shown_as, hidden=body.hidden)
-    return TagsResponse(items=[_tag(one) for one in chosen])
+    return TagsResponse(items=[_tag(tenant_tag) for tenant_tag in chosen])
 
 
 @area.get(
@@ -151,5 +151,5 @@ async def list_posts_by_tag(
     return feed_response(page)
 
 
-def _tag(one: TenantTag) -> TagResponse:
-    return TagResponse.model_validate(one, from_attributes=True)
+def _tag(tag: TenantTag) -> TagResponse:
+    return TagResponse.model_validate(tag, from_attributes=True)

@@ -207,7 +207,7 @@ async def preview_watch(
     ] = None,
 ) -> WatchPreviewResponse:
     """Count the alerts that a watch would have raised in the last 30 days, without saving it."""
-    found = await previews.preview_watch(
+    preview = await previews.preview_watch(
         WatchTarget(kind=kind, query=query, hours=hours, posts=posts),
         tenant_id=context.caller.tenant_id,
         stores=context.stores,
@@ -215,7 +215,7 @@ async def preview_watch(
         now=context.now,
         zone=ZoneInfo(context.app.settings.telemetry.time_zone),
     )
-    return _preview_response(found, trouble=context.say(found.trouble))
+    return _preview_response(preview, trouble=context.say(preview.trouble))
 
 
 @area.get("/watches/{watch_id}", scope=KeyScope.READ, example=EXAMPLE)
@@ -277,11 +277,11 @@ def watch_response(watch: Watch) -> WatchResponse:
     )
 
 
-def _preview_response(found: previews.WatchPreview, *, trouble: str | None) -> WatchPreviewResponse:
+def _preview_response(preview: previews.WatchPreview, *, trouble: str | None) -> WatchPreviewResponse:
     return WatchPreviewResponse(
-        days=found.days,
-        count=found.count,
-        is_complete=found.is_complete,
+        days=preview.days,
+        count=preview.count,
+        is_complete=preview.is_complete,
         items=[
             PreviewLineResponse(
                 kind=line.kind,
@@ -292,7 +292,7 @@ def _preview_response(found: previews.WatchPreview, *, trouble: str | None) -> W
                 link=line.link,
                 text=line.text,
             )
-            for line in found.lines
+            for line in preview.lines
         ],
         trouble=trouble,
     )

@@ -145,22 +145,23 @@ def risk(
             return [(account.tenant.name, account.health) for account in accounts]
         known = await tenant_named(assembled, tenant)
         return [
-            (tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)
+            (tenant, health)
+            for health in await account_health(stores=assembled.tenant(known.tenant_id), now=now)
         ]
 
-    found = with_app(look)
-    if not found:
+    accounts = with_app(look)
+    if not accounts:
         console.print("There are no accounts. `tga accounts login` adds one.")
-    for name, one in found:
+    for name, health in accounts:
         whose = f" of {escape(name)}" if of_all else ""
         about = (
-            f"account {one.account.number}{whose} ({one.account.phone_masked or 'no phone'}), "
-            f"reads {one.account.channels} channels"
+            f"account {health.account.number}{whose} ({health.account.phone_masked or 'no phone'}), "
+            f"reads {health.account.channels} channels"
         )
-        console.print(f"{about}: [{COLOURS[one.verdict.risk]}]{one.verdict.risk}[/]")
-        for reason in one.verdict.reasons:
+        console.print(f"{about}: [{COLOURS[health.verdict.risk]}]{health.verdict.risk}[/]")
+        for reason in health.verdict.reasons:
             console.print(f"  - {words_of(reason.why)}")
-        for use in one.methods:
+        for use in health.methods:
             left = [
                 f"{allowance.left:.0f} of {allowance.at_once:.0f}"
                 for allowance in use.allowances
@@ -243,7 +244,7 @@ async def _whose(assembled: App, number: int) -> tuple[Tenant, UUID]:
         raise Rejected(Reason("account_unknown_by_id", "there is no account {account_id}", account_id=number))
     tenant = await tenant_named(assembled, name)
     own = await assembled.tenant(tenant.tenant_id).accounts.all()
-    return tenant, next(one.public_id for one in own if one.number == number)
+    return tenant, next(account.public_id for account in own if account.number == number)
 
 
 def _change(account: int, state: AccountState, outcome: str, why: str | None = None) -> None:

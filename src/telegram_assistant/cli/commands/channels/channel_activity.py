@@ -37,8 +37,8 @@ def show_channel(
     if as_json:
 
         async def answer(ask: RequestContext) -> ChannelActivityResponse:
-            one = pick(await ask.stores.followed.channels(), which)
-            return await get_channel_activity(ask, one.channel_id, ask.app.settings.telemetry.time_zone)
+            followed = pick(await ask.stores.followed.channels(), which)
+            return await get_channel_activity(ask, followed.channel_id, ask.app.settings.telemetry.time_zone)
 
         print_endpoint(answer, tenant=tenant)
         return
@@ -48,43 +48,45 @@ def show_channel(
             assembled.tenant((await tenant_named(assembled, tenant)).tenant_id),
             ZoneInfo(assembled.settings.telemetry.time_zone),
         )
-        one = pick(await stores.followed.channels(), which)
+        followed = pick(await stores.followed.channels(), which)
         return await channel_with_activity(
-            one.channel_id, stores=stores, zone=zone, now=datetime.now(UTC)
+            followed.channel_id, stores=stores, zone=zone, now=datetime.now(UTC)
         ), zone
 
-    found, zone = with_app(read)
+    active, zone = with_app(read)
     console.print(
-        f"[bold]{escape(found.channel.title or str(found.channel.channel_id))}[/]  {found.report.health}"
+        f"[bold]{escape(active.channel.title or str(active.channel.channel_id))}[/]  {active.report.health}"
     )
     for reason in (
-        found.report.why,
-        found.report.next,
-        describe_coverage(found.coverage.channel) if found.coverage else None,
+        active.report.why,
+        active.report.next,
+        describe_coverage(active.coverage.channel) if active.coverage else None,
     ):
         if reason is not None:
             console.print(Text(say_here(reason, zone=zone)))
-    if found.activity is not None:
-        _print_activity(found.activity)
+    if active.activity is not None:
+        _print_activity(active.activity)
 
 
-def _print_activity(one: ChannelActivity) -> None:
-    fresh = one.freshness
+def _print_activity(activity: ChannelActivity) -> None:
+    fresh = activity.freshness
     console.print(
-        f"{one.posts} posts since {one.since:%Y-%m-%d}, {one.posts_per_day(datetime.now(UTC)):.1f} a day"
+        f"{activity.posts} posts since {activity.since:%Y-%m-%d}, {activity.posts_per_day(datetime.now(UTC)):.1f} a day"
     )
-    if one.rhythm:
+    if activity.rhythm:
         console.print(
-            f"usually {_span(one.rhythm.median_seconds)} between two posts; "
-            f"longer than {_span(one.rhythm.long_seconds)} is unusual"
+            f"usually {_span(activity.rhythm.median_seconds)} between two posts; "
+            f"longer than {_span(activity.rhythm.long_seconds)} is unusual"
         )
     console.print(
         f"promised within {_span(fresh.promised.total_seconds())}: "
         f"kept for {fresh.kept} of {fresh.posts} posts since {fresh.since:%Y-%m-%d}"
     )
-    console.print(f"{one.edited} edits and {one.deleted} deletions since {one.changed_since:%Y-%m-%d}")
-    if one.posts:
-        _draw_week(one.hours)
+    console.print(
+        f"{activity.edited} edits and {activity.deleted} deletions since {activity.changed_since:%Y-%m-%d}"
+    )
+    if activity.posts:
+        _draw_week(activity.hours)
 
 
 def _draw_week(hours: WeekHours) -> None:

@@ -69,13 +69,13 @@ class RequestReport:
     waiting: Sequence[WaitingKind]
     zone: ZoneInfo
 
-    def status(self, one: RequestedChannel) -> RequestStatus | None:
-        return None if one.request_id is None else self.statuses.get(one.request_id)
+    def status(self, channel: RequestedChannel) -> RequestStatus | None:
+        return None if channel.request_id is None else self.statuses.get(channel.request_id)
 
-    def failure(self, one: RequestedChannel) -> Reason | None:
+    def failure(self, channel: RequestedChannel) -> Reason | None:
         """Returns why a reference was refused or its request failed; None otherwise."""
-        status = self.status(one)
-        return status.reason if status and status.request.state is RequestState.FAILED else one.refused
+        status = self.status(channel)
+        return status.reason if status and status.request.state is RequestState.FAILED else channel.refused
 
 
 async def request_channels(
@@ -96,13 +96,13 @@ async def wait_for(
 ) -> RequestReport:
     """Waits until the requests are answered, or until this time has passed, and returns their outcome."""
     requests = assembled.tenant(tenant_id).requests
-    waiting = {one.request_id for one in requested if one.request_id is not None}
+    waiting = {channel.request_id for channel in requested if channel.request_id is not None}
     statuses: dict[UUID, RequestStatus] = {}
     deadline = asyncio.get_running_loop().time() + seconds
     with _bar("looking for channels", len(waiting), hidden=not waiting) as progress:
         while True:
-            found = await some_requests(waiting, requests=requests, now=datetime.now(UTC))
-            statuses |= {one.request.request_id: one for one in found}
+            answered = await some_requests(waiting, requests=requests, now=datetime.now(UTC))
+            statuses |= {status.request.request_id: status for status in answered}
             waiting = {number for number in waiting if statuses[number].request.state is RequestState.OPEN}
             progress.update(progress.task_ids[0], completed=len(statuses) - len(waiting))
             if not waiting or asyncio.get_running_loop().time() >= deadline:
@@ -117,25 +117,30 @@ async def wait_for(
 def print_report(report: RequestReport) -> None:
     """Prints the outcome of each request, or a summary of many. Exits with 1 if one was refused or failed."""
     if len(report.requested) <= MAX_LINES:
-        for one in report.requested:
-            _print_outcome(one, report)
+        for channel in report.requested:
+            _print_outcome(channel, report)
         if any(status.expected for status in report.statuses.values()):
             console.print("`tga channels requests` shows which requests wait, why, and until when.")
     else:
         _print_summary(report)
-    if any(report.failure(one) for one in report.requested):
+    if any(report.failure(channel) for channel in report.requested):
         raise typer.Exit(1)
 
 
 def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
     """Prints how many requests wait, why, and until when."""
-    for one in waiting:
-        thing, things = THINGS[one.kind]
-        count = f"1 {thing} waits" if one.requests == 1 else f"{one.requests:,} {things} wait"
-        end = one.last.estimated_end
+    for waiting_kind in waiting:
+        thing, things = THINGS[waiting_kind.kind]
+        count = (
+            f"1 {thing} waits" if waiting_kind.requests == 1 else f"{waiting_kind.requests:,} {things} wait"
+        )
+        end = waiting_kind.last.estimated_end
         until = f" Estimated end: {_when(end, zone)}{_in_days(end)}." if end else ""
-        console.print(f"[yellow]{count}[/]: {words_of(one.first.reason)}.{until}")
-    if any(one.kind is RequestKind.USERNAME and _is_far(one.last.estimated_end) for one in waiting):
+        console.print(f"[yellow]{count}[/]: {words_of(waiting_kind.first.reason)}.{until}")
+    if any(
+        waiting_kind.kind is RequestKind.USERNAME and _is_far(waiting_kind.last.estimated_end)
+        for waiting_kind in waiting
+    ):
         console.print(
             f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {words_of(FASTER)}."
         )
@@ -171,14 +176,14 @@ def show_requests(
         console.print("There are no such requests. `tga channels add @name` makes one.")
         return
     table = Table("channel", "state", "reason", "next try", "estimated end", "requested", pad_edge=False)
-    for one in page.requests:
-        request, expected = one.request, one.expected
+    for status in page.requests:
+        request, expected = status.request, status.expected
         times = (expected.next_try_at, expected.estimated_end) if expected else (None, None)
         state_word = f"[{COLOURS[request.state]}]{request.state}[/]"
         table.add_row(
             words_of(request.shown),
             state_word,
-            words_of(one.reason),
+            words_of(status.reason),
             *(_when(at, zone) for at in (*times, request.created_at)),
         )
     console.print(table)
@@ -218,12 +223,12 @@ def retry_requests(
     console.print(f"{count:,} tried again; `tga channels requests` shows what becomes of them.")
 
 
-def _print_outcome(one: RequestedChannel, report: RequestReport) -> None:
-    status, failure, written = report.status(one), report.failure(one), words_of(one.written)
+def _print_outcome(channel: RequestedChannel, report: RequestReport) -> None:
+    status, failure, written = report.status(channel), report.failure(channel), words_of(channel.written)
     if failure is not None:
         complaints.print(f"[red]{written}[/]: {words_of(failure)}")
-    elif one.followed is not None:
-        console.print(f"[green]{written}[/]: already followed ({escape(one.followed.title)})")
+    elif channel.followed is not None:
+        console.print(f"[green]{written}[/]: already followed ({escape(channel.followed.title)})")
     elif status is not None and status.expected is None:
         console.print(f"[green]{written}[/]: follows {words_of(status.reason)}")
     elif status is not None and status.expected is not None:
@@ -234,15 +239,17 @@ def _print_outcome(one: RequestedChannel, report: RequestReport) -> None:
 
 def _print_summary(report: RequestReport) -> None:
     states = [status.request.state for status in report.statuses.values()]
-    followed = sum(one.followed is not None for one in report.requested)
-    refused = [one for one in report.requested if one.refused is not None]
+    followed = sum(channel.followed is not None for channel in report.requested)
+    refused = [channel for channel in report.requested if channel.refused is not None]
     console.print(f"{len(states):,} requested, {followed:,} already followed, {len(refused):,} refused.")
-    failed = [one for one in report.requested if one.refused is None and report.failure(one)]
-    if found := states.count(RequestState.DONE):
-        console.print(f"[green]{found:,} found so far[/]; they are followed.")
+    failed = [channel for channel in report.requested if channel.refused is None and report.failure(channel)]
+    if done_count := states.count(RequestState.DONE):
+        console.print(f"[green]{done_count:,} found so far[/]; they are followed.")
     for what, some in (("refused", refused), ("failed", failed)):
-        for one in some[:MAX_REASONS]:
-            complaints.print(f"[red]{what}[/] {words_of(one.written)}: {words_of(report.failure(one))}")
+        for channel in some[:MAX_REASONS]:
+            complaints.print(
+                f"[red]{what}[/] {words_of(channel.written)}: {words_of(report.failure(channel))}"
+            )
         if len(some) > MAX_REASONS:
             complaints.print(f"[red]{what}[/] and {len(some) - MAX_REASONS:,} more")
     print_waiting(report.waiting, report.zone)

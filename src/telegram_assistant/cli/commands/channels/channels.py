@@ -153,17 +153,19 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
 def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
     table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
-    for one in followed:
+    for channel in followed:
         state = (
-            "[green]active[/]" if one.active else f"[yellow]suspended: {words_of(one.suspended_reason)}[/]"
+            "[green]active[/]"
+            if channel.active
+            else f"[yellow]suspended: {words_of(channel.suspended_reason)}[/]"
         )
-        newest = f"{one.newest_posted_at:%Y-%m-%d %H:%M}" if one.newest_posted_at else "–"
+        newest = f"{channel.newest_posted_at:%Y-%m-%d %H:%M}" if channel.newest_posted_at else "–"
         table.add_row(
-            str(one.channel_id),
-            escape(one.title),
-            f"@{one.username}" if one.username else "–",
-            one.folder or "–",
-            one.priority,
+            str(channel.channel_id),
+            escape(channel.title),
+            f"@{channel.username}" if channel.username else "–",
+            channel.folder or "–",
+            channel.priority,
             newest,
             state,
         )
@@ -185,10 +187,10 @@ def remove(which: ChannelName, tenant: TenantName = "default") -> None:
     """
 
     async def leave(assembled: App) -> FollowedChannel:
-        known, one = await _known(assembled, tenant, which)
-        await unfollow(one.channel_id, followed=assembled.tenant(known.tenant_id).followed)
-        await record_change(assembled, known.tenant_id, "unfollow_channel", f"/channels/{one.channel_id}")
-        return one
+        known, channel = await _known(assembled, tenant, which)
+        await unfollow(channel.channel_id, followed=assembled.tenant(known.tenant_id).followed)
+        await record_change(assembled, known.tenant_id, "unfollow_channel", f"/channels/{channel.channel_id}")
+        return channel
 
     console.print(f"{escape(with_app(leave).title)} is no longer followed.")
 
@@ -231,36 +233,36 @@ def poll(
     """Read a channel now. This also releases a parked channel."""
 
     async def ask(assembled: App) -> tuple[FollowedChannel, bool]:
-        known, one = await _known(assembled, tenant, which)
+        known, channel = await _known(assembled, tenant, which)
         asked_at = datetime.now(UTC)
-        if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
+        if not await assembled.system.schedule.ask(channel.channel_id, mode=mode, first=first):
             raise Rejected(
                 Reason(
                     "followed_by_no_tenant",
                     "{title} is not followed by any tenant at the moment",
-                    title=one.title,
+                    title=channel.title,
                 )
             )
         await record_change(
             assembled,
             known.tenant_id,
             "poll_channel",
-            f"/channels/{one.channel_id}/poll",
+            f"/channels/{channel.channel_id}/poll",
             mode=mode,
             first=first,
         )
         for _ in range(wait * 2):
-            now = await coverage_of(one.channel_id, stores=assembled.tenant(known.tenant_id))
+            now = await coverage_of(channel.channel_id, stores=assembled.tenant(known.tenant_id))
             if now.channel.last_polled_at and now.channel.last_polled_at >= asked_at:
-                return one, True
+                return channel, True
             await asyncio.sleep(0.5)
-        return one, False
+        return channel, False
 
-    one, done = with_app(ask)
+    channel, done = with_app(ask)
     console.print(
-        f"{escape(one.title)} was read."
+        f"{escape(channel.title)} was read."
         if done
-        else f"{escape(one.title)} is scheduled; the ingest role reads it as soon as its account may."
+        else f"{escape(channel.title)} is scheduled; the ingest role reads it as soon as its account may."
     )
 
 
@@ -304,7 +306,7 @@ async def _request(
     requested = await request_channels(assembled, known.tenant_id, listed, wanted)
     if joined:
         requested.append(await follow_joined(wanted, requests=assembled.tenant(known.tenant_id).requests))
-    accepted = [str(one.written) for one in requested if one.refused is None]
+    accepted = [str(request.written) for request in requested if request.refused is None]
     await record_change(
         assembled,
         known.tenant_id,

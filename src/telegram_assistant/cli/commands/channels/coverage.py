@@ -43,24 +43,28 @@ def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone
     console.print(table, soft_wrap=False)
 
 
-def _draw_block(one: ChannelCoverage, console: Console, zone: ZoneInfo) -> None:
-    console.print(Text.assemble((one.title, "bold"), "  ", _state(one)), soft_wrap=False)
-    newest, read = _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone)
-    for line in (f"since {_since(one, zone)}", f"newest post {newest}, last read {read}", _why(one, zone)):
+def _draw_block(channel: ChannelCoverage, console: Console, zone: ZoneInfo) -> None:
+    console.print(Text.assemble((channel.title, "bold"), "  ", _state(channel)), soft_wrap=False)
+    newest, read = _when(channel.newest_posted_at, zone), _when(channel.last_polled_at, zone)
+    for line in (
+        f"since {_since(channel, zone)}",
+        f"newest post {newest}, last read {read}",
+        _why(channel, zone),
+    ):
         if line:
             console.print(Padding(Text(line), (0, 0, 0, 2)), soft_wrap=False)
 
 
-def _state(one: ChannelCoverage) -> Text:
-    return Text(one.status.state, COLOURS[one.status.state])
+def _state(channel: ChannelCoverage) -> Text:
+    return Text(channel.status.state, COLOURS[channel.status.state])
 
 
-def _since(one: ChannelCoverage, zone: ZoneInfo) -> str:
-    return "everything" if one.floor_at is None else _when(one.floor_at, zone)
+def _since(channel: ChannelCoverage, zone: ZoneInfo) -> str:
+    return "everything" if channel.floor_at is None else _when(channel.floor_at, zone)
 
 
-def _why(one: ChannelCoverage, zone: ZoneInfo) -> str:
-    status = one.status
+def _why(channel: ChannelCoverage, zone: ZoneInfo) -> str:
+    status = channel.status
     why = say_here(status.why, zone=zone)
     if status.until is None:
         return why

@@ -100,15 +100,15 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     console.print(table)
 
 
-def _response(one: FolderStatus) -> FolderResponse:
+def _response(folder: FolderStatus) -> FolderResponse:
     return FolderResponse(
-        number=one.folder_id,
-        title=one.title,
-        account=one.account_id,
-        chats=one.chats,
-        followed=one.followed,
-        looked_at=one.looked_at,
-        trouble=None if one.trouble is None else str(one.trouble),
+        number=folder.folder_id,
+        title=folder.title,
+        account=folder.account_id,
+        chats=folder.chats,
+        followed=folder.followed,
+        looked_at=folder.looked_at,
+        trouble=None if folder.trouble is None else str(folder.trouble),
     )
 
 
@@ -124,20 +124,20 @@ def remove(
 
     async def leave(assembled: App) -> tuple[FolderStatus, int]:
         known = await tenant_named(assembled, tenant)
-        one = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
-        gone = await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
+        folder = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
+        gone = await assembled.system.folders.leave(known.tenant_id, folder.folder_id, with_channels=channels)
         await record_change(
             assembled,
             known.tenant_id,
             "unfollow_folder",
-            f"/folders/{one.folder_id}",
-            title=one.title,
+            f"/folders/{folder.folder_id}",
+            title=folder.title,
             channels=gone,
         )
-        return one, gone
+        return folder, gone
 
-    one, gone = with_app(leave)
+    folder, gone = with_app(leave)
     console.print(
-        f"Folder {escape(one.title)} is no longer followed"
+        f"Folder {escape(folder.title)} is no longer followed"
         + (f", nor are {gone} channels that it added." if channels else ".")
     )

@@ -65,8 +65,8 @@ def show_joined(
     if as_json:
         print_endpoint(list_joined_channels, tenant=tenant)
         return
-    for one in (*joined.waiting, *joined.failed):
-        console.print(f"[yellow]{words_of(one.request.shown)}[/]: {words_of(one.reason)}")
+    for status in (*joined.waiting, *joined.failed):
+        console.print(f"[yellow]{words_of(status.request.shown)}[/]: {words_of(status.reason)}")
     if joined.channels:
         console.print(_table(joined))
     if joined.listed_at is None:

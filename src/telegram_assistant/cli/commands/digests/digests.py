@@ -82,9 +82,11 @@ def digest(
         head = Text(story.headline, style="bold")
         head.append(f"  {story.first_posted_at.astimezone(zone):%Y-%m-%d %H:%M}", style="not bold dim")
         console.print(head)
-        for one in story.sentences:
+        for sentence in story.sentences:
             console.print(
-                Text(f"  {one.text}  ").append(" ".join(str(post) for post in one.posts[:3]), style="blue")
+                Text(f"  {sentence.text}  ").append(
+                    " ".join(str(post) for post in sentence.posts[:3]), style="blue"
+                )
             )
         console.print(Text(f"  {', '.join(story.channels)}", style="dim"))
     if made.beyond:
@@ -148,7 +150,7 @@ def set_plan(
         member, stores = await member_named(assembled, known, person), assembled.tenant(known.tenant_id)
         chosen = await digests.set_plan(
             at or (),
-            [str(one) for one in day or sorted(EVERY_DAY)],
+            [str(weekday) for weekday in day or sorted(EVERY_DAY)],
             length,
             zone=zone or assembled.settings.telemetry.time_zone,
             stores=stores,

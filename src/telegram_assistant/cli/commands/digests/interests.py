@@ -55,15 +55,15 @@ def show_list(person: PersonName = "", tenant: TenantName = "default", as_json: 
     if as_json:
         print_endpoint(list_interests, tenant=tenant, person=person)
         return
-    found, said = _with_own(tenant, person, lambda _, own: interests.all_of(own))
-    if not found:
+    own_interests, opinions = _with_own(tenant, person, lambda _, own: interests.all_of(own))
+    if not own_interests:
         console.print("There are no interests. Start with: tga interests add TOPIC")
     else:
         table = Table("topic", "weight", "reason", box=None)
-        for one in found:
-            table.add_row(Text(one.topic), f"{one.weight:+.1f}", Text(_why(one)))
+        for interest in own_interests:
+            table.add_row(Text(interest.topic), f"{interest.weight:+.1f}", Text(_why(interest)))
         console.print(table)
-    for muted in (one for one in said if one.feedback is Feedback.MUTED):
+    for muted in (opinion for opinion in opinions if opinion.feedback is Feedback.MUTED):
         console.print(
             Text(f"muted: {muted.headline}  ").append(f"tga interests undo {muted.post_id}", style="dim")
         )
@@ -147,12 +147,12 @@ async def _take_all_back(story: PostId, stores: TenantStores, own: PersonInteres
     return taken
 
 
-def _why(one: Interest) -> str:
-    if one.reasons:
+def _why(interest: Interest) -> str:
+    if interest.reasons:
         return "; ".join(
-            f"{reason.feedback} “{reason.headline}” {reason.said_at:%Y-%m-%d}" for reason in one.reasons
+            f"{reason.feedback} “{reason.headline}” {reason.said_at:%Y-%m-%d}" for reason in interest.reasons
         )
-    return f"learnt from “{one.why}”" if one.why else "written down"
+    return f"learnt from “{interest.why}”" if interest.why else "written down"
 
 
 def _with_own[T](

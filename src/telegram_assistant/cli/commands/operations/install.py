@@ -86,9 +86,9 @@ def doctor(
     console.print("\n[green]All checks passed.[/]")
 
 
-async def _examine(found: AsyncIterator[Finding], show: Callable[[Finding], None]) -> list[Finding]:
+async def _examine(examined: AsyncIterator[Finding], show: Callable[[Finding], None]) -> list[Finding]:
     findings = []
-    async for finding in found:
+    async for finding in examined:
         show(finding)
         findings.append(finding)
     return findings
@@ -127,10 +127,13 @@ def _response(finding: Finding) -> FindingResponse:
 def config(as_json: AsJson = False) -> None:
     """Show the settings in force; secrets are hidden."""
     if as_json:
-        found = effective(settings_or_exit())
+        settings = effective(settings_or_exit())
         print_json(
             SettingsResponse(
-                items=[SettingResponse(name=one.name, group=one.group, value=value) for one, value in found]
+                items=[
+                    SettingResponse(name=variable.name, group=variable.group, value=value)
+                    for variable, value in settings
+                ]
             )
         )
         return

@@ -162,19 +162,22 @@ async def _watch(assembled: App, projection: Projection, task: asyncio.Task[obje
         while True:
             if task.done() and (error := task.exception()) is not None:
                 raise error
-            found = await assembled.system.rebuilds.look(projection)
-            assert found is not None  # it was wanted above
-            description = f"{projection.value} {found.error}".strip()
+            rebuild = await assembled.system.rebuilds.look(projection)
+            assert rebuild is not None  # it was wanted above
+            description = f"{projection.value} {rebuild.error}".strip()
             progress.update(
-                bar, completed=found.done, total=max(found.total, found.done) or None, description=description
+                bar,
+                completed=rebuild.done,
+                total=max(rebuild.total, rebuild.done) or None,
+                description=description,
             )
-            if found.finished_at is not None:
-                return found
+            if rebuild.finished_at is not None:
+                return rebuild
             now = asyncio.get_running_loop().time()
             if not complaints.is_terminal and now >= line_at:
                 line_at = now + LINE_EVERY_SECONDS
-                complaints.print(f"{description}: {found.done} of about {found.total} posts")
-            alone_since = now if found.owner else alone_since
+                complaints.print(f"{description}: {rebuild.done} of about {rebuild.total} posts")
+            alone_since = now if rebuild.owner else alone_since
             if now - alone_since > PATIENCE_SECONDS:
                 raise Rejected(
                     Reason(

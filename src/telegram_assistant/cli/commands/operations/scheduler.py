@@ -37,36 +37,36 @@ def status(as_json: AsJson = False) -> None:
     async def look(assembled: App) -> bool:
         parser = assembled.settings.parser
         lock = SchedulerLock(assembled.redis, assembled.instance)
-        found = await scheduler_status(
+        scheduler = await scheduler_status(
             lock=lock, planning=assembled.system.planning, settings=parser, now=datetime.now(UTC)
         )
         everything_parked = await assembled.system.schedule.parked()
         if as_json:
             parked_channels = [
-                ParkedChannelResponse.model_validate({**asdict(one), "reason": str(one.reason)})
-                for one in everything_parked
+                ParkedChannelResponse.model_validate({**asdict(parked), "reason": str(parked.reason)})
+                for parked in everything_parked
             ]
             facts = {
-                **found.as_json(parser.interval_seconds),
+                **scheduler.as_json(parser.interval_seconds),
                 "policy": parser.policy.value,
                 "parked": parked_channels,
             }
             print_json(SchedulerResponse.model_validate(facts))
-            return found.status is State.OK
+            return scheduler.status is State.OK
         table = Table(pad_edge=False, show_header=False)
-        for name, value in found.as_json(parser.interval_seconds).items():
-            shown = (
-                f"[{COLOURS[found.status]}]{value}[/]"
+        for name, value in scheduler.as_json(parser.interval_seconds).items():
+            cell = (
+                f"[{COLOURS[scheduler.status]}]{value}[/]"
                 if name == "status"
                 else str(value if value is not None else "–")
             )
-            table.add_row(name, shown)
+            table.add_row(name, cell)
         table.add_row("policy", parser.policy.value)
         console.print(table)
         for parked in everything_parked:
             when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
             console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {words_of(parked.reason)}")
-        return found.status is State.OK
+        return scheduler.status is State.OK
 
     if not with_app(look):
         raise typer.Exit(1)

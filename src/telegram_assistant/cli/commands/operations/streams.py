@@ -111,10 +111,15 @@ def _table(states: Sequence[StageState], waiting: int) -> Table:
     for name in ("stage", "lane", "waiting", "running", "delayed", "oldest", "consumers", "state"):
         table.add_column(name, justify="left" if name in {"stage", "lane", "state"} else "right")
     for state in states:
-        shown = "[green]ok[/]" if state.stopped is None else f"[red]stopped: {state.stopped}[/]"
+        state_cell = "[green]ok[/]" if state.stopped is None else f"[red]stopped: {state.stopped}[/]"
         numbers = (state.lag, state.pending - state.resting, state.resting)
         age = f"{state.oldest_seconds:.0f} s" if state.lag or state.pending else "–"
         table.add_row(
-            state.stage, state.lane, *(str(number) for number in numbers), age, str(state.consumers), shown
+            state.stage,
+            state.lane,
+            *(str(number) for number in numbers),
+            age,
+            str(state.consumers),
+            state_cell,
         )
     return table

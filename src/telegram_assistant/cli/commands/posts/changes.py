@@ -80,35 +80,35 @@ def changes(
         )
         return page.changes, ZoneInfo(app.settings.telemetry.time_zone)
 
-    found, zone = with_app(look, needs_redis=False)
-    if not found:
+    described_changes, zone = with_app(look, needs_redis=False)
+    if not described_changes:
         console.print(f"No edits or deletions were noticed in the last {days:g} days.")
-    for one in found:
-        _show(one, zone)
+    for described in described_changes:
+        _show(described, zone)
 
 
-def _show(one: DescribedChange, zone: ZoneInfo) -> None:
-    change = one.change
+def _show(described: DescribedChange, zone: ZoneInfo) -> None:
+    change = described.change
     reach = "" if change.views is None else f", seen {change.views:,} times"
-    head = Text(one.channel, style="bold")
+    head = Text(described.channel, style="bold")
     head.append(
         f"  {change.kind.value} {change.changed_at.astimezone(zone):%Y-%m-%d %H:%M}",
         style="yellow" if change.after else "red",
     )
     head.append(f"  posted {change.posted_at.astimezone(zone):%Y-%m-%d %H:%M}{reach}  ", style="not bold")
-    head.append(one.link, style="blue")
+    head.append(described.link, style="blue")
     console.print(head)
-    for found in one.meaning:
-        console.print(Text(words_of(found.words), style="bold"))
+    for meaning in described.meaning:
+        console.print(Text(words_of(meaning.words), style="bold"))
     body = Text()
     if change.kind is ChangeKind.DELETED:
         body.append(change.before.strip() or "(no text)", style="red")
     elif change.before == change.after:
         body.append("(the text is the same: a picture, a file or a link changed)", style="dim")
     else:
-        for place, piece in enumerate(one.pieces):
+        for place, piece in enumerate(described.pieces):
             begins, ends = MARKS[piece.change]
-            text = _shorten(piece, first=place == 0, last=place == len(one.pieces) - 1)
+            text = _shorten(piece, first=place == 0, last=place == len(described.pieces) - 1)
             body.append(f"{begins}{text}{ends}", style=STYLES[piece.change])
     console.print(body)
     console.print()

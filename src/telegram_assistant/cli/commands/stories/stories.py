@@ -89,16 +89,16 @@ def stories(
             now - timedelta(days=days), stores=stores, now=now, folder=folder, limit=limit
         ), zone
 
-    found, zone = with_app(look, needs_redis=False)
-    if isinstance(found, FullStory):
-        _show_full(found, zone)
+    content, zone = with_app(look, needs_redis=False)
+    if isinstance(content, FullStory):
+        _show_full(content, zone)
         return
-    if not found.stories:
+    if not content.stories:
         console.print(
             f"No two of your channels told the same in the last {days:g} days. Stories appear when they do."
         )
-    for one in found.stories:
-        _show(one, zone)
+    for listed in content.stories:
+        _show(listed, zone)
 
 
 async def _write(full: FullStory, writer: SummaryWriter, stores: TenantStores) -> FullStory:
@@ -122,9 +122,9 @@ def _post_id(text: str) -> PostId:
         raise typer.BadParameter(str(error)) from error
 
 
-def _show(one: ListedStory, zone: ZoneInfo) -> None:
-    story = one.story
-    console.print(Text(one.telling.headline or "(no text)", style="bold"))
+def _show(listed: ListedStory, zone: ZoneInfo) -> None:
+    story = listed.story
+    console.print(Text(listed.telling.headline or "(no text)", style="bold"))
     names = [post.channel for post in story.first_of_channels]
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     console.print(Text(f"  {len(story.posts)} posts in {', '.join(names[:MAX_NAMES])}{more}"))
@@ -170,7 +170,7 @@ def _show_full(full: FullStory, zone: ZoneInfo) -> None:
         line.append("  deleted", style="red") if post.deleted_at else line.append("")
         console.print(line.append(f"  {words_of(post)}"))
     if full.incomplete:
-        names = ", ".join(one.first.channel for one in full.incomplete[:MAX_NAMES])
+        names = ", ".join(incomplete.first.channel for incomplete in full.incomplete[:MAX_NAMES])
         console.print(
             Text(f"\nThe first that we have seen. Posts may still be missing from {names}.", style="yellow")
         )

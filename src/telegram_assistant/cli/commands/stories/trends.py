@@ -36,37 +36,39 @@ def trends(
     async def look(app: App) -> tuple[Trends, ZoneInfo]:
         known = await tenant_named(app, tenant)
         now = datetime.now(UTC)
-        found = await all_trends(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id), now=now)
-        return found, ZoneInfo(app.settings.telemetry.time_zone)
+        recent = await all_trends(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id), now=now)
+        return recent, ZoneInfo(app.settings.telemetry.time_zone)
 
-    found, zone = with_app(look, needs_redis=False)
-    if found.stories:
-        console.print(_stories(found.stories, zone))
+    recent, zone = with_app(look, needs_redis=False)
+    if recent.stories:
+        console.print(_stories(recent.stories, zone))
     else:
         console.print(f"No story was told by five channels within 30 minutes in the last {hours} hours.")
-    if found.keywords:
-        console.print(_keywords("last hour", found.keywords))
-    for day in found.days:
+    if recent.keywords:
+        console.print(_keywords("last hour", recent.keywords))
+    for day in recent.days:
         console.print(_keywords(f"{day.day} UTC", day.trends))
 
 
-def _stories(found: Sequence[Trend], zone: ZoneInfo) -> Table:
+def _stories(bursts: Sequence[Trend], zone: ZoneInfo) -> Table:
     table = Table("began", "channels", "posts", "story", pad_edge=False)
-    for one in found:
-        began = f"{one.burst.began_at.astimezone(zone):%m-%d %H:%M}"
-        table.add_row(began, str(one.burst.channels), str(len(one.story.posts)), Text(one.telling.headline))
+    for trend in bursts:
+        began = f"{trend.burst.began_at.astimezone(zone):%m-%d %H:%M}"
+        table.add_row(
+            began, str(trend.burst.channels), str(len(trend.story.posts)), Text(trend.telling.headline)
+        )
     return table
 
 
-def _keywords(title: str, found: Sequence[ExplainedTrend]) -> Table:
+def _keywords(title: str, explained_trends: Sequence[ExplainedTrend]) -> Table:
     table = Table(title, "channels", "mentions", "usual", "first post", pad_edge=False)
-    for one in found:
-        names = ", ".join(keyword.text for keyword in one.keywords)
+    for explained in explained_trends:
+        names = ", ".join(keyword.text for keyword in explained.keywords)
         table.add_row(
             Text(names),
-            str(one.trend.channels),
-            str(one.trend.mentions),
-            f"{one.trend.usual:.1f}",
-            Text(one.posts[0].sentence),
+            str(explained.trend.channels),
+            str(explained.trend.mentions),
+            f"{explained.trend.usual:.1f}",
+            Text(explained.posts[0].sentence),
         )
     return table

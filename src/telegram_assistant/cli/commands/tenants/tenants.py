@@ -37,9 +37,9 @@ Name = Annotated[str, typer.Argument(help="Name of the tenant.")]
 @app.command(name="list")
 def show_list(as_json: AsJson = False) -> None:
     """List tenants: channels, media, spending and state."""
-    found = with_app(all_tenants)
+    responses = with_app(all_tenants)
     if as_json:
-        return print_json(TenantsResponse(items=list(found), next=None))
+        return print_json(TenantsResponse(items=list(responses), next=None))
     table = Table(
         "tenant",
         "channels",
@@ -52,12 +52,20 @@ def show_list(as_json: AsJson = False) -> None:
         "state",
         pad_edge=False,
     )
-    for one in found:
+    for response in responses:
         spent, limit = (
-            (money_of(one.budget.used_micro), money_of(one.budget.micro)) if one.budget else ("–", "–")
+            (money_of(response.budget.used_micro), money_of(response.budget.micro))
+            if response.budget
+            else ("–", "–")
         )
-        counts = (str(one.channels), str(one.accounts), str(one.keys), decimal(one.media_bytes), _quota(one))
-        table.add_row(escape(one.name), *counts, spent, limit, _state(one))
+        counts = (
+            str(response.channels),
+            str(response.accounts),
+            str(response.keys),
+            decimal(response.media_bytes),
+            _quota(response),
+        )
+        table.add_row(escape(response.name), *counts, spent, limit, _state(response))
     return console.print(table)
 
 
@@ -145,8 +153,12 @@ def quota(
         done = await tenants.set_media_quota(known.public_id, wanted, tenants=operations)
         return await _record_change(assembled, done, "set_media_quota", max_bytes=wanted)
 
-    one = with_app(work)
-    _print_result(one, f"{name} stores {decimal(one.media_bytes)} of media; quota: {_quota(one)}.", as_json)
+    response = with_app(work)
+    _print_result(
+        response,
+        f"{name} stores {decimal(response.media_bytes)} of media; quota: {_quota(response)}.",
+        as_json,
+    )
 
 
 @app.command()
@@ -171,8 +183,8 @@ def budget(
             await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings
         )
 
-    one = with_app(work)
-    return print_json(one) if as_json else print_budgets([one])
+    response = with_app(work)
+    return print_json(response) if as_json else print_budgets([response])
 
 
 async def set_budget(assembled: App, name: str, money: str, tokens: int | None) -> TenantResponse:
@@ -188,20 +200,20 @@ async def all_tenants(assembled: App) -> tuple[TenantResponse, ...]:
     return tuple(tenant_response(tenant, settings=assembled.settings) for tenant in page.tenants)
 
 
-def print_budgets(found: Sequence[TenantResponse]) -> None:
+def print_budgets(responses: Sequence[TenantResponse]) -> None:
     """Prints the budgets of tenants that have one."""
-    unit = found[0].unit if found else ""
+    unit = responses[0].unit if responses else ""
     table = Table("tenant", "month", f"spent, {unit}", f"of, {unit}", "tokens", "of", pad_edge=False)
-    for one in found:
-        if one.budget is not None:
-            limit = "–" if one.budget.tokens is None else f"{one.budget.tokens:,}"
+    for response in responses:
+        if response.budget is not None:
+            limit = "–" if response.budget.tokens is None else f"{response.budget.tokens:,}"
             spent = (
-                money_of(one.budget.used_micro),
-                money_of(one.budget.micro),
-                f"{one.budget.used_tokens:,}",
+                money_of(response.budget.used_micro),
+                money_of(response.budget.micro),
+                f"{response.budget.used_tokens:,}",
                 limit,
             )
-            table.add_row(escape(one.name), f"{one.budget.month:%Y-%m}", *spent)
+            table.add_row(escape(response.name), f"{response.budget.month:%Y-%m}", *spent)
     nothing = "No budget is set, so no paid calls are made. Set one: tga tenants budget default --money 500"
     console.print(table if table.row_count else nothing)
 
@@ -212,23 +224,21 @@ async def _record_change(assembled: App, done: TenantSummary, action: str, **fac
     return tenant_response(done, settings=assembled.settings)
 
 
-def _print_result(one: TenantResponse, sentence: str, as_json: bool) -> None:
+def _print_result(response: TenantResponse, sentence: str, as_json: bool) -> None:
     if as_json:
-        print_json(one)
+        print_json(response)
     else:
         console.print(escape(sentence))
 
 
-def _quota(one: TenantResponse) -> str:
-    return "no limit" if one.media_quota_bytes is None else decimal(one.media_quota_bytes)
+def _quota(response: TenantResponse) -> str:
+    return "no limit" if response.media_quota_bytes is None else decimal(response.media_quota_bytes)
 
 
-def _state(one: TenantResponse) -> str:
-    if one.suspended_at is None:
+def _state(response: TenantResponse) -> str:
+    if response.suspended_at is None:
         return "[green]active[/]"
-    return (
-        f"[yellow]suspended since {one.suspended_at:%Y-%m-%d %H:%M}: {escape(one.suspended_reason or '')}[/]"
-    )
+    return f"[yellow]suspended since {response.suspended_at:%Y-%m-%d %H:%M}: {escape(response.suspended_reason or '')}[/]"
 
 
 def _bytes(size: str) -> int:

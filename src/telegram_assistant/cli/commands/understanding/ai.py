@@ -54,32 +54,34 @@ def status(as_json: AsJson = False) -> None:
         for name in configured(assembled.settings):
             use = await streams.use(name)
             why = use.why if use.paused_seconds else ""
-            one = ProviderResponse(
+            provider = ProviderResponse(
                 provider=name,
                 speaking=use.speaking,
                 waiting=use.waiting,
                 paused_seconds=use.paused_seconds,
                 paused_reason=why,
             )
-            items.append(one)
+            items.append(provider)
         return ProvidersResponse(
             items=items, results_waiting=await assembled.system.provider_wanted.waiting()
         )
 
-    found = with_app(look)
+    providers = with_app(look)
     if as_json:
-        print_json(found)
+        print_json(providers)
         return
     table = Table("provider", "running", "waiting", "paused for", pad_edge=False)
-    for one in found.items:
-        paused = f"{one.paused_seconds:.0f} s: {one.paused_reason}" if one.paused_seconds else "–"
-        table.add_row(one.provider, str(one.speaking), str(one.waiting), paused)
+    for provider in providers.items:
+        paused = (
+            f"{provider.paused_seconds:.0f} s: {provider.paused_reason}" if provider.paused_seconds else "–"
+        )
+        table.add_row(provider.provider, str(provider.speaking), str(provider.waiting), paused)
     nothing = (
         "No provider is configured: posts are analysed on this machine. "
         "See GIGACHAT_CREDENTIALS and OPENAI_BASE_URL."
     )
-    console.print(table if found.items else nothing)
-    console.print(f"{found.results_waiting} results wait for a provider to improve them.")
+    console.print(table if providers.items else nothing)
+    console.print(f"{providers.results_waiting} results wait for a provider to improve them.")
 
 
 @app.command()
@@ -105,14 +107,23 @@ def usage(
         ]
         return TenantUsageResponse(items=items, unit=read_prices(assembled.settings.ai.prices).unit)
 
-    found = with_app(look)
+    usage_lines = with_app(look)
     if as_json:
-        print_json(found)
+        print_json(usage_lines)
         return
     table = Table(
-        "day", "tenant", "provider", "model", "for", "outcome", "calls", "tokens", found.unit, pad_edge=False
+        "day",
+        "tenant",
+        "provider",
+        "model",
+        "for",
+        "outcome",
+        "calls",
+        "tokens",
+        usage_lines.unit,
+        pad_edge=False,
     )
-    for line in found.items:
+    for line in usage_lines.items:
         counts = (f"{line.calls:,}", f"{line.tokens:,}", money_of(line.micro))
         table.add_row(
             f"{line.day}",
@@ -123,7 +134,7 @@ def usage(
             line.status,
             *counts,
         )
-    console.print(table if found.items else f"No provider was called in the last {days} days.")
+    console.print(table if usage_lines.items else f"No provider was called in the last {days} days.")
 
 
 @app.command()
@@ -142,11 +153,15 @@ def budget(
             await set_budget(assembled, tenant, money, tokens)
         return await all_tenants(assembled)
 
-    found = with_app(work)
+    tenants = with_app(work)
     if as_json:
-        print_json(TenantsResponse(items=[one for one in found if one.budget is not None], next=None))
+        print_json(
+            TenantsResponse(
+                items=[response for response in tenants if response.budget is not None], next=None
+            )
+        )
     else:
-        print_budgets(found)
+        print_budgets(tenants)
 
 
 @app.command()

@@ -37,19 +37,19 @@ def pull(
     with Progress(
         TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=complaints, transient=True
     ) as progress:
-        shown = progress.add_task(name, total=None)
+        bar = progress.add_task(name, total=None)
         try:
-            found = fetch(
+            model = fetch(
                 name,
                 models=settings.models,
                 hub=settings.hub_url,
-                tell=lambda file, size: progress.update(shown, description=file, completed=size),
+                tell=lambda file, size: progress.update(bar, description=file, completed=size),
                 revision=revision,
             )
         except Rejected as error:
             raise refuse(error.reason, SEE_MODELS) from error
-    console.print(f"{found.card.name} is in {found.folder}")
-    for file, digest in found.card.sha256.items():
+    console.print(f"{model.card.name} is in {model.folder}")
+    for file, digest in model.card.sha256.items():
         console.print(f"  {file} SHA-256 {digest}")
 
 
@@ -57,27 +57,29 @@ def pull(
 def list_models(as_json: AsJson = False) -> None:
     """List installed models, and show which one is in use."""
     settings = group_or_exit(AiSettings)
-    found, used = list(installed(settings.models)), settings.embeddings_model_in_force
+    models, used = list(installed(settings.models)), settings.embeddings_model_in_force
     if as_json:
         print_json(
             ModelsResponse(
                 items=[
-                    ModelResponse(name=one.card.name, size_bytes=one.size_bytes, in_use=one.card.name == used)
-                    for one in found
+                    ModelResponse(
+                        name=model.card.name, size_bytes=model.size_bytes, in_use=model.card.name == used
+                    )
+                    for model in models
                 ]
             )
         )
         return
-    if not found:
+    if not models:
         console.print(f"There is no model in {settings.models}. Download one: tga models pull")
         return
-    console.print(_table(found, used))
+    console.print(_table(models, used))
 
 
-def _table(found: list[InstalledModel], used: str) -> Table:
+def _table(models: list[InstalledModel], used: str) -> Table:
     table = Table("model", "size", "in use", pad_edge=False)
-    for one in found:
+    for model in models:
         table.add_row(
-            one.card.name, f"{one.size_bytes / 1e6:,.0f} MB", "yes" if one.card.name == used else ""
+            model.card.name, f"{model.size_bytes / 1e6:,.0f} MB", "yes" if model.card.name == used else ""
         )
     return table

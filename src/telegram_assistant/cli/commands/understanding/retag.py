@@ -47,9 +47,9 @@ def retag(
             return
         await _show(assembled, outdated)
         replays, again, wanted = assembled.system.replays, 0, 0
-        for one in track(outdated, description="channels", console=complaints, transient=True):
-            again += await replays.replay(version, one.channel_id, since=since)
-            wanted += await replays.want(version, one.channel_id, since=since) if yes else 0
+        for outdated_channel in track(outdated, description="channels", console=complaints, transient=True):
+            again += await replays.replay(version, outdated_channel.channel_id, since=since)
+            wanted += await replays.want(version, outdated_channel.channel_id, since=since) if yes else 0
         await record_operation(
             assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=wanted
         )
@@ -62,7 +62,7 @@ def retag(
                 f"{wanted:,} posts wait for a provider, the newest first; "
                 "`tga ai status` shows how many are left."
             )
-        elif any(one.provider for one in outdated):
+        elif any(outdated_channel.provider for outdated_channel in outdated):
             console.print(
                 "No paid calls are made. To let a provider tag them, run the same command with --yes"
             )
@@ -77,9 +77,14 @@ async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
     )
     table = Table("channel", "posts", "by a provider", f"at most, {price.unit}", pad_edge=False)
     for channel in price.channels:
-        found, cost = (
+        outdated_channel, cost = (
             channel.outdated,
             "–" if channel.micro is None else f"{Decimal(channel.micro) / MILLION:,.2f}",
         )
-        table.add_row(f"{found.title} ({found.channel_id})", f"{found.local:,}", f"{found.provider:,}", cost)
+        table.add_row(
+            f"{outdated_channel.title} ({outdated_channel.channel_id})",
+            f"{outdated_channel.local:,}",
+            f"{outdated_channel.provider:,}",
+            cost,
+        )
     console.print(table)

@@ -57,9 +57,9 @@ def list_tags(
             if line.state is TagState.PROPOSED and not proposed:
                 continue
             choice = choices.get((line.language, line.tag), TagChoice(line.language, line.tag))
-            shown = "hidden" if choice.hidden else choice.shown_as or ""
+            shown_as = "hidden" if choice.hidden else choice.shown_as or ""
             table.add_row(
-                line.language, line.topic, line.tag, shown, line.state.value, str(line.channels or "")
+                line.language, line.topic, line.tag, shown_as, line.state.value, str(line.channels or "")
             )
         return table
 

@@ -150,7 +150,7 @@ class Logins:
         Raises Rejected if the login is over.
         """
         async with self._transactions.begin() as connection:
-            shown = await connection.execute(
+            status = await connection.execute(
                 f"""
                 UPDATE login_attempts SET state = $2, question = $3, shown = $4, error = NULL, answer = NULL
                 WHERE attempt_id = $1 AND expires_at > now() AND {OPEN}
@@ -160,7 +160,7 @@ class Logins:
                 question,
                 sealed,
             )
-        if shown != "UPDATE 1":
+        if status != "UPDATE 1":
             raise Rejected(Reason("login_over", "the login is over"))
 
     async def take_answer(self, attempt_id: UUID) -> bytes | None:

@@ -80,9 +80,9 @@ class OwnAccounts:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(ACCOUNTS)
             limits = await connection.fetch("SELECT * FROM limits_of_accounts() ORDER BY account_id, method")
-        kept: dict[int, list[MethodLimit]] = defaultdict(list)
+        limits_by_account: dict[int, list[MethodLimit]] = defaultdict(list)
         for row in limits:
-            kept[row["account_id"]].append(
+            limits_by_account[row["account_id"]].append(
                 MethodLimit(
                     row["method"],
                     row["blocked_until"],
@@ -102,7 +102,7 @@ class OwnAccounts:
                     "state_reason": load_reason(values["state_reason"]),
                 },
                 number=number,
-                limits=tuple(kept[number]),
+                limits=tuple(limits_by_account[number]),
             )
             for row in rows
             if (values := dict(row)) and (number := values.pop("account_id"))

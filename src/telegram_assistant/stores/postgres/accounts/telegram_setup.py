@@ -83,7 +83,7 @@ class TelegramSecrets:
                 """,
                 key_id,
                 public_key,
-                sorted(one.value for one in from_environment),
+                sorted(secret.value for secret in from_environment),
             )
 
     async def all(self) -> dict[TelegramSecret, SealedSecret]:

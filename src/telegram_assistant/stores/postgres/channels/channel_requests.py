@@ -161,19 +161,19 @@ class ChannelRequests:
 
         A request equal to an open one of the tenant is merged into it.
         """
-        different = {one.key: one for one in wanted}.values()
+        different = {request.key: request for request in wanted}.values()
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 ADD,
-                [one.kind.value for one in different],
-                [one.reference for one in different],
-                [one.key[1] for one in different],
-                [json.dumps(options_of(one.subscription)) for one in different],
-                [one.account_id for one in different],
+                [request.kind.value for request in different],
+                [request.reference for request in different],
+                [request.key[1] for request in different],
+                [json.dumps(options_of(request.subscription)) for request in different],
+                [request.account_id for request in different],
                 max_open,
             )
         ids = {_key(row["kind"], row["reference"], row["account_id"]): row["request_id"] for row in rows}
-        return tuple(ids.get(one.key) for one in wanted)
+        return tuple(ids.get(request.key) for request in wanted)
 
     async def page(
         self,
@@ -209,13 +209,13 @@ class ChannelRequests:
         """The open request for the same reference, if there is one."""
         _, key, _ = _key(request.kind, request.reference, None)
         async with self._transactions.begin() as connection:
-            found: UUID | None = await connection.fetchval(
+            request_id: UUID | None = await connection.fetchval(
                 "SELECT request_id FROM channel_requests WHERE state = 'open' AND kind = $1 "
                 "AND reference_key = $2",
                 request.kind.value,
                 key,
             )
-        return found
+        return request_id
 
     async def waiting(self) -> dict[RequestKind, int]:
         """The number of open requests of each kind."""

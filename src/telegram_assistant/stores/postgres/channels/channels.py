@@ -243,17 +243,17 @@ class Followed:
     async def some(self, channel_ids: Collection[ChannelId]) -> dict[ChannelId, FollowedChannel]:
         """Those of these channels that the tenant follows."""
         return {
-            one.channel_id: one
-            for one in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))
+            channel.channel_id: channel
+            for channel in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))
         }
 
     async def named(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
         """The channels with these usernames that the tenant follows, keyed by lower-case username."""
-        found = await self._fetch(
+        channels = await self._fetch(
             f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)",
             [username.lower() for username in usernames],
         )
-        return {one.username.lower(): one for one in found if one.username}
+        return {channel.username.lower(): channel for channel in channels if channel.username}
 
     async def newest_state(self) -> int:
         """A number that changes when a followed channel gets a new post."""

@@ -98,12 +98,12 @@ class JoinedListings:
         tenant_id: TenantId,
         account_id: AccountId,
         request_id: UUID,
-        found: Sequence[FoundChannel],
+        page: Sequence[FoundChannel],
         *,
         at: datetime,
     ) -> None:
         """Keeps a page of what the account has joined, for its tenant."""
-        channels = {one.channel.channel_id: one for one in found}.values()
+        channels = {channel.channel.channel_id: channel for channel in page}.values()
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """

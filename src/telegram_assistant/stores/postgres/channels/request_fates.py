@@ -116,11 +116,11 @@ class RequestFates:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 KEEP,
-                [one.kind.value for one in different],
-                [one.reference for one in different],
-                [dump_reason(one.outcome) for one in different],
-                [one.channel_id for one in different],
-                [json.dumps(options_of(one.subscription)) for one in different],
+                [line.kind.value for line in different],
+                [line.reference for line in different],
+                [dump_reason(line.outcome) for line in different],
+                [line.channel_id for line in different],
+                [json.dumps(options_of(line.subscription)) for line in different],
                 MAX_AT_ONCE,
             )
 

@@ -41,13 +41,13 @@ class PostStatistics:
     async def last_before(self, channel_id: ChannelId, moment: datetime) -> MessageId | None:
         """The newest stored post before `moment`."""
         async with self._transactions.begin() as connection:
-            found = await connection.fetchval(
+            message_id = await connection.fetchval(
                 "SELECT message_id FROM posts WHERE channel_id = $1 AND posted_at < $2 "
                 "ORDER BY posted_at DESC, message_id DESC LIMIT 1",
                 channel_id,
                 moment,
             )
-        return None if found is None else MessageId(found)
+        return None if message_id is None else MessageId(message_id)
 
     async def stored_among(self, channel_id: ChannelId, message_ids: Sequence[MessageId]) -> set[MessageId]:
         async with self._transactions.begin() as connection:

@@ -95,7 +95,7 @@ class PersonInterests:
                 posts[0].message_id,
                 feedback,
                 headline,
-                taken := [one for one in learnt if one is not None],
+                taken := [topic for topic in learnt if topic is not None],
             )
         return tuple(taken)
 
@@ -215,7 +215,7 @@ class InterestUpkeep:
 
 
 def _interest(row: asyncpg.Record) -> Interest:
-    reasons = tuple(_said(one) for one in row["reasons"])
+    reasons = tuple(_said(reason) for reason in row["reasons"])
     return Interest(
         row["topic"], row["weight"], InterestSource(row["source"]), row["why"], row["changed_at"], reasons
     )

@@ -218,7 +218,7 @@ class Reading:
             row = await connection.fetchrow(AROUND)
         assert row is not None  # it has no FROM
         return FeedSurroundings(
-            tuple(row["folders"]), row["channels"], tuple(_broken(*one) for one in row["broken"])
+            tuple(row["folders"]), row["channels"], tuple(_broken(*broken) for broken in row["broken"])
         )
 
 
@@ -227,7 +227,7 @@ def _broken(channel_id: int, title: str, reason: str, until: datetime) -> Broken
 
 
 def _reading_post(row: asyncpg.Record) -> ReadingPost:
-    media = tuple(media_details(one) for one in row["media"])
+    media = tuple(media_details(file) for file in row["media"])
     return ReadingPost(
         stored_post(row), row["title"], row["username"], media, row["is_read"], row["saved_at"]
     )

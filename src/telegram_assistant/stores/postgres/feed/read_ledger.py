@@ -88,7 +88,10 @@ class ReadLedger:
             return await connection.fetchval(UNDO) or 0
 
     async def _mark(self, query: str, messages: Mapping[ChannelId, Sequence[MessageId]]) -> int:
-        ranges = ["{" + ",".join(f"[{one},{one + 1})" for one in ids) + "}" for ids in messages.values()]
+        ranges = [
+            "{" + ",".join(f"[{message_id},{message_id + 1})" for message_id in ids) + "}"
+            for ids in messages.values()
+        ]
         async with self._transactions.begin() as connection:
             return await _noted(connection, query, list(messages), ranges)
 

@@ -212,7 +212,7 @@ class MediaQueue:
             for channel_id, is_closed in closed.items()
         }
 
-    async def keep(self, posts: Sequence[tuple[PostId, int]], found: Sequence[FoundFile]) -> None:
+    async def keep(self, posts: Sequence[tuple[PostId, int]], found_files: Sequence[FoundFile]) -> None:
         """Stores the files of these posts, with the number of files of each: queues wanted files,
         links known ones, deletes others.
         """
@@ -221,9 +221,13 @@ class MediaQueue:
                 FORGET,
                 *to_columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3),
             )
-            await connection.execute(KEEP, *to_columns([_row(one) for one in found], 14))
+            await connection.execute(KEEP, *to_columns([_row(found_file) for found_file in found_files], 14))
             await write_settled_notices(
-                connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}]
+                connection,
+                [
+                    (post_id.channel_id, post_id.message_id, None)
+                    for post_id in {found_file.post_id for found_file in found_files}
+                ],
             )
 
     async def due(self, account_id: AccountId, *, most: int) -> tuple[MediaJob, ...]:
@@ -297,13 +301,13 @@ class MediaQueue:
             )
 
 
-def _row(found: FoundFile) -> tuple[object, ...]:
-    file, at = found.file, found.post_id
+def _row(found_file: FoundFile) -> tuple[object, ...]:
+    file, at = found_file.file, found_file.post_id
     return (
         *(
             at.channel_id,
             at.message_id,
-            found.revision,
+            found_file.revision,
             file.ordinal,
             file.media_id,
             file.kind.value,
@@ -316,6 +320,6 @@ def _row(found: FoundFile) -> tuple[object, ...]:
             file.height,
             file.duration_seconds,
             file.dc_id,
-            found.skipped.value if found.skipped else None,
+            found_file.skipped.value if found_file.skipped else None,
         ),
     )

@@ -59,10 +59,10 @@ class MediaResults:
                 f"SELECT sha256, tier, {RESULT} FROM media_results r WHERE sha256 = ANY($1::bytea[])",
                 list(files),
             )
-        found: dict[bytes, dict[Tier, FileResult]] = {}
+        results: dict[bytes, dict[Tier, FileResult]] = {}
         for row in rows:
-            found.setdefault(row["sha256"], {})[Tier(row["tier"])] = _result(row)
-        return found
+            results.setdefault(row["sha256"], {})[Tier(row["tier"])] = _result(row)
+        return results
 
     async def keep(self, sha256: bytes, tier: Tier, result: FileResult) -> None:
         """Replaces the result of a tier, which may come from another model.

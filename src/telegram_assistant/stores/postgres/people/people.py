@@ -246,8 +246,8 @@ class People:
         return tenant
 
 
-def _user_id(found: int | None) -> UserId | None:
-    return None if found is None else UserId(found)
+def _user_id(number: int | None) -> UserId | None:
+    return None if number is None else UserId(number)
 
 
 def _memberships(tenants: str) -> tuple[Membership, ...]:

@@ -51,11 +51,11 @@ async def write_notices(connection: Connection, notices: Sequence[QueuedNotice])
     unique = {notice.event.event_id: notice for notice in notices}.values()
     await connection.execute(
         WRITE,
-        [one.event.event_id for one in unique],
-        [one.event.NAME for one in unique],
-        [one.lane.value for one in unique],
-        [one.event.channel_id for one in unique],
-        [one.event.model_dump_json() for one in unique],
+        [notice.event.event_id for notice in unique],
+        [notice.event.NAME for notice in unique],
+        [notice.lane.value for notice in unique],
+        [notice.event.channel_id for notice in unique],
+        [notice.event.model_dump_json() for notice in unique],
     )
 
 

@@ -140,7 +140,7 @@ class Outbox:
         columns = (
             [post_id.channel_id for post_id, _ in finished],
             [post_id.message_id for post_id, _ in finished],
-            [one for _, one in finished],
+            [revision for _, revision in finished],
         )
         async with self._transactions.begin() as connection:
             await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
@@ -216,7 +216,7 @@ class Outbox:
     async def _again(self, *queries: str) -> int:
         async with self._transactions.begin() as connection:
             updated = [await connection.execute(query) for query in queries]
-        return sum(int(one.rpartition(" ")[2]) for one in updated if one.startswith("UPDATE"))
+        return sum(int(status.rpartition(" ")[2]) for status in updated if status.startswith("UPDATE"))
 
     async def wait_for_rows(self, seconds: float) -> None:
         await self._wakeup.wait_for_wakeup(seconds)

@@ -130,7 +130,7 @@ async def bury_absent(
     connection: Connection,
     channel_id: ChannelId,
     proven: IdRange,
-    shown: ObservedPage,
+    page: ObservedPage,
     *,
     now: datetime,
     lane: Lane,
@@ -139,16 +139,14 @@ async def bury_absent(
 
     Runs in the reader's transaction, under its fence.
     """
-    judging = (proven.low, proven.high, shown.ids, shown.asked_at, shown.is_newest)
+    judging = (proven.low, proven.high, page.ids, page.asked_at, page.is_newest)
     return _burial(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
 
 
-async def differs(
-    connection: Connection, channel_id: ChannelId, proven: IdRange, shown: ObservedPage
-) -> bool:
+async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, page: ObservedPage) -> bool:
     """Whether the page lacks a stored post, shows it changed, or shows one marked as gone."""
-    hashes = [post.content_hash for post in shown.posts]
-    judging = (proven.low, proven.high, shown.ids, hashes, shown.asked_at, shown.is_newest)
+    hashes = [post.content_hash for post in page.posts]
+    judging = (proven.low, proven.high, page.ids, hashes, page.asked_at, page.is_newest)
     return bool(await connection.fetchval(DIFFERS, channel_id, *judging))
 
 

@@ -26,25 +26,27 @@ class Forwards:
             followed = await in_force(connection)
         policies = followed.policies
         local, provider = (
-            frozenset(one for one, its in policies.items() if its is tier)
+            frozenset(channel_id for channel_id, its in policies.items() if its is tier)
             for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
         )
         return Visible(
             frozenset(policies),
             local,
             provider,
-            since={one: moment.astimezone(UTC).date() for one, moment in followed.since.items()},
+            since={
+                channel_id: moment.astimezone(UTC).date() for channel_id, moment in followed.since.items()
+            },
         )
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
         """Pairs of channels, the most forwards first; `of` matches either side."""
         async with self._transactions.begin() as connection:
-            found = (
+            fetching = (
                 connection.fetch(FORWARDINGS, _begin(since), limit)
                 if of is None
                 else connection.fetch(FORWARDINGS_OF, _begin(since), limit, of)
             )
-            rows = await found
+            rows = await fetching
         return tuple(Forwarding(**dict(row)) for row in rows)
 
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:

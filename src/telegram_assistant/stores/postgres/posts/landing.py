@@ -150,12 +150,12 @@ class Landing:
         self._announce(landed, page.mode)
         return landed
 
-    async def differs(self, channel_id: ChannelId, proven: IdRange, shown: ObservedPage) -> bool:
+    async def differs(self, channel_id: ChannelId, proven: IdRange, page: ObservedPage) -> bool:
         """Whether a page that is read again lacks a stored post, shows it changed,
         or shows one marked as gone. Usually False.
         """
         async with self._transactions.begin() as connection:
-            return await differs(connection, channel_id, proven, shown)
+            return await differs(connection, channel_id, proven, page)
 
     async def bury(self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
         """Marks posts that Telegram reports as deleted.

@@ -102,8 +102,8 @@ def _version(row: asyncpg.Record) -> StateVersion:
     return StateVersion(row["state_version"], tuple(row["made_at"] or ()))
 
 
-def _facts(found: str | None) -> PostFacts:
-    rows: dict[str, Data] = json.loads(found) if found else {}
+def _facts(facts_json: str | None) -> PostFacts:
+    rows: dict[str, Data] = json.loads(facts_json) if facts_json else {}
     titles = rows.get("crawl local", NOTHING).get("titles")
     return PostFacts(
         tags={tier: data for tier in Tier if (data := rows.get(f"tags {tier.value}")) is not None},

@@ -64,30 +64,30 @@ class Posts:
         """Stores language, links, forwards and search words. Idempotent."""
         posts = [
             (
-                one.post.channel_id,
-                one.post.message_id,
-                one.revision,
-                one.lang,
-                one.post.text,
-                bits_of(one.has),
-                marked_names(one.names),
+                derived_post.post.channel_id,
+                derived_post.post.message_id,
+                derived_post.revision,
+                derived_post.lang,
+                derived_post.post.text,
+                bits_of(derived_post.has),
+                marked_names(derived_post.names),
             )
-            for one in derived
+            for derived_post in derived
         ]
         links = [
-            (one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url)
-            for one in derived
-            for url in one.urls
+            (derived_post.post.channel_id, derived_post.post.message_id, sha256(url.encode()).digest(), url)
+            for derived_post in derived
+            for url in derived_post.urls
         ]
         forwards = [
             (
-                one.post.channel_id,
-                one.post.message_id,
-                one.post.forwarded_from.channel_id,
-                one.post.forwarded_from.message_id,
+                derived_post.post.channel_id,
+                derived_post.post.message_id,
+                derived_post.post.forwarded_from.channel_id,
+                derived_post.post.forwarded_from.message_id,
             )
-            for one in derived
-            if one.post.forwarded_from is not None
+            for derived_post in derived
+            if derived_post.post.forwarded_from is not None
         ]
         async with self._transactions.begin() as connection:
             await connection.execute(SAVE, *_columns(posts, 7), *_columns(links, 4), *_columns(forwards, 4))

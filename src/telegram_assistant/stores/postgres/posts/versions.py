@@ -91,14 +91,14 @@ class Versions:
         """Stores what changed. Both texts of each are final, so repeating the call changes nothing."""
         rows = sorted(
             (
-                one.post_id.channel_id,
-                one.post_id.message_id,
-                one.revision,
-                list(found),
+                replaced.post_id.channel_id,
+                replaced.post_id.message_id,
+                replaced.revision,
+                list(difference),
                 dump_meaning(meaning),
                 weight_of(meaning),
             )
-            for one, found, meaning in compared
+            for replaced, difference, meaning in compared
         )
         async with self._transactions.begin() as connection:
             await connection.executemany(KEEP, rows)

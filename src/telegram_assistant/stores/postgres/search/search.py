@@ -177,8 +177,8 @@ class WordSearch:
                 [term.text for term in terms],
                 [term.name for term in terms],
                 [term.alternative for term in terms],
-                [one.text for one in related],
-                [one.weight for one in related],
+                [term.text for term in related],
+                [term.weight for term in related],
                 enough,
                 None if limits.channels is None else list(limits.channels),
                 limits.since or FAR_PAST,
@@ -194,19 +194,21 @@ class WordSearch:
                 budget,
             )
             some = {
-                one.post_id: one
+                match.post_id: match
                 for row in rows
                 if row["matched"] is not None and row["rank"] is not None
-                for one in [_match(row)]
+                for match in [_match(row)]
             }
             best = (
-                sorted(some.values(), key=lambda one: (-one.rank, -one.posted_at.timestamp()))[:BEST]
+                sorted(some.values(), key=lambda match: (-match.rank, -match.posted_at.timestamp()))[:BEST]
                 if some and not related
                 else []
             )
             texts = (
                 await connection.fetch(
-                    TEXTS, [one.post_id.channel_id for one in best], [one.post_id.message_id for one in best]
+                    TEXTS,
+                    [match.post_id.channel_id for match in best],
+                    [match.post_id.message_id for match in best],
                 )
                 if best
                 else ()
@@ -217,13 +219,15 @@ class WordSearch:
         end = next((row for row in rows if row["rank"] is None), None)
         words = end["matched"] if end else 0
         full = [row for row in rows if row["matched"] is None]
-        found = tuple(_match(row) for row in full) or tuple(one for one in partial if one.matched == words)
+        matches = tuple(_match(row) for row in full) or tuple(
+            match for match in partial if match.matched == words
+        )
         if end is None:
-            return Matches(found, _place(full[-1]))
+            return Matches(matches, _place(full[-1]))
         saying = {
             PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])): row["text"] for row in texts
         }
-        return Matches(found, None if end["posted_at"] is None else _place(end), partial, words, saying)
+        return Matches(matches, None if end["posted_at"] is None else _place(end), partial, words, saying)
 
     async def similar(self, typed: str) -> str | None:
         """A word that differs from the typed one by a letter or two, and that the tenant sees in a post;

@@ -65,9 +65,9 @@ class WordIndex:
                 FILL,
                 *ids,
                 [post.revision for post in posts],
-                [one.lang for one in derived],
-                [bits_of(one.has) for one in derived],
-                [marked_names(one.names) for one in derived],
+                [derived_post.lang for derived_post in derived],
+                [bits_of(derived_post.has) for derived_post in derived],
+                [marked_names(derived_post.names) for derived_post in derived],
             )
         async with self._transactions.begin() as connection:
             await connection.execute(CLEAN, *ids)

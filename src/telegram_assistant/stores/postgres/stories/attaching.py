@@ -12,12 +12,12 @@ from telegram_assistant.stores.postgres.stories.grouped_posts import Grouped, id
 from telegram_assistant.stores.postgres.stories.grouping_sql import JOIN, TELL
 
 
-async def attach(connection: Connection, told: Collection[WeighedPost]) -> list[Grouped]:
+async def attach(connection: Connection, weighed_posts: Collection[WeighedPost]) -> list[Grouped]:
     """Lets each new post join the story with which it is linked best.
 
     Stories that are there stay as they are, and no private post leads to one.
     """
-    own = {one.post: one for one in told}
+    own = {weighed.post: weighed for weighed in weighed_posts}
     links: dict[PostId, list[Link]] = {post: [] for post in own}
     for link in {(link.post, link.other): link for link in await linked_with(connection, list(own))}.values():
         for post in {link.post, link.other} & own.keys():
@@ -27,18 +27,18 @@ async def attach(connection: Connection, told: Collection[WeighedPost]) -> list[
     before = await known_posts(connection, ends | own.keys())
     stories = {post: known.story_id for post, known in before.items() if post not in own}
     kinds = dict[PostId, str]()
-    for one in sorted(own.values(), key=lambda post: (post.posted_at, post.post)):
+    for weighed in sorted(own.values(), key=lambda post: (post.posted_at, post.post)):
         scores: dict[StoryId, float] = defaultdict(float)
         joined: dict[StoryId, LinkKind] = {}
-        for link in links[one.post]:
-            story_id = stories.get(link.other if link.post == one.post else link.post)
+        for link in links[weighed.post]:
+            story_id = stories.get(link.other if link.post == weighed.post else link.post)
             if story_id is not None:
                 scores[story_id] += link.score
                 joined[story_id] = min(joined.get(story_id, link.kind), link.kind, key=SUREST.__getitem__)
         best = max(scores, key=lambda story: (joined[story].is_certain, scores[story], story), default=None)
-        stories[one.post] = best or StoryId(uuid4())
+        stories[weighed.post] = best or StoryId(uuid4())
         if best is not None:
-            kinds[one.post] = joined[best].value
+            kinds[weighed.post] = joined[best].value
     posts = sorted(own)
     await connection.execute(
         JOIN,

@@ -45,7 +45,7 @@ async def known_posts(connection: Connection, posts: Iterable[PostId]) -> dict[P
 
 def ids_of(posts: Iterable[PostId]) -> tuple[list[int], list[int]]:
     listed = list(posts)
-    return [one.channel_id for one in listed], [one.message_id for one in listed]
+    return [post.channel_id for post in listed], [post.message_id for post in listed]
 
 
 def id_of(row: asyncpg.Record) -> PostId:

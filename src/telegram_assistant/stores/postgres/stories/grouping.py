@@ -95,10 +95,12 @@ class StoryGroups:
             known = await known_posts(connection, posts)
         return {
             post: (
-                one.terms_hash,
-                Grouped(post, one.story_id, StoryChange.JOINED if one.link else StoryChange.CREATED),
+                known_post.terms_hash,
+                Grouped(
+                    post, known_post.story_id, StoryChange.JOINED if known_post.link else StoryChange.CREATED
+                ),
             )
-            for post, one in known.items()
+            for post, known_post in known.items()
         }
 
     @asynccontextmanager
@@ -125,16 +127,16 @@ class Grouping:
         rows = await self._connection.fetch(REVISIONS, *ids_of(revisions))
         return {id_of(row) for row in rows if revisions[id_of(row)] == row["revision"]}
 
-    async def surround(self, told: Sequence[WeighedPost], weights: TermWeights) -> Surroundings:
+    async def surround(self, posts: Sequence[WeighedPost], weights: TermWeights) -> Surroundings:
         """Stores what posts are compared by, and finds what they are compared with."""
-        connection, own = self._connection, {one.post for one in told}
-        await remove_terms(connection, told)
-        later = await later_posts(connection, told, weights)
-        await put_terms(connection, told, weights)
+        connection, own = self._connection, {weighed.post for weighed in posts}
+        await remove_terms(connection, posts)
+        later = await later_posts(connection, posts, weights)
+        await put_terms(connection, posts, weights)
         new: dict[PostId, int] = {}
-        for one in told:
-            for other in later[one.post]:
-                new[other.post] = new.get(other.post, 0) + (not one.is_private)
+        for weighed in posts:
+            for other in later[weighed.post]:
+                new[other.post] = new.get(other.post, 0) + (not weighed.is_private)
         rows = await connection.fetch(ROOM, *ids_of(new))
         crowded = {id_of(row) for row in rows if row["found"] + new[id_of(row)] > MAX_FOUND}
         linked = {link.post for link in await linked_with(connection, list(own)) if not link.kind.is_certain}
@@ -142,9 +144,13 @@ class Grouping:
         more = {post: count for post, count in new.items() if count}
         await connection.execute(FOUND_MORE, *ids_of(more), list(more.values()))
         repeated = tuple(await weighed_posts(connection, again, weights))
-        earlier = await earlier_posts(connection, (*told, *repeated), weights)
+        earlier = await earlier_posts(connection, (*posts, *repeated), weights)
         return Surroundings(
-            {post: replace(one, later=tuple(later.get(post, ()))) for post, one in earlier.items()}, repeated
+            {
+                post: replace(neighbours, later=tuple(later.get(post, ())))
+                for post, neighbours in earlier.items()
+            },
+            repeated,
         )
 
     async def regroup(self, compared: Sequence[Compared]) -> list[Grouped]:
@@ -152,29 +158,34 @@ class Grouping:
         if that is too much, only these posts.
         """
         connection = self._connection
-        told = [one for one in compared if one.is_told]
-        before = await linked_with(connection, [one.told.post for one in compared])
+        arrived = [comparison for comparison in compared if comparison.is_told]
+        before = await linked_with(connection, [comparison.told.post for comparison in compared])
         await _unlink(connection, compared, before)
-        await _link(connection, await _complete(connection, [link for one in compared for link in one.links]))
-        posts = [one.told.post for one in told]
+        await _link(
+            connection,
+            await _complete(connection, [link for comparison in compared for link in comparison.links]),
+        )
+        posts = [comparison.told.post for comparison in arrived]
         await connection.execute(
             ARRIVED,
             *ids_of(posts),
-            [one.told.posted_at for one in told],
-            [one.told.is_private for one in told],
+            [comparison.told.posted_at for comparison in arrived],
+            [comparison.told.is_private for comparison in arrived],
         )
         await connection.execute(
-            FOUND, *ids_of(one.told.post for one in compared), [one.found for one in compared]
+            FOUND,
+            *ids_of(comparison.told.post for comparison in compared),
+            [comparison.found for comparison in compared],
         )
         seeds = {
-            *(one.told.post for one in compared),
+            *(comparison.told.post for comparison in compared),
             *(end for link in before for end in (link.post, link.other)),
         }
         links = await _component(connection, seeds)
         return (
-            await attach(connection, [one.told for one in told])
+            await attach(connection, [comparison.told for comparison in arrived])
             if links is None
-            else await _write(connection, told, seeds, links)
+            else await _write(connection, arrived, seeds, links)
         )
 
 
@@ -189,18 +200,20 @@ async def _unlink(connection: Connection, compared: Sequence[Compared], links: S
             ROOM, *ids_of({end for link in links for end in (link.post, link.other)})
         )
     }
-    told = {one.told.post for one in compared if one.is_told}
-    again = {one.told.post for one in compared}
+    arrived = {comparison.told.post for comparison in compared if comparison.is_told}
+    again = {comparison.told.post for comparison in compared}
     gone = [
         link
         for link in links
         if (
-            link.post in told
+            link.post in arrived
             if link.kind.is_certain
-            else {link.post, link.other} <= known and (link.post in again or link.other in told)
+            else {link.post, link.other} <= known and (link.post in again or link.other in arrived)
         )
     ]
-    await connection.execute(UNLINK, *ids_of(one.post for one in gone), *ids_of(one.other for one in gone))
+    await connection.execute(
+        UNLINK, *ids_of(link.post for link in gone), *ids_of(link.other for link in gone)
+    )
 
 
 async def _complete(connection: Connection, links: Sequence[Link]) -> list[Link]:
@@ -248,21 +261,23 @@ async def _component(connection: Connection, seeds: Collection[PostId]) -> list[
 async def _write(
     connection: Connection, compared: Sequence[Compared], seeds: set[PostId], links: Sequence[Link]
 ) -> list[Grouped]:
-    own = {one.told.post: one.told for one in compared}
-    moments = _moments(links) | {post: told.posted_at for post, told in own.items()}
+    own = {comparison.told.post: comparison.told for comparison in compared}
+    moments = _moments(links) | {post: weighed.posted_at for post, weighed in own.items()}
     known = await known_posts(connection, [*moments, *seeds])
     stored = {id_of(row): row for row in await connection.fetch(STORED, *ids_of({*moments, *known}))}
     private = {post for post, row in stored.items() if row["is_private"]} | {
-        post for post, told in own.items() if told.is_private
+        post for post, weighed in own.items() if weighed.is_private
     }
     times = moments | {post: row["posted_at"] for post, row in stored.items()}
     groups = await asyncio.to_thread(partition, times, links, private)
     present = [
-        group for one in groups if (group := frozenset(post for post in one if post in stored or post in own))
+        group
+        for members in groups
+        if (group := frozenset(post for post in members if post in stored or post in own))
     ]
     assigned = assign(
         present,
-        {post: one.story_id for post, one in known.items() if post in times},
+        {post: known_post.story_id for post, known_post in known.items() if post in times},
         lambda: StoryId(uuid4()),
     )
     kinds, bursting = _kinds(assigned, links), _bursting(assigned, times)
@@ -295,11 +310,11 @@ async def _write(
 
 
 def _moments(links: Iterable[Link]) -> dict[PostId, datetime]:
-    found: dict[PostId, datetime] = {}
+    moments: dict[PostId, datetime] = {}
     for link in links:
         for post, moment in ((link.post, link.posted_at), (link.other, link.other_posted_at)):
-            found[post] = min(found.get(post, moment), moment)
-    return found
+            moments[post] = min(moments.get(post, moment), moment)
+    return moments
 
 
 def _kinds(assigned: Assignment, links: Iterable[Link]) -> dict[PostId, str]:
@@ -314,10 +329,10 @@ def _kinds(assigned: Assignment, links: Iterable[Link]) -> dict[PostId, str]:
 
 
 def _bursting(assigned: Assignment, times: Mapping[PostId, datetime]) -> set[PostId]:
-    told: dict[StoryId, list[tuple[datetime, PostId]]] = {}
+    story_posts: dict[StoryId, list[tuple[datetime, PostId]]] = {}
     for post, story_id in assigned.stories.items():
-        told.setdefault(story_id, []).append((times[post], post))
-    return {post for posts in told.values() for post in bursting_posts(posts)}
+        story_posts.setdefault(story_id, []).append((times[post], post))
+    return {post for posts in story_posts.values() for post in bursting_posts(posts)}
 
 
 def _row(known: KnownPost) -> tuple[StoryId, str | None, bool]:
@@ -339,24 +354,24 @@ def _changes(
     """One change for each post, one for each story that its batch merged or split;
     those are told about the post's story.
     """
-    found = []
+    changes = []
     stories: dict[StoryId, PostId] = {}
-    for one in compared:
-        post = one.told.post
+    for comparison in compared:
+        post = comparison.told.post
         story_id = assigned.stories[post]
         stories.setdefault(story_id, post)
-        found.append(Grouped(post, story_id, StoryChange.JOINED if post in kinds else StoryChange.CREATED))
-    found += [
+        changes.append(Grouped(post, story_id, StoryChange.JOINED if post in kinds else StoryChange.CREATED))
+    changes += [
         Grouped(stories[target], target, StoryChange.MERGED)
         for target in sorted(set(assigned.merged.values()))
         if target in stories
     ]
     remained = {
-        one.story_id
-        for post, one in known.items()
-        if post in assigned.stories and assigned.stories[post] != one.story_id
+        known_post.story_id
+        for post, known_post in known.items()
+        if post in assigned.stories and assigned.stories[post] != known_post.story_id
     }
     for story_id in sorted(remained - set(assigned.merged)):
         cause = stories.get(story_id, compared[0].told.post)
-        found.append(Grouped(cause, story_id, StoryChange.SPLIT))
-    return found
+        changes.append(Grouped(cause, story_id, StoryChange.SPLIT))
+    return changes

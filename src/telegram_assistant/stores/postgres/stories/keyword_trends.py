@@ -104,15 +104,15 @@ class KeywordTrends:
             rows = await connection.fetch(
                 "SELECT * FROM keyword_posts($1, $2, $3, $4)", names, tags, since, until
             )
-        found = {keyword: KeywordMentions() for keyword in keywords}
+        mentions = {keyword: KeywordMentions() for keyword in keywords}
         for row in rows:
-            one, hour = found[Keyword(KeywordKind(row["kind"]), row["keyword"])], row["hour"]
+            keyword_mentions, hour = mentions[Keyword(KeywordKind(row["kind"]), row["keyword"])], row["hour"]
             if row["week"]:
-                one.before[hour] = one.before.get(hour, 0) + row["channels"]
+                keyword_mentions.before[hour] = keyword_mentions.before.get(hour, 0) + row["channels"]
             else:
-                one.pace[hour] = row["channels"]
-                one.posts[hour] = _ids(row["channel_ids"], row["message_ids"])
-        return found
+                keyword_mentions.pace[hour] = row["channels"]
+                keyword_mentions.posts[hour] = _ids(row["channel_ids"], row["message_ids"])
+        return mentions
 
     async def posts(self, post_ids: Iterable[PostId]) -> Mapping[PostId, MentioningPost]:
         """Those of the posts that the tenant sees and that are not deleted."""
@@ -169,7 +169,9 @@ async def _tag_names(connection: Connection) -> TagNames:
 async def _posts(connection: Connection, post_ids: Iterable[PostId]) -> dict[PostId, MentioningPost]:
     wanted = sorted(post_ids)
     rows = (
-        await connection.fetch(POSTS, [one.channel_id for one in wanted], [one.message_id for one in wanted])
+        await connection.fetch(
+            POSTS, [post_id.channel_id for post_id in wanted], [post_id.message_id for post_id in wanted]
+        )
         if wanted
         else []
     )

@@ -48,20 +48,22 @@ async def earlier_posts(
     """What these posts, whose terms are stored, are compared with: it depends on the earlier posts alone,
     not on when any of them came.
     """
-    asked = [keys_of(post, weights) | dict.fromkeys(mentioned_by(post), MENTION_WEIGHT) for post in posts]
+    weighted_terms = [
+        keys_of(post, weights) | dict.fromkeys(mentioned_by(post), MENTION_WEIGHT) for post in posts
+    ]
     rows = await connection.fetch(
-        FIND_EARLIER, *_questions(posts, asked), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE
+        FIND_EARLIER, *_questions(posts, weighted_terms), NEWEST, MIN_VOTES, MAX_FOUND, MAX_PRIVATE
     )
     earlier: list[list[WeighedPost]] = [[] for _ in posts]
-    found = [0] * len(posts)
+    counts = [0] * len(posts)
     own = {(post.post.channel_id, post.post.message_id): post for post in posts}
     known = own | await terms_at(connection, {row[2:4] for row in rows} - own.keys(), weights)
     for place, is_private, channel_id, message_id, count in rows:
         if (other := known.get((channel_id, message_id))) is not None:
             earlier[place - 1].append(other)
         if not is_private:
-            found[place - 1] = count
-    return {one.post: Neighbours(tuple(earlier[place]), found[place]) for place, one in enumerate(posts)}
+            counts[place - 1] = count
+    return {post.post: Neighbours(tuple(earlier[place]), counts[place]) for place, post in enumerate(posts)}
 
 
 async def later_posts(
@@ -73,18 +75,22 @@ async def later_posts(
     """
     newest = await connection.fetchval("SELECT max(posted_at) FROM post_terms")
     late = [post for post in posts if newest is not None and post.posted_at <= newest]
-    found: dict[PostId, list[WeighedPost]] = {post.post: [] for post in posts}
+    later: dict[PostId, list[WeighedPost]] = {post.post: [] for post in posts}
     if late:
-        asked = [keys_of(one, weights) | dict.fromkeys(mentioning_key(one), MENTION_WEIGHT) for one in late]
-        rows = await connection.fetch(FIND_LATER, *_questions(late, asked), NEWEST, MIN_VOTES)
+        weighted_terms = [
+            keys_of(post, weights) | dict.fromkeys(mentioning_key(post), MENTION_WEIGHT) for post in late
+        ]
+        rows = await connection.fetch(FIND_LATER, *_questions(late, weighted_terms), NEWEST, MIN_VOTES)
         known = await terms_at(connection, {row[1:3] for row in rows}, weights)
         for place, channel_id, message_id in rows:
             if (other := known.get((channel_id, message_id))) is not None:
-                found[late[place - 1].post].append(other)
-    return found
+                later[late[place - 1].post].append(other)
+    return later
 
 
-def _questions(posts: Sequence[WeighedPost], asked: Sequence[Mapping[int, float]]) -> tuple[object, ...]:
+def _questions(
+    posts: Sequence[WeighedPost], weighted_terms: Sequence[Mapping[int, float]]
+) -> tuple[object, ...]:
     """What is looked up, term by term: who asks (its place from 1), the term, its weight, its votes.
 
     Then when and where the posts are.
@@ -92,7 +98,7 @@ def _questions(posts: Sequence[WeighedPost], asked: Sequence[Mapping[int, float]
     sure = [sure_keys_of(post) for post in posts]
     rows = [
         (place + 1, term, weight, MIN_VOTES if term in sure[place] else 1)
-        for place, terms in enumerate(asked)
+        for place, terms in enumerate(weighted_terms)
         for term, weight in terms.items()
     ]
     columns = tuple(map(written, zip(*rows, strict=True))) if rows else ("{}",) * 4

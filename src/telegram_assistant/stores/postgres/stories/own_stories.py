@@ -297,9 +297,9 @@ def _group(read: _StoryRows) -> StoryGroup:
     return StoryGroup(
         posts,
         tuple(
-            _link(post.post_id, one)
+            _link(post.post_id, link)
             for post, row in zip(posts, read.rows, strict=True)
-            for one in row["links"]
+            for link in row["links"]
         ),
     )
 
@@ -325,10 +325,12 @@ def _post(row: asyncpg.Record) -> VisiblePost:
         views=row["views"],
         is_ad=row["is_ad"],
         grouped_id=row["grouped_id"],
-        pictures=() if row["is_covered"] else tuple(StoryPicture(*one) for one in row["pictures"] or ()),
+        pictures=()
+        if row["is_covered"]
+        else tuple(StoryPicture(*picture) for picture in row["pictures"] or ()),
         earlier=tuple(
-            EarlierText(text, at, found and tuple(map(int, found.split())))
-            for text, at, found in row["earlier"] or ()
+            EarlierText(text, at, difference and tuple(map(int, difference.split())))
+            for text, at, difference in row["earlier"] or ()
         ),
     )
 

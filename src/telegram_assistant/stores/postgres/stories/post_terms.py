@@ -106,12 +106,12 @@ async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weight
     """Stores what posts are compared by."""
     posts = sorted(posts, key=lambda post: post.post)
     keyed = [_posting_keys(post, weights) for post in posts]
-    columns = [_columns(one, keys) for one, keys in zip(posts, keyed, strict=True)]
+    columns = [_columns(post, keys) for post, keys in zip(posts, keyed, strict=True)]
     await connection.executemany(PUT, columns)
     rows = sorted(
         {
-            (key, one.posted_at, one.post.channel_id, one.post.message_id)
-            for one, keys in zip(posts, keyed, strict=True)
+            (key, post.posted_at, post.post.channel_id, post.post.message_id)
+            for post, keys in zip(posts, keyed, strict=True)
             for key in keys
         }
     )
@@ -124,27 +124,27 @@ async def put_terms(connection: Connection, posts: Sequence[WeighedPost], weight
         await connection.execute(POSTINGS, *map(written, columns_of), moments)
 
 
-def _posting_keys(one: WeighedPost, weights: TermWeights) -> list[int]:
-    period = period_of(one.posted_at)
+def _posting_keys(post: WeighedPost, weights: TermWeights) -> list[int]:
+    period = period_of(post.posted_at)
     return [
-        posting_key(term, period, is_private=one.is_private)
-        for term in (*keys_of(one, weights), *own_keys(one))
+        posting_key(term, period, is_private=post.is_private)
+        for term in (*keys_of(post, weights), *own_keys(post))
     ]
 
 
-def _columns(one: WeighedPost, keys: list[int]) -> tuple[object, ...]:
-    terms = one.terms
+def _columns(post: WeighedPost, keys: list[int]) -> tuple[object, ...]:
+    terms = post.terms
     looks = b"".join(
         look.coarse.to_bytes(_COARSE_BYTES) + look.fine.to_bytes(_FINE_BYTES) for look in terms.looks
     )
     sets = (terms.words, terms.names, terms.numbers, terms.pairs, terms.links, terms.mentions, terms.seen)
     place = (
-        one.post.channel_id,
-        one.post.message_id,
-        one.posted_at,
-        one.is_private,
-        one.username,
-        one.terms_hash,
+        post.post.channel_id,
+        post.post.message_id,
+        post.posted_at,
+        post.is_private,
+        post.username,
+        post.terms_hash,
         terms.language,
     )
     return (*place, *(written(part) for part in sets), looks, written(keys))

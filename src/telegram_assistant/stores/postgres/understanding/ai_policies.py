@@ -39,8 +39,8 @@ class AiPolicies:
                 list(channel_ids),
             )
         followed = {
-            ChannelId(channel_id): _allowed(list(found))
-            for channel_id, found in groupby(rows, key=itemgetter("channel_id"))
+            ChannelId(channel_id): _allowed(list(channel_rows))
+            for channel_id, channel_rows in groupby(rows, key=itemgetter("channel_id"))
         }
         return {channel_id: followed.get(channel_id, Allowed(AiPolicy.OFF)) for channel_id in channel_ids}
 

@@ -70,15 +70,15 @@ class Enrichments:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 SAVE,
-                [one.post_id.channel_id for one in ordered],
-                [one.post_id.message_id for one in ordered],
-                [one.revision for one in ordered],
-                [one.kind for one in ordered],
-                [one.tier.value for one in ordered],
-                [one.provider for one in ordered],
-                [one.model for one in ordered],
-                [one.prompt_version for one in ordered],
-                [to_json(one.data).decode() for one in ordered],
+                [enrichment.post_id.channel_id for enrichment in ordered],
+                [enrichment.post_id.message_id for enrichment in ordered],
+                [enrichment.revision for enrichment in ordered],
+                [enrichment.kind for enrichment in ordered],
+                [enrichment.tier.value for enrichment in ordered],
+                [enrichment.provider for enrichment in ordered],
+                [enrichment.model for enrichment in ordered],
+                [enrichment.prompt_version for enrichment in ordered],
+                [to_json(enrichment.data).decode() for enrichment in ordered],
             )
 
     async def load(self, post_ids: Sequence[PostId], kind: Kind) -> tuple[Enrichment, ...]:
@@ -112,7 +112,7 @@ class PostEnrichments:
                 [post_id.message_id for post_id in post_ids],
                 kind,
             )
-        return {one.post_id: one for one in _best_last(rows)}
+        return {enrichment.post_id: enrichment for enrichment in _best_last(rows)}
 
     async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
         """Like `of`, for every kind of result about one post.
@@ -124,26 +124,30 @@ class PostEnrichments:
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
         choices = _choices(chosen)
         return {
-            one.kind: _as_chosen(one, choices) if one.kind == Kind.TAGS else one for one in _best_last(rows)
+            enrichment.kind: _as_chosen(enrichment, choices) if enrichment.kind == Kind.TAGS else enrichment
+            for enrichment in _best_last(rows)
         }
 
 
 def _best_last(rows: Sequence[asyncpg.Record]) -> list[Enrichment]:
-    return sorted(map(enrichment_in, rows), key=lambda one: (one.revision, one.tier is Tier.PROVIDER))
+    return sorted(
+        map(enrichment_in, rows),
+        key=lambda enrichment: (enrichment.revision, enrichment.tier is Tier.PROVIDER),
+    )
 
 
 def _choices(rows: Sequence[asyncpg.Record]) -> Mapping[str, str | None]:
     return {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in rows}
 
 
-def _as_chosen(one: Enrichment, choices: Mapping[str, str | None]) -> Enrichment:
-    tags = one.data.get("tags")
-    shown = (
+def _as_chosen(enrichment: Enrichment, choices: Mapping[str, str | None]) -> Enrichment:
+    tags = enrichment.data.get("tags")
+    visible_tags = (
         [name for tag in tags if (name := choices.get(str(tag), str(tag))) is not None]
         if isinstance(tags, list)
         else []
     )
-    return replace(one, data={**one.data, "tags": shown})
+    return replace(enrichment, data={**enrichment.data, "tags": visible_tags})
 
 
 def enrichment_in(row: asyncpg.Record) -> Enrichment:

@@ -58,11 +58,15 @@ class NearTexts:
                     fresh.append(text)
                 originals.append(original.content)
             if fresh:
-                ordered = sorted(fresh, key=lambda one: (one.bucket, one.content))
-                samples = [array("I", one.sample).tobytes() for one in ordered]
-                lengths = [one.length for one in ordered]
+                ordered = sorted(fresh, key=lambda sketch: (sketch.bucket, sketch.content))
+                samples = [array("I", sketch.sample).tobytes() for sketch in ordered]
+                lengths = [sketch.length for sketch in ordered]
                 await connection.execute(
-                    ADD, [one.bucket for one in ordered], [one.content for one in ordered], samples, lengths
+                    ADD,
+                    [sketch.bucket for sketch in ordered],
+                    [sketch.content for sketch in ordered],
+                    samples,
+                    lengths,
                 )
         return originals
 

@@ -76,9 +76,9 @@ class LinkedPages:
             kept_for(page.status, now_attempts),
         )
         async with self._transactions.begin() as connection:
-            kept = await connection.fetchval(FINISH, _hash(url), owner, *values)
+            is_finished = await connection.fetchval(FINISH, _hash(url), owner, *values)
             found_at = canonical_url(page.url)
-            if kept and page.status is PageStatus.READ and found_at != url:
+            if is_finished and page.status is PageStatus.READ and found_at != url:
                 await connection.execute(ALSO_AT, _hash(found_at), found_at, *values)
 
     async def release(self, urls: Sequence[str], *, owner: str) -> None:

@@ -24,7 +24,7 @@ class ProviderWanted:
 
     async def add(self, *wanted: PendingImprovement) -> None:
         """Adds the entries; an existing entry stays as it is."""
-        ordered = sorted(wanted, key=lambda one: (one.post_id, one.work))
+        ordered = sorted(wanted, key=lambda improvement: (improvement.post_id, improvement.work))
         async with self._transactions.begin() as connection:
             await connection.execute(ADD, *_columns(ordered))
 
@@ -83,9 +83,9 @@ class ProviderWanted:
 
 def _columns(wanted: Sequence[PendingImprovement]) -> tuple[list[int], list[int], list[str]]:
     return (
-        [one.post_id.channel_id for one in wanted],
-        [one.post_id.message_id for one in wanted],
-        [one.work for one in wanted],
+        [improvement.post_id.channel_id for improvement in wanted],
+        [improvement.post_id.message_id for improvement in wanted],
+        [improvement.work for improvement in wanted],
     )
 
 

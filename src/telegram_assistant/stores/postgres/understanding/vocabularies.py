@@ -111,14 +111,14 @@ class Vocabularies:
         connection: Connection, languages: Sequence[object], tags: Sequence[object]
     ) -> tuple[str, ...]:
         counted = await connection.fetch(COUNT, languages, tags)
-        kept = [row for row in counted if is_established(Support(row["channels"], row["texts"]))]
+        established = [row for row in counted if is_established(Support(row["channels"], row["texts"]))]
         for state, some in (
-            (TagState.ACTIVE, kept),
-            (TagState.PROPOSED, [row for row in counted if row not in kept]),
+            (TagState.ACTIVE, established),
+            (TagState.PROPOSED, [row for row in counted if row not in established]),
         ):
             columns = [[row[name] for row in some] for name in ("lang", "tag", "topic", "texts", "channels")]
             await connection.execute(NOTE, *columns, state.value)
-        return tuple(row["tag"] for row in kept)
+        return tuple(row["tag"] for row in established)
 
     async def lines(self, language: str | None = None) -> tuple[TagLine, ...]:
         async with self._transactions.begin() as connection:

@@ -62,7 +62,7 @@ class AccountCard:
         return tuple(
             sorted(
                 (method for method in self.methods if method.blocked_until),
-                key=lambda one: str(one.blocked_until),
+                key=lambda method: str(method.blocked_until),
                 reverse=True,
             )
         )
@@ -90,7 +90,9 @@ class AccountCard:
 
 async def show(view: TenantView) -> Content:
     return {
-        "cards": tuple(_card(one) for one in await accounts.account_health(stores=view.stores, now=view.now)),
+        "cards": tuple(
+            _card(health) for health in await accounts.account_health(stores=view.stores, now=view.now)
+        ),
         "done": view.query("done"),
     }
 
@@ -135,4 +137,4 @@ def _tightest(allowances: Iterable[Allowance]) -> Allowance | None:
         for allowance in allowances
         if allowance.left is not None
     ]
-    return min(known, key=lambda one: one[0])[1] if known else None
+    return min(known, key=lambda pair: pair[0])[1] if known else None

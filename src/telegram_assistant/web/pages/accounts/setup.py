@@ -120,7 +120,7 @@ async def _content(view: TenantView) -> Content:
         "joins_per_day": settings.parser.joins_per_day,
         "shares_secret": bool(settings.web.secret_key.get_secret_value()),
         "is_at_simulator": _is_at_simulator(view),
-        "proxy_kinds": tuple(one.value for one in ProxyType),
+        "proxy_kinds": tuple(proxy_type.value for proxy_type in ProxyType),
         "error": None,
         "refused": "",
         "api_id": "",

@@ -50,7 +50,7 @@ async def add(view: TenantView) -> Response:
     """Names, links, invitations and links to folders, written or in a file."""
     listed = await asyncio.to_thread(read_list, await _written(view))
     requested = await import_channels(listed, _wanted(view), stores=view.stores)
-    accepted = [str(one.written) for one in requested if one.refused is None]
+    accepted = [str(request.written) for request in requested if request.refused is None]
     view.note(references=accepted[:MAX_AUDITED], count=len(accepted))
     return go(view.url("/channels/requests"))
 
@@ -80,13 +80,13 @@ async def pick(view: TenantView) -> Response:
         joined = await joined_channels.list_joined(stores=view.stores, now=view.now)
         picked = [channel.channel_id for channel in joined.channels if not channel.is_followed]
     else:
-        picked = [_channel_id(one) for one in view.form.getlist("channel")]
+        picked = [_channel_id(value) for value in view.form.getlist("channel")]
     if not picked:
         raise Rejected(Reason("nothing_picked", "pick at least one channel of the list"))
     requested = await import_picked(picked, _wanted(view), stores=view.stores)
     view.note(
-        channel_ids=[int(one) for one in picked[:MAX_AUDITED]],
-        count=sum(one.refused is None for one in requested),
+        channel_ids=[int(channel_id) for channel_id in picked[:MAX_AUDITED]],
+        count=sum(request.refused is None for request in requested),
     )
     return go(view.url("/channels/requests"))
 

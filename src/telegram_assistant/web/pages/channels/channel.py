@@ -56,11 +56,11 @@ async def show(view: TenantView) -> Content:
         "fill_time": least_fill_time(full.coverage.channel.missing_ids) if full.coverage else None,
         "week": week,
         "busiest": busiest(week),
-        "sources": [one for one in forwards.forwarded if one.channel.channel_id == channel_id],
+        "sources": [edge for edge in forwards.forwarded if edge.channel.channel_id == channel_id],
         "forwarders": [
-            one
-            for one in forwards.forwarded
-            if one.source.channel_id == channel_id and one.channel.channel_id != channel_id
+            edge
+            for edge in forwards.forwarded
+            if edge.source.channel_id == channel_id and edge.channel.channel_id != channel_id
         ],
         "similar": similar,
         "posts": page.entries,

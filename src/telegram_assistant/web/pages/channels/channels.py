@@ -107,14 +107,14 @@ def read_update(view: TenantView) -> SubscriptionUpdate:
 
 def noted(update: SubscriptionUpdate) -> dict[str, str | int | bool]:
     """What the audit log says about a change."""
-    said = {
+    changes = {
         "folder": "" if update.leaves_folder else update.folder,
         "priority": update.priority and update.priority.value,
         "ai_policy": update.ai_policy and update.ai_policy.value,
         "history_days": update.history_days,
         "wants_media": update.wants_media,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in changes.items() if value is not None}
 
 
 def _days(text: str) -> int:
@@ -142,7 +142,7 @@ async def _chosen(view: TenantView) -> list[ChannelId]:
     if view.text("all"):
         query = _query(view.text("q"), view.text("in_folder"), view.text("health"), "")
         return list((await overview_of_channels(query, stores=view.stores, now=view.now, limit=PAGE)).found)
-    return [channel_id_of(str(one)) for one in view.form.getlist("channel")]
+    return [channel_id_of(str(value)) for value in view.form.getlist("channel")]
 
 
 def _number(text: str) -> int | None:

@@ -22,19 +22,25 @@ USUAL_TIMES = ("08:00",)
 
 async def show(view: TenantView) -> Content:
     """The newest digest, opened."""
-    kept = await view.own.digests.newest(limit=SHOWN)
-    newest = await digests.open_digest(kept[0].digest_id, digests=view.own.digests) if kept else None
-    return await _shown(view, newest, kept[1:])
+    newest_digests = await view.own.digests.newest(limit=SHOWN)
+    newest = (
+        await digests.open_digest(newest_digests[0].digest_id, digests=view.own.digests)
+        if newest_digests
+        else None
+    )
+    return await _shown(view, newest, newest_digests[1:])
 
 
 async def show_one(view: TenantView) -> Content:
-    found = await digests.open_digest(uuid_of(view.request.path_params["digest"]), digests=view.own.digests)
-    return await _shown(view, found)
+    stored = await digests.open_digest(uuid_of(view.request.path_params["digest"]), digests=view.own.digests)
+    return await _shown(view, stored)
 
 
-async def _shown(view: TenantView, kept: StoredDigest | None, others: Sequence[StoredDigest] = ()) -> Content:
-    left_out = Counter(kept.digest.checks.reasons) if kept else {}
-    return {"kept": kept, "others": others, "left_out": left_out, "plan": await view.own.digests.plan()}
+async def _shown(
+    view: TenantView, stored: StoredDigest | None, others: Sequence[StoredDigest] = ()
+) -> Content:
+    left_out = Counter(stored.digest.checks.reasons) if stored else {}
+    return {"kept": stored, "others": others, "left_out": left_out, "plan": await view.own.digests.plan()}
 
 
 async def show_plan(view: TenantView) -> Content:
@@ -57,7 +63,7 @@ async def set_plan(view: TenantView) -> Response:
     and keeps what was chosen.
     """
     times, weekdays, receivers = (
-        [str(one) for one in view.form.getlist(name)] for name in ("time", "weekday", "receiver")
+        [str(value) for value in view.form.getlist(name)] for name in ("time", "weekday", "receiver")
     )
     chosen = (
         [uuid_of(receiver) for receiver in receivers] if KeyScope.WRITE in view.membership.scopes else None

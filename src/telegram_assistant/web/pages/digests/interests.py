@@ -14,11 +14,11 @@ WEIGHTS = (-MAX_WEIGHT, -OWN_WEIGHT, 0.5, OWN_WEIGHT, 2.0, MAX_WEIGHT)
 
 
 async def show(view: TenantView) -> Content:
-    known, said = await interests.all_of(view.own.interests)
+    known, opinions = await interests.all_of(view.own.interests)
     return {
         "interests": known,
-        "opinions": [one for one in said if one.feedback is not Feedback.MUTED],
-        "muted": [one for one in said if one.feedback is Feedback.MUTED],
+        "opinions": [opinion for opinion in opinions if opinion.feedback is not Feedback.MUTED],
+        "muted": [opinion for opinion in opinions if opinion.feedback is Feedback.MUTED],
         "weights": WEIGHTS,
     }
 

@@ -104,8 +104,8 @@ async def _changed(view: TenantView, posts: list[PostId]) -> Content | Response:
     """The cards again for a script, the page for everybody else."""
     if not view.is_fragment:
         return _back(view)
-    found = await view.own.reading.some(posts)
-    return {"entries": person_feed.entries_of(found, Mutes())}
+    changed_posts = await view.own.reading.some(posts)
+    return {"entries": person_feed.entries_of(changed_posts, Mutes())}
 
 
 def _back(view: TenantView, otherwise: str = "/feed") -> Response:
@@ -128,7 +128,7 @@ def _order(view: TenantView) -> FeedOrder:
 
 def _posts(view: TenantView) -> list[PostId]:
     try:
-        posts = [PostId.parse(str(one)) for one in view.form.getlist("post")]
+        posts = [PostId.parse(str(value)) for value in view.form.getlist("post")]
     except ValueError as error:
         raise Rejected(DAMAGED) from error
     if not 0 < len(posts) <= MAX_MARKED or any(

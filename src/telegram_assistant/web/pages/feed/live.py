@@ -19,9 +19,9 @@ async def listen(hub: LiveHub, view: TenantView) -> Response:
         return _sentence(number, view)
 
     async def is_valid() -> bool:
-        found = await view.app.api.people.session(view.token)
-        return found is not None and view.membership.tenant in {
-            membership.tenant for membership in found.memberships
+        session = await view.app.api.people.session(view.token)
+        return session is not None and view.membership.tenant in {
+            membership.tenant for membership in session.memberships
         }
 
     ask_state = partial(_state, view)

@@ -34,8 +34,8 @@ async def refresh(view: TenantView) -> Content:
 
 
 async def _content(view: TenantView) -> Content:
-    asked = view.query("hours")
-    hours = int(asked) if asked in {str(one) for one in MINUTES_PER_POINT} else 1
+    typed = view.query("hours")
+    hours = int(typed) if typed in {str(choice) for choice in MINUTES_PER_POINT} else 1
     stages = [stage.name for stage in stages_of(view.app.settings)]
     overview = await installation_overview(stores=view.app.api, stages=stages, now=view.now, hours=hours)
     return {

@@ -124,8 +124,8 @@ async def start(view: View) -> Content | Response:
         return with_error(
             {"name": name, "code": view.text("code"), "min_letters": MIN_PASSWORD_LETTERS}, error
         )
-    found = await view.app.api.people.session(begun.token)
-    return _let_in(view, begun, f"/t/{found.memberships[0].tenant}/setup" if found else "/", name)
+    session = await view.app.api.people.session(begun.token)
+    return _let_in(view, begun, f"/t/{session.memberships[0].tenant}/setup" if session else "/", name)
 
 
 async def show_link(view: View) -> Content | Response:

@@ -29,14 +29,16 @@ class ChartPoint:
 async def show(view: TenantView) -> Content:
     post_id = view.post_id()
     full = await post_in_full(post_id, stores=view.stores)
-    album = [PostId(post_id.channel_id, one) for one in full.detail.album] or [post_id]
+    album = [PostId(post_id.channel_id, message_id) for message_id in full.detail.album] or [post_id]
     entries = person_feed.entries_of(await view.own.reading.some(album), Mutes())
     return {
         "full": full,
         "entry": entries[0],
         "versions": await versions_of(post_id, stores=view.stores) if full.detail.earlier_versions else (),
         "views": _points(full.detail.counts),
-        "spread": _spread([one.posted_at for one in full.detail.forwarded_by if one.posted_at is not None]),
+        "spread": _spread(
+            [forward.posted_at for forward in full.detail.forwarded_by if forward.posted_at is not None]
+        ),
     }
 
 

@@ -41,18 +41,22 @@ def _writer(view: TenantView) -> SummaryWriter:
 
 
 async def _shown(view: TenantView, full: FullStory, *, fallback: Reason | None = None) -> Content:
-    visit, said, offer = await asyncio.gather(
+    visit, opinions, offer = await asyncio.gather(
         view.own.choices.visit(view.now),
         view.own.interests.said(),
         offer_summary(None if full.written else full.material, writer=_writer(view)),
     )
     places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
     numbers = {post.post_id: places[post.entry] for post in full.story.posts}
-    known = [one for one in (full.summary.known if full.summary else ()) if one.text != full.telling.headline]
+    known = [
+        sentence
+        for sentence in (full.summary.known if full.summary else ())
+        if sentence.text != full.telling.headline
+    ]
     return {
         "full": full,
         "story": full.story,
-        "said": said_about(full.story, said),
+        "said": said_about(full.story, opinions),
         "known": known,
         "numbers": numbers,
         "entries": [

@@ -57,12 +57,12 @@ class StoryCard:
 
 
 async def show(view: TenantView) -> Content:
-    visit, said, around = await asyncio.gather(
+    visit, opinions, around = await asyncio.gather(
         view.own.choices.visit(view.now), view.own.interests.said(), view.own.reading.surroundings()
     )
     window = Window(view.query("window")) if view.query("window") in set(Window) else Window.VISIT
     folder = view.query("folder") or None
-    found = await recent_stories(
+    recent = await recent_stories(
         _since(view, window, visit),
         stores=view.stores,
         now=view.now,
@@ -73,21 +73,25 @@ async def show(view: TenantView) -> Content:
         limit=PAGE,
     )
     cards = [
-        _card(one, visit.mutes.words, said, in_full=place < TOLD_IN_FULL)
-        for place, one in enumerate(found.stories)
+        _card(listed, visit.mutes.words, opinions, in_full=place < TOLD_IN_FULL)
+        for place, listed in enumerate(recent.stories)
     ]
     return {
         "cards": cards,
         "told_in_full": TOLD_IN_FULL,
         "new_count": sum(bool(card.listed.new) for card in cards),
         "window": window.value,
-        "windows": [one.value for one in Window],
+        "windows": [choice.value for choice in Window],
         "folder": folder,
         "before_at": visit.before_at,
-        "grouping": found.grouping.value,
-        "groupings": [one.value for one in Grouping],
+        "grouping": recent.grouping.value,
+        "groupings": [choice.value for choice in Grouping],
         "just_muted": next(
-            (one for one in said if one.feedback is Feedback.MUTED and view.now - one.said_at < UNDO_OFFERED),
+            (
+                opinion
+                for opinion in opinions
+                if opinion.feedback is Feedback.MUTED and view.now - opinion.said_at < UNDO_OFFERED
+            ),
             None,
         ),
         "around": around,
@@ -123,9 +127,9 @@ def _card(
     listed: ListedStory, muted_words: tuple[str, ...], feedback: Sequence[StoryFeedback], *, in_full: bool
 ) -> StoryCard:
     spoken = " ".join((listed.telling.headline, *(sentence.text for sentence in listed.telling.sentences)))
-    muted_word, said = muted_word_in(spoken, muted_words), said_about(listed.story, feedback)
+    muted_word, reactions = muted_word_in(spoken, muted_words), said_about(listed.story, feedback)
     if not in_full and muted_word is None:
-        return StoryCard(listed, None, None, (), None, said)
+        return StoryCard(listed, None, None, (), None, reactions)
     pictures = pictures_of(listed.story, {})
     newest = sorted(listed.new, key=lambda post: post.place)[-MAX_NEW_LINES:]
     return StoryCard(
@@ -136,5 +140,5 @@ def _card(
         if len(listed.new) < len(listed.story.posts)
         else (),
         muted_word,
-        said,
+        reactions,
     )

@@ -54,7 +54,7 @@ async def _content(view: TenantView) -> Content:
     page = await keys.list_keys(keys=view.stores.keys, limit=SHOWN_KEYS, before=_before(view.query("before")))
     return {
         "page": page,
-        "offered": tuple(one for one in KeyScope if one in view.membership.scopes),
+        "offered": tuple(scope for scope in KeyScope if scope in view.membership.scopes),
         "lifetimes": LIFETIMES,
         "max_name": MAX_NAME,
         "created": None,
@@ -65,7 +65,7 @@ async def _content(view: TenantView) -> Content:
 
 def _scopes(view: TenantView) -> tuple[KeyScope, ...]:
     try:
-        scopes = tuple(KeyScope(str(one)) for one in view.form.getlist("scope"))
+        scopes = tuple(KeyScope(str(value)) for value in view.form.getlist("scope"))
     except ValueError as error:
         raise Rejected(DAMAGED) from error
     if not scopes:

@@ -73,7 +73,7 @@ async def choose_default(view: TenantView) -> Response:
 async def choose_policies(view: TenantView) -> Response:
     policy, channel_ids = (
         _policy(view),
-        [ChannelId(_number(str(one))) for one in view.form.getlist("channel")],
+        [ChannelId(_number(str(value))) for value in view.form.getlist("channel")],
     )
     if not channel_ids:
         raise Rejected(Reason("no_channel_marked", "mark at least one channel first"))
@@ -141,7 +141,7 @@ def _bars(lines: Iterable[UsageLine], *, first: date, last: date) -> tuple[DayBa
 
 def _sums[K](amounts: Iterable[tuple[K, int]]) -> Mapping[K, int]:
     """The sum for each key, the largest first."""
-    found: dict[K, int] = defaultdict(int)
+    sums: dict[K, int] = defaultdict(int)
     for key, amount in amounts:
-        found[key] += amount
-    return dict(sorted(found.items(), key=lambda one: -one[1]))
+        sums[key] += amount
+    return dict(sorted(sums.items(), key=lambda pair: -pair[1]))

@@ -14,7 +14,7 @@ async def show(view: TenantView) -> Content:
     used = await recently_used(
         view.membership.tenant_id, recent=view.app.recent_tags, stores=view.stores, now=view.now, limit=SHOWN
     )
-    return {"used": used, "most": max((one.posts for one in used), default=1)}
+    return {"used": used, "most": max((tag.posts for tag in used), default=1)}
 
 
 async def show_posts(view: TenantView) -> Content:

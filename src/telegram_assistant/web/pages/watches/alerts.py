@@ -43,7 +43,7 @@ async def open_one(view: TenantView) -> Response:
 
 async def mark_seen(view: TenantView) -> Response:
     """Marks these alerts, or all that the page could have shown, as seen."""
-    chosen = [uuid_of(str(one)) for one in view.form.getlist("alert")]
+    chosen = [uuid_of(str(value)) for value in view.form.getlist("alert")]
     await see_alerts(
         chosen or None,
         stores=view.stores,

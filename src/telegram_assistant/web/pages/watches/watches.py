@@ -109,7 +109,7 @@ async def _form(view: TenantView, name: str, target: WatchTarget, options: Watch
 
 async def _preview(view: TenantView, target: WatchTarget) -> Content:
     try:
-        found = await preview_watch(
+        past_alerts = await preview_watch(
             target,
             tenant_id=view.membership.tenant_id,
             stores=view.stores,
@@ -119,7 +119,7 @@ async def _preview(view: TenantView, target: WatchTarget) -> Content:
         )
     except Rejected as error:
         return {"preview": None, "problem": error.reason}
-    return {"preview": found, "problem": found.trouble}
+    return {"preview": past_alerts, "problem": past_alerts.trouble}
 
 
 def _id(view: TenantView) -> UUID:
@@ -132,7 +132,7 @@ def _read(fields: Fields, view: TenantView) -> tuple[str, WatchTarget, WatchOpti
     except ValueError as error:
         raise Rejected(DAMAGED) from error
     quiet = quiet_hours(_time(_text(fields, "quiet_from")), _time(_text(fields, "quiet_until")))
-    receivers = tuple(uuid_of(str(one)) for one in fields.getlist("receiver"))
+    receivers = tuple(uuid_of(str(value)) for value in fields.getlist("receiver"))
     options = WatchOptions(severity=severity, quiet=quiet, zone=view.zone.key, receivers=receivers)
     return _text(fields, "name"), _target(fields), options
 

@@ -159,12 +159,12 @@ class GraphScope:
 
     async def places(self, only: Collection[ChannelId] | None = None) -> "Places":
         """The channels that the tenant follows, or those of `only` that it does."""
-        found = (
+        followed = (
             await self.stores.followed.channels()
             if only is None
             else (await self.stores.followed.some(only)).values()
         )
-        return Places({one.channel_id: one for one in found if one.active})
+        return Places({channel.channel_id: channel for channel in followed if channel.active})
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,16 +186,16 @@ class Places:
         place = self.of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
         return shared if place is None or not place.title else SharedItem(shared.kind, place.title)
 
-    def posts_of(self, found: Sequence[Appearance]) -> tuple[SharingPost, ...]:
+    def posts_of(self, appearances: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(
             SharingPost(
-                one.post_id,
-                self.of(one.post_id.channel_id),
-                one.posted_at,
-                link_to(one.post_id, channel.username),
+                appearance.post_id,
+                self.of(appearance.post_id.channel_id),
+                appearance.posted_at,
+                link_to(appearance.post_id, channel.username),
             )
-            for one in found
-            if (channel := self.followed.get(one.post_id.channel_id)) is not None
+            for appearance in appearances
+            if (channel := self.followed.get(appearance.post_id.channel_id)) is not None
         )
 
 
@@ -203,15 +203,21 @@ async def who_forwards(
     scope: GraphScope, *, channel_id: ChannelId | None = None, limit: int = 50
 ) -> ForwardingChannels:
     """Returns forwards between all channels, or only those by or from one channel."""
-    found, by = await scope.either(
+    forwardings, by = await scope.either(
         lambda engine: engine.forwardings(since=scope.since, of=channel_id, limit=limit)
     )
-    places = await scope.places({number for one in found for number in (one.channel_id, one.source_id)})
+    places = await scope.places(
+        {number for forwarding in forwardings for number in (forwarding.channel_id, forwarding.source_id)}
+    )
     forwarded = tuple(
         ForwardEdge(
-            places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day
+            places.of(forwarding.channel_id),
+            places.of(forwarding.source_id),
+            forwarding.posts,
+            forwarding.first_day,
+            forwarding.last_day,
         )
-        for one in found
+        for forwarding in forwardings
     )
     return ForwardingChannels(scope.since, by, forwarded)
 
@@ -228,10 +234,12 @@ async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spr
         if source is not None and source.message_id is not None
         else post_id
     )
-    found, by = await scope.either(lambda engine: engine.forwards_of(origin, since=scope.since, limit=limit))
+    appearances, by = await scope.either(
+        lambda engine: engine.forwards_of(origin, since=scope.since, limit=limit)
+    )
     places = await scope.places()
     original = places.posts_of(await scope.stores.forwards.appearances([origin]))
-    forwards = places.posts_of(found)
+    forwards = places.posts_of(appearances)
     if stored is None and not (original or forwards):
         raise Missing(
             Reason(
@@ -245,9 +253,9 @@ async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spr
 
 async def first_seen(scope: GraphScope, post_id: PostId) -> FirstSeen:
     """Returns the original post if its channel is followed, otherwise the first post that forwards it."""
-    found = await spread(scope, post_id, limit=1)
-    first = found.original or next(iter(found.forwards), None)
-    return FirstSeen(found.since, found.by, first, is_original=found.original is not None)
+    post_spread = await spread(scope, post_id, limit=1)
+    first = post_spread.original or next(iter(post_spread.forwards), None)
+    return FirstSeen(post_spread.since, post_spread.by, first, is_original=post_spread.original is not None)
 
 
 async def who_links(scope: GraphScope, url: str, *, limit: int = 200) -> LinkingPosts:
@@ -256,15 +264,15 @@ async def who_links(scope: GraphScope, url: str, *, limit: int = 200) -> Linking
     if normal is None:
         raise Rejected(Reason("not_a_page_url", "{url!r} is not the URL of a page", url=url))
     page = page_of(normal)
-    found = await (await scope.questions()).links_to(page, since=scope.since)
-    sharing = (await scope.places()).posts_of(await scope.stores.forwards.appearances(found))
+    post_ids = await (await scope.questions()).links_to(page, since=scope.since)
+    sharing = (await scope.places()).posts_of(await scope.stores.forwards.appearances(post_ids))
     return LinkingPosts(page, scope.since, AnsweredSource(Engine.GRAPH), sharing[:limit])
 
 
 async def first_link(scope: GraphScope, url: str) -> FirstSeen:
     """Returns the first post of a followed channel that links to a page."""
-    found = await who_links(scope, url, limit=1)
-    return FirstSeen(found.since, found.by, next(iter(found.posts), None))
+    linking = await who_links(scope, url, limit=1)
+    return FirstSeen(linking.since, linking.by, next(iter(linking.posts), None))
 
 
 async def similar_channels(scope: GraphScope, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
@@ -275,10 +283,15 @@ async def similar_channels(scope: GraphScope, channel_id: ChannelId, *, limit: i
                 "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
             )
         )
-    found = await (await scope.questions()).similar(channel_id, since=scope.since, limit=limit)
+    neighbours = await (await scope.questions()).similar(channel_id, since=scope.since, limit=limit)
     places = await scope.places()
     similar = tuple(
-        Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples)))
-        for one in found
+        Similar(
+            places.of(neighbour.channel_id),
+            neighbour.score,
+            neighbour.shared,
+            tuple(map(places.named, neighbour.examples)),
+        )
+        for neighbour in neighbours
     )
     return SimilarChannels(places.of(channel_id), scope.since, AnsweredSource(Engine.GRAPH), similar)

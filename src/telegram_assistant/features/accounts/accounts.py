@@ -28,10 +28,12 @@ async def account_health(*, stores: TenantStores, now: datetime) -> tuple[Accoun
 
 async def one_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
     """Raises Missing if the tenant has no such account."""
-    found = next((account for account in await stores.accounts.all() if account.public_id == public_id), None)
-    if found is None:
+    own_account = next(
+        (account for account in await stores.accounts.all() if account.public_id == public_id), None
+    )
+    if own_account is None:
         raise Missing(Reason("account_unknown", "there is no such account"))
-    return _health(found, now)
+    return _health(own_account, now)
 
 
 async def pause_account(public_id: UUID, *, by: str, stores: TenantStores, now: datetime) -> AccountHealth:
@@ -72,10 +74,10 @@ async def reset_account(public_id: UUID, *, stores: TenantStores, now: datetime)
 
 
 def _health(account: OwnAccount, now: datetime) -> AccountHealth:
-    kept = {limit.method: limit for limit in account.limits}
+    limits = {limit.method: limit for limit in account.limits}
     budgets = {budget.method: budget for budget in BUDGETS.values()}  # several methods may share one
-    budgets |= {method: MethodBudget(method, ()) for method in kept if method not in budgets}
-    methods = tuple(_use(budgets[method], kept.get(method)) for method in sorted(budgets))
+    budgets |= {method: MethodBudget(method, ()) for method in limits if method not in budgets}
+    methods = tuple(_use(budgets[method], limits.get(method)) for method in sorted(budgets))
     verdict = assess_risk(
         account.state,
         state_reason=account.state_reason,

@@ -106,9 +106,9 @@ async def login_status(*, stores: TenantStores, secret: bytes, now: datetime) ->
 async def getting_started(*, stores: TenantStores, secret: bytes, now: datetime) -> GettingStarted:
     status = await login_status(stores=stores, secret=secret, now=now)
     accounts = tuple(
-        one
-        for one in await account_health(stores=stores, now=now)
-        if one.account.state is not AccountState.NEW
+        health
+        for health in await account_health(stores=stores, now=now)
+        if health.account.state is not AccountState.NEW
     )
     coverage = await coverage_of_all(stores=stores, states=UNFINISHED, limit=SHOWN_CHANNELS)
     return GettingStarted(

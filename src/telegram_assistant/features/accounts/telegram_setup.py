@@ -57,7 +57,9 @@ async def enter_application(
             )
         )
     text = dump_application(Application(int(digits), letters))
-    await _enter(TelegramSecret.APPLICATION, text, shown=str(int(digits)), setup=setup, entered_by=entered_by)
+    await _enter(
+        TelegramSecret.APPLICATION, text, display=str(int(digits)), setup=setup, entered_by=entered_by
+    )
 
 
 async def enter_proxy(
@@ -72,7 +74,7 @@ async def enter_proxy(
 ) -> None:
     """Seals the proxy for ingest."""
     host, number = address.strip(), port.strip()
-    if kind not in {one.value for one in ProxyType}:
+    if kind not in {proxy_type.value for proxy_type in ProxyType}:
         raise Rejected(Reason("proxy_kind_unknown", "choose one of the protocols that the page offers"))
     if not ADDRESS.fullmatch(host) or len(username) > MAX_LETTERS or len(password) > MAX_LETTERS:
         raise Rejected(
@@ -85,7 +87,7 @@ async def enter_proxy(
         raise Rejected(Reason("proxy_port_invalid", "a port is a number from 1 to {most}", most=MAX_PORT))
     text = dump_proxy(Proxy(kind, host, int(number), username.strip(), password))
     await _enter(
-        TelegramSecret.PROXY, text, shown=f"{kind} {host}:{int(number)}", setup=setup, entered_by=entered_by
+        TelegramSecret.PROXY, text, display=f"{kind} {host}:{int(number)}", setup=setup, entered_by=entered_by
     )
 
 
@@ -95,11 +97,11 @@ async def forget_proxy(*, setup: OwnTelegramSetup) -> None:
 
 
 async def _enter(
-    name: TelegramSecret, text: str, *, shown: str, setup: OwnTelegramSetup, entered_by: str
+    name: TelegramSecret, text: str, *, display: str, setup: OwnTelegramSetup, entered_by: str
 ) -> None:
     known: TelegramSetup = await setup.get()
     if known.public_key is None or known.key_id is None:
         raise Conflicting(NO_KEY)
     sealed = seal(text, known.public_key, question=name.value)
-    if not await setup.enter(name, shown=shown, key_id=known.key_id, sealed=sealed, entered_by=entered_by):
+    if not await setup.enter(name, shown=display, key_id=known.key_id, sealed=sealed, entered_by=entered_by):
         raise Forbidden(OPERATOR_ONLY)

@@ -74,26 +74,26 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its ten
     question without names goes on about theirs. Raises Rejected if there is no word in it to look for; Busy
     if PostgreSQL is unavailable.
     """
-    thread = [_tidy(one) for one in (*previous[-MAX_PREVIOUS:], typed)]
+    thread = [_tidy(text) for text in (*previous[-MAX_PREVIOUS:], typed)]
     question = _continued(thread)
     if not question.names and not question.words:
         raise Rejected(
             Reason("question_empty", "there is nothing to look for in this question; name what it is about")
         )
-    found: dict[PostId, SearchResult] = {}
+    results: dict[PostId, SearchResult] = {}
     answer = answer_from(question, ())
     for query in _queries(question):
         page = await search(
             query, tenant_id=tenant_id, stores=stores, index=index, now=now, zone=zone, limit=SEARCHED
         )
-        found |= {one.post_id: one for one in page.found if one.post_id not in found}
-        answer = await asyncio.to_thread(answer_from, question, list(found.values()))
+        results |= {result.post_id: result for result in page.found if result.post_id not in results}
+        answer = await asyncio.to_thread(answer_from, question, list(results.values()))
         if answer.outcome is Outcome.ANSWERED:
             break
     if writer is None or not writer.has_writers:
         yield answer
         return
-    about = await asyncio.to_thread(posts_about, question, list(found.values()))
+    about = await asyncio.to_thread(posts_about, question, list(results.values()))
     written = write_answer(
         answer,
         thread,
@@ -103,8 +103,8 @@ async def answer_question(  # noqa: PLR0913 -- the question, its thread, its ten
         stores=stores,
         patience_seconds=patience_seconds,
     )
-    async for one in written:
-        yield one
+    async for written_answer in written:
+        yield written_answer
 
 
 async def final_answer(
@@ -139,19 +139,21 @@ def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> An
     nearest = max((match.coverage for match, _ in matches if match.is_about(question)), default=0.0)
     exact = [pair for pair in matches if pair[0].answers(question) and pair[0].coverage >= AS_NEAR * nearest]
     if exact:
-        kept = _different(sorted(exact, key=lambda pair: -pair[0].coverage))
-        best = kept[0][0]
+        different = _different(sorted(exact, key=lambda pair: -pair[0].coverage))
+        best = different[0][0]
         sure = [
             place
-            for place, (match, _) in enumerate(kept)
+            for place, (match, _) in enumerate(different)
             if match.coverage >= best.coverage and match.fit >= ALMOST * best.fit
         ]
-        sentences = tuple(AnswerSentence(kept[place][0].sentence, (place,)) for place in sure[:MAX_SENTENCES])
+        sentences = tuple(
+            AnswerSentence(different[place][0].sentence, (place,)) for place in sure[:MAX_SENTENCES]
+        )
         return Answer(
             question=question.text,
             outcome=Outcome.ANSWERED,
             sentences=sentences,
-            passages=tuple(_passage(*pair) for pair in kept),
+            passages=tuple(_passage(*pair) for pair in different),
         )
     near = [pair for pair in matches if pair[0].names or pair[0].coverage >= MIN_NEAREST]
     passages = tuple(_passage(*pair) for pair in _different(near)[:MAX_PASSAGES])
@@ -219,31 +221,31 @@ def _different(
     """One passage of those that say the same, at the place of the best: the oldest,
     which nobody can push aside afterwards.
     """
-    kept: list[tuple[PostMatch, SearchResult]] = []
+    different: list[tuple[PostMatch, SearchResult]] = []
     for match, result in pairs:
-        said = parse_text(match.sentence)
+        sentence = parse_text(match.sentence)
         same = next(
             (
                 place
-                for place, (other, _) in enumerate(kept)
-                if other.names == match.names and _say_the_same(said, parse_text(other.sentence))
+                for place, (other, _) in enumerate(different)
+                if other.names == match.names and _say_the_same(sentence, parse_text(other.sentence))
             ),
             None,
         )
         if same is None:
-            kept.append((match, result))
-        elif result.posted_at < kept[same][1].posted_at:
-            kept[same] = match, result
-    return kept[:most]
+            different.append((match, result))
+        elif result.posted_at < different[same][1].posted_at:
+            different[same] = match, result
+    return different[:most]
 
 
-def _say_the_same(one: ParsedText, other: ParsedText) -> bool:
+def _say_the_same(first: ParsedText, other: ParsedText) -> bool:
     """Most words in common, and the same numbers: who gives another number is not left out."""
-    if {number.value for number in quantities_in(one.text).all} != {
+    if {number.value for number in quantities_in(first.text).all} != {
         number.value for number in quantities_in(other.text).all
     }:
         return False
-    shorter, longer = sorted((one, other), key=lambda sentence: len(sentence.content))
+    shorter, longer = sorted((first, other), key=lambda sentence: len(sentence.content))
     content = shorter.content
     return bool(content) and sum(
         bool(word.readings & longer.readings) for word in content

@@ -22,11 +22,13 @@ def answer_document(answer: Answer, *, language: str, zone: tzinfo) -> Document:
     return (*head, *(_sentence(sentence, answer) for sentence in answer.sentences))
 
 
-def _sentence(one: AnswerSentence, answer: Answer) -> Block:
-    cited = [span for place in one.passages for span in (Span(" "), Span("", answer.passages[place].link))]
-    return Block(BlockKind.TEXT, (Span(one.text), *cited))
+def _sentence(sentence: AnswerSentence, answer: Answer) -> Block:
+    cited = [
+        span for place in sentence.passages for span in (Span(" "), Span("", answer.passages[place].link))
+    ]
+    return Block(BlockKind.TEXT, (Span(sentence.text), *cited))
 
 
-def _passage(one: Passage, language: str, zone: tzinfo) -> Block:
-    at = say(Reason("passage_at", "{at:%-d %B, %H:%M}", at=one.posted_at), language, zone=zone)
-    return block(BlockKind.TEXT, f"{one.text} — ", Span(one.channel, one.link), f", {at}")
+def _passage(passage: Passage, language: str, zone: tzinfo) -> Block:
+    at = say(Reason("passage_at", "{at:%-d %B, %H:%M}", at=passage.posted_at), language, zone=zone)
+    return block(BlockKind.TEXT, f"{passage.text} — ", Span(passage.channel, passage.link), f", {at}")

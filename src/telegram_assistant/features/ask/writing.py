@@ -48,7 +48,7 @@ async def offered(writer: TenantQuestions, *, tenant_id: TenantId) -> WritingOff
 
 
 async def write_answer(
-    found: Answer,
+    answer: Answer,
     thread: Sequence[str],
     about: Sequence[tuple[Passage, SearchResult]],
     *,
@@ -64,7 +64,7 @@ async def write_answer(
     was found stands.
     """
     if not about:
-        yield found
+        yield answer
         return
     passage_of = {result.post_id: passage for passage, result in about}
     sent = await sendable_posts([result for _, result in about], stores=stores)
@@ -73,20 +73,20 @@ async def write_answer(
         len(prompt(PROMPT).text) + len(data), max_tokens=MAX_TOKENS, tenant_id=tenant_id
     )
     if offer is None or not sent:
-        yield found if offer is None else replace(found, fallback=NOT_SENT)
+        yield answer if offer is None else replace(answer, fallback=NOT_SENT)
         return
     price = price_of(offer)
-    yield replace(found, price=price, is_final=False)
+    yield replace(answer, price=price, is_final=False)
     text = WrittenText(cited_posts(sent))
-    passages = tuple(passage_of[one.post_id] for one in sent)
+    passages = tuple(passage_of[result.post_id] for result in sent)
     writing = _Writing(writer, data, tenant_id, patience_seconds)
     async for piece in writing.pieces():
         for sentences in await asyncio.to_thread(_grown, text, piece):
-            yield _answer(found, sentences, passages, text, price, is_final=False)
+            yield _answer(answer, sentences, passages, text, price, is_final=False)
     understood = writing.understood
     if understood is None or understood.value is None:
         yield replace(
-            found,
+            answer,
             price=price,
             fallback=why_not_written(understood.reason if understood is not None else None),
         )
@@ -96,10 +96,10 @@ async def write_answer(
         price, model=understood.model, provider=understood.provider, spent_micro=understood.cost_micro
     )
     if text.sentences:
-        yield _answer(found, text.sentences, passages, text, price, is_final=True)
+        yield _answer(answer, text.sentences, passages, text, price, is_final=True)
     else:
         why = NOTHING_FOUND if text.says_nothing and not text.checks.left_out else UNSUPPORTED
-        yield replace(found, price=price, fallback=why, checks=text.checks)
+        yield replace(answer, price=price, fallback=why, checks=text.checks)
 
 
 class _Writing:
@@ -149,7 +149,9 @@ class _Writing:
 
 
 def _data(thread: Sequence[str], sent: Sequence[SearchResult]) -> str:
-    earlier = "".join(f"Asked before: {one}\n" for one in thread[:-1])[-MAX_QUESTIONS_CHARACTERS // 2 :]
+    earlier = "".join(f"Asked before: {question}\n" for question in thread[:-1])[
+        -MAX_QUESTIONS_CHARACTERS // 2 :
+    ]
     return f"{earlier}QUESTION: {thread[-1]}\n\nPASSAGES\n\n{passages_of(sent)}"
 
 
@@ -159,7 +161,7 @@ def _grown(text: WrittenText, piece: str) -> list[tuple[WrittenSentence, ...]]:
 
 
 def _answer(
-    found: Answer,
+    answer: Answer,
     sentences: Sequence[WrittenSentence],
     passages: tuple[Passage, ...],
     text: WrittenText,
@@ -168,7 +170,7 @@ def _answer(
     is_final: bool,
 ) -> Answer:
     return Answer(
-        question=found.question,
+        question=answer.question,
         outcome=Outcome.ANSWERED,
         sentences=tuple(AnswerSentence(sentence.text, sentence.posts) for sentence in sentences),
         passages=passages,

@@ -93,8 +93,8 @@ def read_list(text: str) -> tuple[ListedChannel, ...]:
         if _columns(text)
         else _from_lines(text)
     )
-    found = tuple(dict.fromkeys(entries))
-    if len(found) > MAX_LISTED:
+    channels = tuple(dict.fromkeys(entries))
+    if len(channels) > MAX_LISTED:
         raise Rejected(
             Reason(
                 "file_names_too_many",
@@ -102,14 +102,14 @@ def read_list(text: str) -> tuple[ListedChannel, ...]:
                 max_channels=MAX_LISTED,
             )
         )
-    if not found:
+    if not channels:
         raise Rejected(
             Reason(
                 "file_names_none",
                 "the file names no channel; write one @name or link per line, or give an OPML file",
             )
         )
-    return found
+    return channels
 
 
 def decode_list(content: bytes) -> str:

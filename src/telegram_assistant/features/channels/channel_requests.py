@@ -77,7 +77,7 @@ class FateSummary:
 async def summarize_fates(*, requests: ChannelRequests, fates: RequestFates, now: datetime) -> FateSummary:
     counts = await fates.counts()
     waiting = await waiting_requests(requests=requests, now=now) if counts[RequestFate.WAITING] else ()
-    ends = [one.last.estimated_end for one in waiting]
+    ends = [status.last.estimated_end for status in waiting]
     known = [end for end in ends if end is not None]
     return FateSummary(counts, max(known) if known and len(known) == len(ends) else None)
 
@@ -96,17 +96,17 @@ async def list_requests(
         if isinstance(which, RequestFate) and state is RequestState.DONE
         else None
     )
-    found = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)
-    shown = found[:limit]
-    more = RequestCursor(shown[-1].created_at, shown[-1].request_id) if len(found) > limit else None
-    return RequestPage(await _statuses(shown, requests=requests, now=now), more)
+    channel_requests = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)
+    page = channel_requests[:limit]
+    more = RequestCursor(page[-1].created_at, page[-1].request_id) if len(channel_requests) > limit else None
+    return RequestPage(await _statuses(page, requests=requests, now=now), more)
 
 
 async def get_request(request_id: UUID, *, requests: ChannelRequests, now: datetime) -> RequestStatus:
-    found = await some_requests([request_id], requests=requests, now=now)
-    if not found:
+    statuses = await some_requests([request_id], requests=requests, now=now)
+    if not statuses:
         raise Missing(Reason("request_unknown", "there is no such request"))
-    return found[0]
+    return statuses[0]
 
 
 async def some_requests(
@@ -157,17 +157,17 @@ async def waiting_requests(*, requests: ChannelRequests, now: datetime) -> tuple
 
 
 async def _statuses(
-    found: Collection[ChannelRequest], *, requests: ChannelRequests, now: datetime
+    channel_requests: Collection[ChannelRequest], *, requests: ChannelRequests, now: datetime
 ) -> tuple[RequestStatus, ...]:
-    if all(one.position is None for one in found):
-        return tuple(RequestStatus(one, None) for one in found)
+    if all(request.position is None for request in channel_requests):
+        return tuple(RequestStatus(request, None) for request in channel_requests)
     capacity = await requests.capacity()
 
-    def expected(one: ChannelRequest) -> Expectation | None:
-        if one.position is None:
+    def expected(request: ChannelRequest) -> Expectation | None:
+        if request.position is None:
             return None
-        if one.next_try_at > now:  # an account is serving it, or has postponed it
-            return Expectation(one.outcome or TAKEN, one.next_try_at, max(one.next_try_at, now))
-        return expect(one.kind, one.position, capacity, now=now)
+        if request.next_try_at > now:  # an account is serving it, or has postponed it
+            return Expectation(request.outcome or TAKEN, request.next_try_at, max(request.next_try_at, now))
+        return expect(request.kind, request.position, capacity, now=now)
 
-    return tuple(RequestStatus(one, expected(one)) for one in found)
+    return tuple(RequestStatus(request, expected(request)) for request in channel_requests)

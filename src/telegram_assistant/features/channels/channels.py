@@ -51,16 +51,16 @@ async def follow(
     Whether another tenant follows a channel makes no difference. A channel that the tenant follows already
     gets the given options.
     """
-    lines = [_read(one) for one in listed]
+    lines = [_read(entry) for entry in listed]
     names = [line.name for line in lines if isinstance(line, Reference) and line.kind is ReferenceKind.NAME]
     followed = await stores.followed.named(names) if names else {}
     answers: dict[int, RequestedChannel] = {}
     new: dict[int, NewRequest] = {}
     again: dict[ChannelId, str | None] = {}
-    for place, (one, line) in enumerate(zip(listed, lines, strict=True)):
-        options = replace(wanted, folder=one.folder or wanted.folder)
+    for place, (channel, line) in enumerate(zip(listed, lines, strict=True)):
+        options = replace(wanted, folder=channel.folder or wanted.folder)
         if isinstance(line, Reason):
-            answers[place] = RequestedChannel(quote(one.reference), refused=line)
+            answers[place] = RequestedChannel(quote(channel.reference), refused=line)
         elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
             again[known.channel_id] = options.folder
             answers[place] = RequestedChannel(quote(line.shown), followed=known)
@@ -94,14 +94,14 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
     """Returns the channel with this id, @name, link or title. Raises Rejected if none or several match."""
     text = written.strip()
     name = text.rsplit("/", 1)[-1].removeprefix("@").lower()
-    found = [
+    matching = [
         channel
         for channel in channels
         if str(channel.channel_id) == text
         or (channel.username or "").lower() == name
         or channel.title.lower() == text.lower()
     ]
-    if not found:
+    if not matching:
         raise Rejected(
             Reason(
                 "channel_not_followed_by_name",
@@ -109,7 +109,7 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
                 written=written,
             )
         )
-    if len(found) > 1:
+    if len(matching) > 1:
         raise Rejected(
             Reason(
                 "channel_name_ambiguous",
@@ -118,7 +118,7 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
                 written=written,
             )
         )
-    return found[0]
+    return matching[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +132,20 @@ class ChannelPage:
 async def list_followed(
     which: ChannelFilter, *, followed: Followed, limit: int, after: ChannelId | None = None
 ) -> ChannelPage:
-    found = await followed.page(which, limit=limit + 1, after=after)
-    shown = found[:limit]
-    return ChannelPage(shown, shown[-1].channel_id if len(found) > limit else None)
+    channels = await followed.page(which, limit=limit + 1, after=after)
+    page = channels[:limit]
+    return ChannelPage(page, page[-1].channel_id if len(channels) > limit else None)
 
 
 async def get_followed(channel_id: ChannelId, *, followed: Followed) -> FollowedChannel:
-    found = (await followed.some([channel_id])).get(channel_id)
-    if found is None:
+    channel = (await followed.some([channel_id])).get(channel_id)
+    if channel is None:
         raise Missing(
             Reason(
                 "channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id
             )
         )
-    return found
+    return channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

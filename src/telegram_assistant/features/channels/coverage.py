@@ -27,9 +27,9 @@ class CoveragePlace:
     channel_id: ChannelId
 
 
-def place_of(one: ChannelCoverage) -> CoveragePlace:
+def place_of(coverage: ChannelCoverage) -> CoveragePlace:
     """Returns a channel's position in the list."""
-    return CoveragePlace(one.title.casefold(), one.channel_id)
+    return CoveragePlace(coverage.title.casefold(), coverage.channel_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,18 @@ async def coverage_of_all(
 ) -> CoveragePage:
     """Returns channels by title, only those in `states` if any are given. The totals cover all channels."""
     known = await stores.coverage_overview.channels()
-    wanted = sorted((one for one in known if not states or one.status.state in states), key=place_of)
-    left = [one for one in wanted if after is None or place_of(one) > after]
-    counts = Counter(one.status.state for one in known)
+    wanted = sorted(
+        (channel for channel in known if not states or channel.status.state in states), key=place_of
+    )
+    left = [channel for channel in wanted if after is None or place_of(channel) > after]
+    counts = Counter(channel.status.state for channel in known)
     sums = {state: counts[state] for state in CoverageState}
-    shown = tuple(left[:limit])
+    page = tuple(left[:limit])
     return CoveragePage(
-        shown,
+        page,
         sums,
-        sum(one.missing_ids for one in known),
-        place_of(shown[-1]) if len(shown) < len(left) else None,
+        sum(channel.missing_ids for channel in known),
+        place_of(page[-1]) if len(page) < len(left) else None,
     )
 
 
@@ -99,35 +101,35 @@ def least_fill_time(missing_ids: int) -> timedelta:
     )
 
 
-def describe_coverage(one: ChannelCoverage) -> Reason:
+def describe_coverage(coverage: ChannelCoverage) -> Reason:
     """Describes the coverage in a sentence."""
-    what = _describe_state(one)
-    if one.status.why is not None:
-        what = Reason("coverage_because", "{what}: {why}", what=what, why=one.status.why)
-    if one.status.until is not None and one.status.state is CoverageState.UNREADABLE:
+    what = _describe_state(coverage)
+    if coverage.status.why is not None:
+        what = Reason("coverage_because", "{what}: {why}", what=what, why=coverage.status.why)
+    if coverage.status.until is not None and coverage.status.state is CoverageState.UNREADABLE:
         what = Reason(
-            "coverage_since", "{what} (since {since:%Y-%m-%d %H:%M})", what=what, since=one.status.until
+            "coverage_since", "{what} (since {since:%Y-%m-%d %H:%M})", what=what, since=coverage.status.until
         )
-    elif one.status.until is not None:
+    elif coverage.status.until is not None:
         what = Reason(
-            "coverage_until", "{what} (until {until:%Y-%m-%d %H:%M})", what=what, until=one.status.until
+            "coverage_until", "{what} (until {until:%Y-%m-%d %H:%M})", what=what, until=coverage.status.until
         )
-    if one.last_polled_at is None:
+    if coverage.last_polled_at is None:
         return Reason("coverage_never_checked", "{what}; never checked.", what=what)
     return Reason(
         "coverage_checked",
         "{what}; last checked {checked_at:%Y-%m-%d %H:%M}.",
         what=what,
-        checked_at=one.last_polled_at,
+        checked_at=coverage.last_polled_at,
     )
 
 
-def _describe_state(one: ChannelCoverage) -> Reason:
-    if one.status.state is CoverageState.COMPLETE and one.floor_at is not None:
+def _describe_state(coverage: ChannelCoverage) -> Reason:
+    if coverage.status.state is CoverageState.COMPLETE and coverage.floor_at is not None:
         return Reason(
             "coverage_complete_since",
             "Complete: everything posted since {since:%Y-%m-%d} is stored",
-            since=one.floor_at,
+            since=coverage.floor_at,
         )
     return {
         CoverageState.COMPLETE: Reason("coverage_complete", "Complete: everything ever posted is stored"),
@@ -136,9 +138,9 @@ def _describe_state(one: ChannelCoverage) -> Reason:
             "coverage_missing",
             "{count} message id is missing",
             "{count} message ids are missing",
-            count=one.missing_ids,
+            count=coverage.missing_ids,
         ),
         CoverageState.WAITING: Reason("coverage_waiting", "Nothing has been read yet"),
         CoverageState.UNREADABLE: Reason("coverage_unreadable", "Cannot be read"),
         CoverageState.PREVIEW: Reason("coverage_preview", "The newest posts are stored"),
-    }[one.status.state]
+    }[coverage.status.state]

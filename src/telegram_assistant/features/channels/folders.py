@@ -53,12 +53,12 @@ async def request_folder(
 
 def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
     """Returns the folder with this title or number. Raises Rejected if none or several match."""
-    found = [
+    matching = [
         folder
         for folder in folders
         if folder.title.casefold() == written.casefold() or str(folder.folder_id) == written
     ]
-    if not found:
+    if not matching:
         raise Rejected(
             Reason(
                 "folder_not_followed",
@@ -66,7 +66,7 @@ def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
                 written=written,
             )
         )
-    if len(found) > 1:
+    if len(matching) > 1:
         raise Rejected(
             Reason(
                 "folder_name_ambiguous",
@@ -75,4 +75,4 @@ def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
                 written=written,
             )
         )
-    return found[0]
+    return matching[0]

@@ -38,8 +38,8 @@ async def _import_batch(
     requested = await follow(listed, wanted, stores=stores)
     answered = [
         line
-        for one, result in zip(listed, requested, strict=True)
-        if (line := _answered(one, result, wanted)) is not None
+        for channel, result in zip(listed, requested, strict=True)
+        if (line := _answered(channel, result, wanted)) is not None
     ]
     if answered:
         await stores.request_fates.keep(answered)
@@ -52,9 +52,11 @@ async def import_picked(
     """Like `follow_picked`, but channels that never wait are kept too."""
     requested = await follow_picked(channel_ids, wanted, stores=stores)
     answered = [
-        AnsweredLine(RequestKind.PICK, str(channel_id), outcome, wanted, channel_id if one.followed else None)
-        for channel_id, one in zip(channel_ids, requested, strict=True)
-        if (outcome := _outcome(one)) is not None
+        AnsweredLine(
+            RequestKind.PICK, str(channel_id), outcome, wanted, channel_id if result.followed else None
+        )
+        for channel_id, result in zip(channel_ids, requested, strict=True)
+        if (outcome := _outcome(result)) is not None
     ]
     if answered:
         await stores.request_fates.keep(answered)

@@ -74,8 +74,8 @@ async def list_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
     """Returns what was listed; Telegram is not asked."""
     channels, accounts = await stores.joined.all(), await stores.joined.accounts()
     ids = [account.request_id for account in accounts if account.request_id is not None]
-    found = await some_requests(ids, requests=stores.requests, now=now) if ids else ()
-    statuses = {one.request.request_id: one for one in found}
+    request_statuses = await some_requests(ids, requests=stores.requests, now=now) if ids else ()
+    statuses = {status.request.request_id: status for status in request_statuses}
     return JoinedList(
         channels,
         tuple(
@@ -125,9 +125,9 @@ async def follow_picked(
 
     One that is followed already gets the given options; one that is not listed is refused.
     """
-    listed = {one.channel_id: one for one in await stores.joined.all(channel_ids)}
+    listed = {channel.channel_id: channel for channel in await stores.joined.all(channel_ids)}
     followed = await stores.followed.some(channel_ids)
-    if again := {channel_id: wanted.folder for channel_id, one in followed.items() if one.active}:
+    if again := {channel_id: wanted.folder for channel_id, channel in followed.items() if channel.active}:
         await stores.request_fates.change_followed(again, wanted)
     new = [
         channel_id

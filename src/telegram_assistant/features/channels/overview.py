@@ -80,24 +80,28 @@ async def overview_of_channels(
 ) -> ChannelOverview:
     """Returns a page of the list; a page that does not exist is the last one."""
     followed, covered = await asyncio.gather(stores.followed.channels(), stores.coverage_overview.channels())
-    coverage = {one.channel_id: one for one in covered}
-    matching = [_line(one, coverage.get(one.channel_id), now) for one in followed if _matches(one, query)]
-    wanted = [one for one in matching if query.health is None or one.report.health is query.health]
+    coverage = {channel.channel_id: channel for channel in covered}
+    matching = [
+        _line(channel, coverage.get(channel.channel_id), now)
+        for channel in followed
+        if _matches(channel, query)
+    ]
+    wanted = [line for line in matching if query.health is None or line.report.health is query.health]
     if query.order is ChannelOrder.POSTS:
         wanted = await _with_posts(wanted, stores=stores, now=now)
     wanted.sort(key=_name)
     wanted.sort(key=ORDERS[query.order])
     pages = max(1, -(-len(wanted) // limit))
     page = min(max(1, page), pages)
-    shown: Sequence[ChannelLine] = wanted[(page - 1) * limit : page * limit]
-    counts = Counter(one.report.health for one in matching)
+    lines: Sequence[ChannelLine] = wanted[(page - 1) * limit : page * limit]
+    counts = Counter(line.report.health for line in matching)
     return ChannelOverview(
         tuple(
-            shown if query.order is ChannelOrder.POSTS else await _with_posts(shown, stores=stores, now=now)
+            lines if query.order is ChannelOrder.POSTS else await _with_posts(lines, stores=stores, now=now)
         ),
-        tuple(one.channel.channel_id for one in wanted),
+        tuple(line.channel.channel_id for line in wanted),
         len(followed),
-        {one: counts[one] for one in ChannelHealth if counts[one]},
+        {health: counts[health] for health in ChannelHealth if counts[health]},
         _folders(followed),
         page,
         pages,

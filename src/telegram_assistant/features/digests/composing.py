@@ -69,7 +69,7 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
     `writer` lets a provider sum up the stories; without it only texts that were written before are used.
     """
     muted = mutes or Mutes()
-    found = await recent_stories(
+    recent = await recent_stories(
         since - LATE,
         stores=stores,
         now=now,
@@ -79,37 +79,39 @@ async def compose(  # noqa: PLR0913 -- the time, the reader's choices and who wr
         candidates=CONSIDERED,
         language=language,
     )
-    changed = [story for story in found.stories if story.new or _was_corrected(story.story, since)]
-    heard = [
-        one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)
+    changed = [story for story in recent.stories if story.new or _was_corrected(story.story, since)]
+    unmuted = [
+        story
+        for story in changed
+        if not any(word.casefold() in _said(story).casefold() for word in muted.words)
     ]
-    liked = await asyncio.to_thread(_by_interest, heard, interests, now)
-    told: list[_ChosenStory] = []
+    ranked = await asyncio.to_thread(_by_interest, unmuted, interests, now)
+    chosen_stories: list[_ChosenStory] = []
     unchanged = beyond = 0
-    for one, touch in liked:
-        if len(told) == length.stories:
+    for listed, touch in ranked:
+        if len(chosen_stories) == length.stories:
             beyond += 1
         elif (
             chosen := await asyncio.to_thread(
-                _chosen, one, since=since, length=length, language=language, earlier=earlier
+                _chosen, listed, since=since, length=length, language=language, earlier=earlier
             )
         ) is None:
             unchanged += 1
         else:
-            told.append(replace(chosen, entry=replace(chosen.entry, interests=touch.topics)))
-    stories = await _with_texts(told, length=length, stores=stores, writer=writer)
-    return Digest(since, now, stories, unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
+            chosen_stories.append(replace(chosen, entry=replace(chosen.entry, interests=touch.topics)))
+    stories = await _with_texts(chosen_stories, length=length, stores=stores, writer=writer)
+    return Digest(since, now, stories, unchanged=unchanged, beyond=beyond, muted=len(changed) - len(unmuted))
 
 
 def _by_interest(
-    heard: Sequence[ListedStory], interests: Sequence[Interest], now: datetime
+    stories: Sequence[ListedStory], interests: Sequence[Interest], now: datetime
 ) -> list[tuple[ListedStory, Touched]]:
-    liked = [
-        (one, touched([post.text for post in one.story.first_of_channels[:MAX_CHANNELS]], interests))
-        for one in heard
+    pairs = [
+        (listed, touched([post.text for post in listed.story.first_of_channels[:MAX_CHANNELS]], interests))
+        for listed in stories
     ]
     return sorted(
-        liked,
+        pairs,
         key=lambda pair: (
             -pair[1].factor * weight_of(pair[0].story, now=now, is_new=True),
             pair[0].story.story_id,
@@ -129,7 +131,7 @@ class _ChosenStory:
 
 
 def _chosen(
-    one: ListedStory,
+    listed: ListedStory,
     *,
     since: datetime,
     length: DigestLength,
@@ -137,29 +139,36 @@ def _chosen(
     earlier: Sequence[Digest],
 ) -> _ChosenStory | None:
     """None if nobody can be quoted, or if an earlier digest told it and nothing has changed."""
-    summary = summary_of(one.story, language=language)
+    summary = summary_of(listed.story, language=language)
     if summary is None:
         return None
-    before = covered_before([post.post_id for post in one.story.posts], earlier)
-    told = "\n".join(story.text for story in before)
+    before = covered_before([post.post_id for post in listed.story.posts], earlier)
+    earlier_text = "\n".join(story.text for story in before)
     if not before:
         novelty, sentences = Novelty.NEW, summary.sentences
-    elif fresh := _new_facts(one, told=told, language=summary.language):
+    elif fresh := _new_facts(listed, earlier_text=earlier_text, language=summary.language):
         novelty, sentences = Novelty.GROWN, fresh
-    elif _was_corrected(one.story, since):
+    elif _was_corrected(listed.story, since):
         novelty, sentences = Novelty.CORRECTED, summary.sentences
     else:
         return None
     return _ChosenStory(
-        _entry(one.story, novelty, summary, sentences[: length.sentences]), one.story, summary, told
+        _entry(listed.story, novelty, summary, sentences[: length.sentences]),
+        listed.story,
+        summary,
+        earlier_text,
     )
 
 
 async def _with_texts(
-    told: Sequence[_ChosenStory], *, length: DigestLength, stores: TenantStores, writer: SummaryWriter | None
+    choices: Sequence[_ChosenStory],
+    *,
+    length: DigestLength,
+    stores: TenantStores,
+    writer: SummaryWriter | None,
 ) -> tuple[DigestStory, ...]:
     """The stories in a provider's words where there are any, otherwise as they are."""
-    materials = await materials_of([(one.story, one.summary) for one in told], stores=stores)
+    materials = await materials_of([(choice.story, choice.summary) for choice in choices], stores=stores)
     if writer is None:
         texts = await known_summaries(materials, stores=stores)
     else:
@@ -167,24 +176,25 @@ async def _with_texts(
             materials, writer=writer, stores=stores, patience_seconds=WRITING_SECONDS
         )
     return tuple(
-        _written(one, texts.get(material.key), length) for one, material in zip(told, materials, strict=True)
+        _written(choice, texts.get(material.key), length)
+        for choice, material in zip(choices, materials, strict=True)
     )
 
 
-def _written(one: _ChosenStory, written: WrittenSummary | None, length: DigestLength) -> DigestStory:
+def _written(choice: _ChosenStory, written: WrittenSummary | None, length: DigestLength) -> DigestStory:
     """A story with new facts needs sentences that have them; a text without such sentences is not used."""
     if written is None:
-        return one.entry
-    said = [
-        sentence for sentence in written.sentences if sentence.text.removesuffix(".") != one.entry.headline
+        return choice.entry
+    sentences = [
+        sentence for sentence in written.sentences if sentence.text.removesuffix(".") != choice.entry.headline
     ]
-    if one.entry.novelty is Novelty.GROWN:
-        said = _with_new_facts(said, told=one.told)
-    if not said:
-        return replace(one.entry, checks=written.checks)
+    if choice.entry.novelty is Novelty.GROWN:
+        sentences = _with_new_facts(sentences, earlier_text=choice.told)
+    if not sentences:
+        return replace(choice.entry, checks=written.checks)
     return replace(
-        one.entry,
-        sentences=_with_others(said[: length.sentences], one.summary),
+        choice.entry,
+        sentences=_with_others(sentences[: length.sentences], choice.summary),
         model=written.model,
         checks=written.checks,
     )
@@ -192,31 +202,36 @@ def _written(one: _ChosenStory, written: WrittenSummary | None, length: DigestLe
 
 def _with_others(sentences: Sequence[CitedSentence], summary: StorySummary) -> tuple[DigestSentence, ...]:
     """Each with the numbers that others give, where they are not told yet."""
-    told: list[str] = []
+    numbers: list[str] = []
     made: list[DigestSentence] = []
     for sentence in sentences:
-        others = tuple(number for number in summary.others_say(sentence.text) if number not in told)
-        told += others
+        others = tuple(number for number in summary.others_say(sentence.text) if number not in numbers)
+        numbers += others
         made.append(DigestSentence(sentence.text, sentence.posts, others))
     return tuple(made)
 
 
-def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
+def _new_facts(listed: ListedStory, *, earlier_text: str, language: str) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have;
     otherwise what several channels tell in new words.
     """
-    alone = summary_of(VisibleStory(one.new), language=language) if one.new else None
+    alone = summary_of(VisibleStory(listed.new), language=language) if listed.new else None
     if alone is None:
         return ()
-    said = (alone.headline, *alone.sentences)
-    return tuple(_with_new_facts(said, told=told) or _in_new_words(said, one, told=told))
+    sentences = (alone.headline, *alone.sentences)
+    return tuple(
+        _with_new_facts(sentences, earlier_text=earlier_text)
+        or _in_new_words(sentences, listed, earlier_text=earlier_text)
+    )
 
 
-def _in_new_words(sentences: Sequence[CitedSentence], one: ListedStory, *, told: str) -> list[CitedSentence]:
+def _in_new_words(
+    sentences: Sequence[CitedSentence], listed: ListedStory, *, earlier_text: str
+) -> list[CitedSentence]:
     """What the story came to: «Мост открыли раньше срока» has no new number and no new name."""
-    new = {post.post_id for post in one.new}
+    new = {post.post_id for post in listed.new}
     earlier = parse_text(
-        "\n".join((told, *(post.text for post in one.story.posts if post.post_id not in new)))
+        "\n".join((earlier_text, *(post.text for post in listed.story.posts if post.post_id not in new)))
     )
     several = [
         sentence
@@ -230,13 +245,13 @@ def _in_new_words(sentences: Sequence[CitedSentence], one: ListedStory, *, told:
     ]
 
 
-def _with_new_facts(sentences: Sequence[CitedSentence], *, told: str) -> list[CitedSentence]:
-    known, found = _facts(told), list[CitedSentence]()
+def _with_new_facts(sentences: Sequence[CitedSentence], *, earlier_text: str) -> list[CitedSentence]:
+    known, fresh = _facts(earlier_text), list[CitedSentence]()
     for sentence in sentences:
         if new := _facts(sentence.text) - known:
-            found.append(sentence)
+            fresh.append(sentence)
             known |= new
-    return found
+    return fresh
 
 
 def _facts(text: str) -> set[str]:
@@ -247,8 +262,8 @@ def _was_corrected(story: VisibleStory, since: datetime) -> bool:
     return any(post.deleted_at and post.deleted_at > since for post in story.posts)
 
 
-def _said(one: ListedStory) -> str:
-    return "\n".join((one.telling.headline, *(sentence.text for sentence in one.telling.sentences)))
+def _said(listed: ListedStory) -> str:
+    return "\n".join((listed.telling.headline, *(sentence.text for sentence in listed.telling.sentences)))
 
 
 def _entry(

@@ -49,7 +49,7 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     """
     digest_id = digest_id_of(tenant_id, user_id, moment)
     recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED)
-    if any(one.digest_id == digest_id for one in recent):
+    if any(stored.digest_id == digest_id for stored in recent):
         return digest_id
     plan = await own.digests.plan()
     digest = await compose(
@@ -58,7 +58,7 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
         now=now,
         length=plan.length,
         language=language,
-        earlier=[one.digest for one in recent],
+        earlier=[stored.digest for stored in recent],
         mutes=await own.choices.mutes(),
         interests=await own.interests.all(),
         writer=writer,
@@ -69,18 +69,18 @@ async def make_digest(  # noqa: PLR0913 -- whose it is, and what `compose` needs
     return digest_id
 
 
-def due_moment(one: PlannedPerson, *, now: datetime) -> datetime | None:
+def due_moment(person: PlannedPerson, *, now: datetime) -> datetime | None:
     """Returns the moment for which a digest of this person is due. Moments that were missed fall together."""
-    moment = latest_moment(one.plan, zone=ZoneInfo(one.plan.zone), now=now)
-    return moment if moment is not None and moment > one.since else None
+    moment = latest_moment(person.plan, zone=ZoneInfo(person.plan.zone), now=now)
+    return moment if moment is not None and moment > person.since else None
 
 
 async def open_digest(digest_id: UUID, *, digests: PersonDigests) -> StoredDigest:
     """Returns the digest and marks it as seen. Raises Missing if the person has none with this id."""
-    found = await digests.open(digest_id)
-    if found is None:
+    digest = await digests.open(digest_id)
+    if digest is None:
         raise Missing(NO_DIGEST)
-    return found
+    return digest
 
 
 async def set_plan(
@@ -99,7 +99,7 @@ async def set_plan(
     Raises Rejected for a time that is no `HH:MM`, a day beyond 1 to 7, or an unknown length; Missing for an
     unknown receiver. No times: no digests.
     """
-    kept = (
+    plan_receivers = (
         (await digests.plan()).receivers
         if receivers is None
         else await _known_receivers(frozenset(receivers), stores)
@@ -109,15 +109,15 @@ async def set_plan(
             tuple(
                 sorted(
                     {
-                        time.fromisoformat(one).replace(second=0, microsecond=0, tzinfo=None)
-                        for one in times
-                        if one
+                        time.fromisoformat(text).replace(second=0, microsecond=0, tzinfo=None)
+                        for text in times
+                        if text
                     }
                 )
             ),
             frozenset(int(weekday) for weekday in weekdays) & EVERY_DAY or EVERY_DAY,
             DigestLength(length),
-            kept,
+            plan_receivers,
             ZoneInfo(zone).key,
         )
     except (ValueError, ZoneInfoNotFoundError) as error:

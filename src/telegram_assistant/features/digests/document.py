@@ -89,11 +89,13 @@ def _story(
 def _sentences(
     sentences: tuple[DigestSentence, ...], in_words: Callable[[Reason], str], post_link: PostLink
 ) -> Iterator[Span]:
-    for place, one in enumerate(sentences):
-        yield Span(f"{' ' if place else ''}{one.text}")
-        for post_id in one.posts[:MAX_CITED]:
+    for place, sentence in enumerate(sentences):
+        yield Span(f"{' ' if place else ''}{sentence.text}")
+        for post_id in sentence.posts[:MAX_CITED]:
             yield Span(" ")
             yield Span("", post_link(post_id))
-        if one.others_say:
-            others = Reason("digest_others_say", "others say {numbers}", numbers=", ".join(one.others_say))
+        if sentence.others_say:
+            others = Reason(
+                "digest_others_say", "others say {numbers}", numbers=", ".join(sentence.others_say)
+            )
             yield Span(f" ({in_words(others)})")

@@ -88,8 +88,8 @@ async def say(
     """
     story = await visible_story(post_id, stores=stores)
     telling = tell(story)
-    said = "\n".join((telling.headline, *(sentence.text for sentence in telling.sentences)))
-    topics = _topics(said) if feedback.step else ()
+    text = "\n".join((telling.headline, *(sentence.text for sentence in telling.sentences)))
+    topics = _topics(text) if feedback.step else ()
     return await interests.say(
         [post.post_id for post in story.posts], feedback, headline=telling.headline, topics=topics
     )
@@ -114,10 +114,10 @@ async def learn_from_saved(post_id: PostId, text: str, *, interests: PersonInter
     )
 
 
-def said_about(story: VisibleStory, said: Sequence[StoryFeedback]) -> frozenset[Feedback]:
+def said_about(story: VisibleStory, opinions: Sequence[StoryFeedback]) -> frozenset[Feedback]:
     """What the person has said about a story."""
     posts = {post.post_id for post in story.posts}
-    return frozenset(one.feedback for one in said if one.post_id in posts)
+    return frozenset(opinion.feedback for opinion in opinions if opinion.post_id in posts)
 
 
 def _topics(text: str) -> tuple[str, ...]:

@@ -72,10 +72,10 @@ async def read_feed(
     after: Cursor | None = None,
 ) -> ReadingPage:
     """Returns about `limit` posts: an album is never cut in two."""
-    found = await own.reading.page(scope, order=order, limit=limit + MAX_ALBUM, after=after)
-    cut = _whole_albums(found, limit)
+    posts = await own.reading.page(scope, order=order, limit=limit + MAX_ALBUM, after=after)
+    cut = _whole_albums(posts, limit)
     return ReadingPage(
-        entries_of(found[:cut], mutes), cursor_of(found[cut - 1].stored) if len(found) > cut else None
+        entries_of(posts[:cut], mutes), cursor_of(posts[cut - 1].stored) if len(posts) > cut else None
     )
 
 
@@ -104,15 +104,15 @@ async def mark(posts: Iterable[PostId], *, own: PersonStores, as_read: bool) -> 
 
 
 async def mute_word(word: str, *, own: PersonStores) -> str:
-    shown = " ".join(word.casefold().split())
-    if not 0 < len(shown) <= MAX_WORD_LETTERS:
+    phrase = " ".join(word.casefold().split())
+    if not 0 < len(phrase) <= MAX_WORD_LETTERS:
         raise Rejected(
             Reason(
                 "muted_word_length", "a muted word or phrase has 1 to {most} letters", most=MAX_WORD_LETTERS
             )
         )
-    await own.choices.mute_word(shown)
-    return shown
+    await own.choices.mute_word(phrase)
+    return phrase
 
 
 async def mute_channel(channel_id: ChannelId, *, own: PersonStores) -> None:
@@ -143,13 +143,13 @@ async def oldest_unread(
     return page
 
 
-def _whole_albums(found: Sequence[ReadingPost], limit: int) -> int:
+def _whole_albums(posts: Sequence[ReadingPost], limit: int) -> int:
     """Where to cut, so that the album at the end is whole."""
-    cut = min(limit, len(found))
+    cut = min(limit, len(posts))
     while (
-        0 < cut < len(found)
-        and _album_of(found[cut]) is not None
-        and _album_of(found[cut]) == _album_of(found[cut - 1])
+        0 < cut < len(posts)
+        and _album_of(posts[cut]) is not None
+        and _album_of(posts[cut]) == _album_of(posts[cut - 1])
     ):
         cut += 1
     return cut
@@ -163,8 +163,8 @@ def _albums(posts: Sequence[ReadingPost]) -> Iterable[FeedEntry]:
         yield FeedEntry(tuple(sorted(items, key=lambda item: item.stored.post.message_id)))
 
 
-def _album_of(one: ReadingPost) -> tuple[int, int] | None:
-    post = one.stored.post
+def _album_of(reading_post: ReadingPost) -> tuple[int, int] | None:
+    post = reading_post.stored.post
     return None if post.grouped_id is None else (post.channel_id, post.grouped_id)
 
 

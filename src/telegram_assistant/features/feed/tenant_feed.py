@@ -34,16 +34,16 @@ async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | Non
     return await page_of(await stores.feed.newest(limit=limit + 1, before=before), stores=stores, limit=limit)
 
 
-async def page_of(found: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
+async def page_of(stored_posts: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
     """Returns the first `limit` posts with their channels.
 
     More than `limit` posts mean that there is a next page.
     """
-    shown = found[:limit]
-    channels = await stores.followed.some({one.post.channel_id for one in shown})
+    page = stored_posts[:limit]
+    channels = await stores.followed.some({stored.post.channel_id for stored in page})
     posts = tuple(
-        FeedPost(one, channel.title, link_to(one.post.id, channel.username))
-        for one in shown
-        if (channel := channels.get(one.post.channel_id)) is not None
+        FeedPost(stored, channel.title, link_to(stored.post.id, channel.username))
+        for stored in page
+        if (channel := channels.get(stored.post.channel_id)) is not None
     )
-    return FeedPage(posts, cursor_of(shown[-1]) if len(found) > limit else None)
+    return FeedPage(posts, cursor_of(page[-1]) if len(stored_posts) > limit else None)

@@ -57,8 +57,8 @@ class Thumbnails:
 
         Who leaves does not stop the making, so that the next one finds it made.
         """
-        if (kept := await self._files.thumbnail(key)) is not None:
-            return kept
+        if (thumbnail := await self._files.thumbnail(key)) is not None:
+            return thumbnail
         if (
             failure := self._failed.get(key)
         ) is not None and asyncio.get_running_loop().time() < failure.until:

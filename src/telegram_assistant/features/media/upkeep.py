@@ -47,32 +47,38 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
     the folder or the database is the wrong one.
     """
     unused = await _remove_unused(files, upkeep)
-    found = await _compare(files, upkeep, now)
-    total = found.seen + len(found.missing)
-    if _is_suspicious(len(found.orphans), total) and not force:
+    differences = await _compare(files, upkeep, now)
+    total = differences.seen + len(differences.missing)
+    if _is_suspicious(len(differences.orphans), total) and not force:
         raise Rejected(
             Reason(
                 "files_unknown_to_database",
                 "{count} of {total} files are unknown to the database; check S3_BUCKET or FILES_DIR, "
                 "then `tga media sweep --force`",
-                count=len(found.orphans),
+                count=len(differences.orphans),
                 total=total,
             )
         )
-    if _is_suspicious(len(found.missing), total) and not force:
+    if _is_suspicious(len(differences.missing), total) and not force:
         raise Rejected(
             Reason(
                 "files_missing_in_store",
                 "{count} of {total} files are missing in the store; check S3_BUCKET or FILES_DIR, "
                 "then `tga media sweep --force`",
-                count=len(found.missing),
+                count=len(differences.missing),
                 total=total,
             )
         )
-    await files.delete(found.orphans)
-    await files.delete_thumbnails(found.thumbnails)
-    await upkeep.lost(found.missing)
-    swept = SweepResult(found.seen, len(found.orphans), unused, len(found.missing), len(found.thumbnails))
+    await files.delete(differences.orphans)
+    await files.delete_thumbnails(differences.thumbnails)
+    await upkeep.lost(differences.missing)
+    swept = SweepResult(
+        differences.seen,
+        len(differences.orphans),
+        unused,
+        len(differences.missing),
+        len(differences.thumbnails),
+    )
     for what, count in (
         ("orphan", swept.orphans),
         ("unused", unused),
@@ -104,19 +110,19 @@ async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differe
 
     A file has its row before it has a thumbnail, so no thumbnail is too young.
     """
-    found = _Differences()
+    differences = _Differences()
     for first_byte in range(256):
         thumbnails = [thumbnail async for thumbnail in files.listed_thumbnails(first_byte)]
-        here = {one.sha256: one async for one in files.listed(first_byte)}
+        here = {file.sha256: file async for file in files.listed(first_byte)}
         known = await upkeep.known(first_byte)
         settled_at = now - timedelta(hours=SETTLED_HOURS)
-        found.orphans += [
-            sha256 for sha256, one in here.items() if sha256 not in known and one.modified_at < settled_at
+        differences.orphans += [
+            sha256 for sha256, file in here.items() if sha256 not in known and file.modified_at < settled_at
         ]
-        found.missing += [sha256 for sha256, settled in known.items() if settled and sha256 not in here]
-        found.thumbnails += [thumbnail for thumbnail in thumbnails if thumbnail.sha256 not in known]
-        found.seen += len(here)
-    return found
+        differences.missing += [sha256 for sha256, settled in known.items() if settled and sha256 not in here]
+        differences.thumbnails += [thumbnail for thumbnail in thumbnails if thumbnail.sha256 not in known]
+        differences.seen += len(here)
+    return differences
 
 
 async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRules) -> int:
@@ -126,15 +132,15 @@ async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRule
     """
     skipped = await upkeep.reconsidered(rules)
     terms = await media.terms(
-        list({one.post_id.channel_id for one in skipped}), quota_bytes=rules.quota_bytes
+        list({skipped_file.post_id.channel_id for skipped_file in skipped}), quota_bytes=rules.quota_bytes
     )
     wanted = [
-        FoundFile(one.post_id, one.revision, one.file, None)
-        for one in skipped
+        FoundFile(skipped_file.post_id, skipped_file.revision, skipped_file.file, None)
+        for skipped_file in skipped
         if decide(
-            one.file,
-            is_protected=one.is_protected,
-            terms=terms.get(one.post_id.channel_id, NOBODY),
+            skipped_file.file,
+            is_protected=skipped_file.is_protected,
+            terms=terms.get(skipped_file.post_id.channel_id, NOBODY),
             rules=rules,
         )
         is None

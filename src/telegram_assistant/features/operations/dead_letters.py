@@ -25,8 +25,8 @@ async def list_letters(
     *, letters: DeadLetters, stage: str | None = None, limit: int = 100, before: int | None = None
 ) -> LetterPage:
     """Returns the dead letters of one stage or of all; `before` is the last one of the previous page."""
-    found = await letters.newest(stage, limit=limit + 1, before=before)
-    return LetterPage(found[:limit], found[limit - 1].dead_letter_id if len(found) > limit else None)
+    newest = await letters.newest(stage, limit=limit + 1, before=before)
+    return LetterPage(newest[:limit], newest[limit - 1].dead_letter_id if len(newest) > limit else None)
 
 
 async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partitions: int) -> DeadLetter:

@@ -64,12 +64,12 @@ async def examine(
     }
     running = [asyncio.create_task(_within(max_seconds, subject, check)) for subject, check in checks.items()]
     try:
-        for one in running:
-            for finding in await one:
+        for task in running:
+            for finding in await task:
                 yield finding
     finally:
-        for one in running:
-            one.cancel()
+        for task in running:
+            task.cancel()
 
 
 async def _within(max_seconds: float, subject: str, check: Awaitable[Sequence[Finding]]) -> Sequence[Finding]:

@@ -119,10 +119,10 @@ class Overview:
         return tuple(process for process in self.processes if process.state is not ProcessState.RUNNING)
 
     def waiting(self, queue: Queue) -> tuple[BacklogEntry, ...]:
-        return tuple(one for one in self.backlog if one.queue is queue)
+        return tuple(entry for entry in self.backlog if entry.queue is queue)
 
     def total(self, queue: Queue) -> int:
-        return sum(one.entries for one in self.waiting(queue))
+        return sum(entry.entries for entry in self.waiting(queue))
 
 
 async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...]:
@@ -132,9 +132,9 @@ async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...
     return tuple(
         sorted(
             known,
-            key=lambda one: (
-                states.index(one.state),
-                0 if one.state is ProcessState.RUNNING else one.process.age_seconds,
+            key=lambda overview: (
+                states.index(overview.state),
+                0 if overview.state is ProcessState.RUNNING else overview.process.age_seconds,
             ),
         )
     )
@@ -184,10 +184,10 @@ async def installation_overview(
     return Overview(
         processes=processes,
         missing_roles={role: _last_heard(processes, role) for role in missing_roles(processes)},
-        troubles=tuple(trouble for one in running for trouble in troubles_of(one)),
+        troubles=tuple(trouble for process in running for trouble in troubles_of(process)),
         servers_away={
-            server: tuple(one.instance for one in running if server in one.servers_away)
-            for server in sorted({s for one in running for s in one.servers_away})
+            server: tuple(process.instance for process in running if server in process.servers_away)
+            for server in sorted({s for process in running for s in process.servers_away})
         },
         stages=tuple(_stage(name, running, newest, _points(name, minutes, now, hours)) for name in stages),
         stages_age_seconds=None if newest is None else newest.age_seconds,
@@ -249,9 +249,9 @@ def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: in
     points = []
     for number in range(int(timedelta(hours=hours) / width)):
         first = begin + number * width
-        within = [one for one in of_stage if first <= one.minute < first + width]
-        processed = sum(one.processed for one in within) / MINUTES_PER_POINT[hours]
+        within = [minute for minute in of_stage if first <= minute.minute < first + width]
+        processed = sum(minute.processed for minute in within) / MINUTES_PER_POINT[hours]
         points.append(
-            StagePoint(at=first, processed=processed, lag=max((one.lag for one in within), default=0))
+            StagePoint(at=first, processed=processed, lag=max((minute.lag for minute in within), default=0))
         )
     return tuple(points)

@@ -200,14 +200,14 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
 
 
 def _scheduler(ingest: RoleStatus) -> Finding:
-    subject, said = "1 scheduler", str(ingest.health["scheduler"]["status"])
-    what = Reason("health_says", "/health says {status}", status=said)
+    subject, status = "1 scheduler", str(ingest.health["scheduler"]["status"])
+    what = Reason("health_says", "/health says {status}", status=status)
     remedy = Reason(
         "see_scheduler",
         "`tga scheduler status` shows why; check `tga accounts list` and `tga channels list`: "
         "there may be nothing to read",
     )
-    return ok(subject, what) if said == "ok" else bad(subject, what, remedy=remedy)
+    return ok(subject, what) if status == "ok" else bad(subject, what, remedy=remedy)
 
 
 def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
@@ -218,13 +218,13 @@ def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
     if not last:
         return bad(subject, Reason("no_tick_yet", "there has been no tick yet"), remedy=remedy)
     age = max(0.0, now.timestamp() - last)
-    said = Reason(
+    reason = Reason(
         "last_tick",
         "the last tick was {age:.0f} s ago; one is due every {every} s",
         age=age,
         every=interval_seconds,
     )
-    return ok(subject, said) if age < 2 * interval_seconds else bad(subject, said, remedy=remedy)
+    return ok(subject, reason) if age < 2 * interval_seconds else bad(subject, reason, remedy=remedy)
 
 
 def _news(metrics: Metrics) -> Finding:
@@ -238,7 +238,7 @@ def _news(metrics: Metrics) -> Finding:
         status: metrics.total("parser_runs_total", mode="incremental", status=status) or 0
         for status in ("ok", "empty", "flood", "failed")
     }
-    said = Reason(
+    reason = Reason(
         "news_counted",
         "{posts:.0f} new posts ({pushed:.0f} pushed) in {runs:.0f} incremental runs; "
         "{empty:.0f} runs found none",
@@ -250,7 +250,7 @@ def _news(metrics: Metrics) -> Finding:
     if posts > pushed and not runs["ok"] + runs["flood"] + runs["failed"]:
         return bad(
             subject,
-            said,
+            reason,
             remedy=Reason(
                 "posts_of_no_run", "posts were counted that no run can have stored: report this bug"
             ),
@@ -258,19 +258,19 @@ def _news(metrics: Metrics) -> Finding:
     if not posts:
         return warning(
             subject,
-            said,
+            reason,
             remedy=Reason(
                 "wait_for_post", "wait for the first new post; `tga channels coverage` shows what is read"
             ),
         )
-    return ok(subject, said)
+    return ok(subject, reason)
 
 
 def _partly_read(metrics: Metrics) -> Finding:
     subject, age = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
     if not age:
         return ok(subject, Reason("nothing_partly_read", "no channel is partly read"))
-    said = Reason(
+    reason = Reason(
         "partly_read",
         "a partly read channel was not read further for {age:.0f} s; up to {limit:.0f} s is normal",
         age=age,
@@ -281,13 +281,13 @@ def _partly_read(metrics: Metrics) -> Finding:
         "its next run continues where the last one ended; `tga channels coverage` shows why it has not",
     )
     if age < MAX_HWM_AGE_SECONDS:
-        return ok(subject, said)
-    return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, said, remedy=remedy)
+        return ok(subject, reason)
+    return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, reason, remedy=remedy)
 
 
 def _exported(subject: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
     known = {sample.name for sample in metrics.samples} | ABSENT_WHEN_HEALTHY
-    missing = [name for name, one in series.items() if one not in known]
+    missing = [name for name, metric in series.items() if metric not in known]
     if missing:
         return bad(
             subject,
@@ -312,7 +312,7 @@ def _forced(metrics: Metrics) -> Finding:
             "metrics_missing", "no metric is exported for: {names}", names="parser_mode_forced_total"
         )
         return bad(subject, what, remedy=RESTART_INGEST)
-    said = Reason(
+    reason = Reason(
         "channels_forced",
         "{number:.0f} were read in historical mode because they had not been read for LPA_MAX_AGE_HOURS",
         number=forced,
@@ -320,7 +320,7 @@ def _forced(metrics: Metrics) -> Finding:
     remedy = Reason(
         "check_inactive_accounts", "this is normal after an outage; otherwise check for inactive accounts"
     )
-    return warning(subject, said, remedy=remedy) if forced else ok(subject, said)
+    return warning(subject, reason, remedy=remedy) if forced else ok(subject, reason)
 
 
 def _latency(metrics: Metrics) -> Finding:
@@ -331,12 +331,12 @@ def _latency(metrics: Metrics) -> Finding:
             Reason("no_run_yet", "no run has finished yet"),
             remedy=Reason("wait_for_run", "wait for the first one"),
         )
-    said = Reason("runs_take", "95 of 100 runs take at most {seconds:g} s", seconds=p95)
+    reason = Reason("runs_take", "95 of 100 runs take at most {seconds:g} s", seconds=p95)
     if math.isinf(p95):
-        said = Reason("runs_take_long", "95 of 100 runs take over ten minutes")
+        reason = Reason("runs_take_long", "95 of 100 runs take over ten minutes")
     remedy = Reason(
         "check_load", "check the load of PostgreSQL and ingest and the proxy; lower PARSER_MAX_CONCURRENCY"
     )
     if p95 <= MAX_P95_SECONDS:
-        return ok(subject, said)
-    return (bad if p95 > ALERT_P95_SECONDS else warning)(subject, said, remedy=remedy)
+        return ok(subject, reason)
+    return (bad if p95 > ALERT_P95_SECONDS else warning)(subject, reason, remedy=remedy)

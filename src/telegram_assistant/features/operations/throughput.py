@@ -46,7 +46,9 @@ class CountedMinutes:
 
     def forget_saved(self, now: datetime) -> None:
         """Forgets all but the current minute, which goes on."""
-        self._minutes = {key: one for key, one in self._minutes.items() if one.minute == _minute(now)}
+        self._minutes = {
+            key: minute for key, minute in self._minutes.items() if minute.minute == _minute(now)
+        }
 
 
 async def keep_throughput(
@@ -77,14 +79,14 @@ async def keep_throughput(
 
 async def measure_backlog(backlog: Backlog) -> None:
     """Sets the metric of what waits. What waits no longer becomes zero."""
-    found = {(entry.queue.value, entry.kind): entry.entries for entry in await backlog.entries()}
+    waiting = {(entry.queue.value, entry.kind): entry.entries for entry in await backlog.entries()}
     known = {
         (sample.labels["queue"], sample.labels["kind"])
         for family in BACKLOG.collect()
         for sample in family.samples
     }
-    for labels in known | found.keys():
-        BACKLOG.labels(*labels).set(found.get(labels, 0))
+    for labels in known | waiting.keys():
+        BACKLOG.labels(*labels).set(waiting.get(labels, 0))
 
 
 def _stage_metrics() -> Metrics:

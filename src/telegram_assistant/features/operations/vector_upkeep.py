@@ -53,7 +53,7 @@ class _Vectors:
 
     async def prepare(self) -> str:
         collections = await self.index.vectors.collections()
-        for left in (name for name, shown in collections.items() if shown is None):
+        for left in (name for name, space_name in collections.items() if space_name is None):
             await self.index.vectors.drop(left)  # an unfinished rebuild left it
         space = _space_in_force(collections, self.model)
         if space is None:
@@ -82,7 +82,7 @@ class _Vectors:
 
 
 def _space_in_force(collections: Mapping[str, str | None], model: str) -> Space | None:
-    spaces = (space_in(name, model) for name, shown in collections.items() if shown is not None)
+    spaces = (space_in(name, model) for name, space_name in collections.items() if space_name is not None)
     return next((space for space in spaces if space is not None), None)
 
 
@@ -124,8 +124,8 @@ async def report_vectors(
         await stopping.wait()
         return
     while not stopping.is_set():
-        shown = [name for name, space in (await index.vectors.collections()).items() if space is not None]
-        points = sum([await index.vectors.count(name) for name in shown])
+        names = [name for name, space in (await index.vectors.collections()).items() if space is not None]
+        points = sum([await index.vectors.count(name) for name in names])
         known = await rebuilds.look(Projection.VECTORS)
         health.report(
             PART,

@@ -57,7 +57,7 @@ async def quiet_changes(
     The meaning of edits that were stored by an earlier release is compared here, when they are shown; orders
     and filters do not know it.
     """
-    found = await stores.changes.since(
+    changes = await stores.changes.since(
         since,
         limit=limit + 1,
         order=order,
@@ -66,10 +66,10 @@ async def quiet_changes(
         channel_ids=channel_ids,
         after=after,
     )
-    shown = found[:limit]
-    channels = await stores.followed.some({one.channel_id for one in shown})
+    page = changes[:limit]
+    channels = await stores.followed.some({change.channel_id for change in page})
     return ChangesPage(
-        await _describe(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None
+        await _describe(page, channels), change_cursor(page[-1]) if len(changes) > limit else None
     )
 
 

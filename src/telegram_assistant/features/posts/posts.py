@@ -84,23 +84,26 @@ async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[Describ
 def _describe(versions: Sequence[PostVersion]) -> tuple[DescribedVersion, ...]:
     before = (None, *versions[:-1])
     return tuple(
-        DescribedVersion(one, () if last is None else pieces_of(last.difference, last.text, one.text))
-        for last, one in zip(before, versions, strict=True)
+        DescribedVersion(version, () if last is None else pieces_of(last.difference, last.text, version.text))
+        for last, version in zip(before, versions, strict=True)
     )
 
 
 def _pages(crawled: Mapping[str, Json]) -> tuple[ReadPage, ...]:
     pages = crawled.get("pages")
-    found = pages if isinstance(pages, list) else []
+    entries = pages if isinstance(pages, list) else []
     return tuple(
         ReadPage(
-            url=str(one.get("url") or ""),
-            status=str(one.get("status") or ""),
-            **{name: _text(one, name) for name in ("title", "author", "published_at", "found_at", "excerpt")},
-            why=_why(one),
+            url=str(entry.get("url") or ""),
+            status=str(entry.get("status") or ""),
+            **{
+                name: _text(entry, name)
+                for name in ("title", "author", "published_at", "found_at", "excerpt")
+            },
+            why=_why(entry),
         )
-        for one in found
-        if isinstance(one, Mapping)
+        for entry in entries
+        if isinstance(entry, Mapping)
     )
 
 

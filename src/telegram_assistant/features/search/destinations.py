@@ -32,19 +32,19 @@ async def find_destinations(typed: str, *, stores: TenantStores) -> Destinations
     everything, searches, vocabulary = await asyncio.gather(
         stores.followed.channels(), stores.saved_searches.all(), stores.tag_use.vocabulary()
     )
-    followed = [one for one in everything if one.active]
+    followed = [channel for channel in everything if channel.active]
     return Destinations(
         channels=tuple(
             sorted(
-                (one for one in followed if fits(one.title, one.username)),
-                key=lambda one: one.title.casefold(),
+                (channel for channel in followed if fits(channel.title, channel.username)),
+                key=lambda channel: channel.title.casefold(),
             )
         )[:MAX_OF_EACH],
-        folders=tuple(sorted({one.folder for one in followed if one.folder and fits(one.folder)}))[
-            :MAX_OF_EACH
-        ],
+        folders=tuple(
+            sorted({channel.folder for channel in followed if channel.folder and fits(channel.folder)})
+        )[:MAX_OF_EACH],
         searches=tuple(search for search in searches if fits(search.name, search.query))[:MAX_OF_EACH],
-        tags=tuple(one.tag for one in vocabulary if words and not one.is_retired and fits(one.tag))[
+        tags=tuple(entry.tag for entry in vocabulary if words and not entry.is_retired and fits(entry.tag))[
             :MAX_OF_EACH
         ],
     )

@@ -94,7 +94,7 @@ async def nearest_posts(
     """Returns the nearest posts first; and why there are none, or not all of them."""
     if index is None or not query.meaning or not scope.in_force.policies:
         return (), WordsOnly.OFF if query.meaning and index is None else None
-    found = await find_nearest(
+    nearest = await find_nearest(
         query.meaning,
         limits,
         followed=scope.in_force,
@@ -104,9 +104,9 @@ async def nearest_posts(
         index=index,
         patience_seconds=patience_seconds,
     )
-    if isinstance(found, WordsOnly):
-        return (), found
-    return found, None if scope.vectors_are_complete else WordsOnly.FILLING
+    if isinstance(nearest, WordsOnly):
+        return (), nearest
+    return nearest, None if scope.vectors_are_complete else WordsOnly.FILLING
 
 
 async def find_nearest(
@@ -156,7 +156,7 @@ def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> R
         else {channel: policies[channel] for channel in channels if channel in policies}
     )
     by_policy = {
-        policy: frozenset(one for one, its in among.items() if its is policy)
+        policy: frozenset(channel for channel, its in among.items() if its is policy)
         for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)
     }
     return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER], since=followed.since)

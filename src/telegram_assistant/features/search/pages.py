@@ -48,8 +48,8 @@ class Bookmark:
             self.place.channel_id,
             self.place.message_id,
         ]
-        said = json.dumps([_digest(about), self.as_of.isoformat(), place, self.offset])
-        return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+        content = json.dumps([_digest(about), self.as_of.isoformat(), place, self.offset])
+        return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, cursor: str, *, about: str) -> "Bookmark":
@@ -58,7 +58,7 @@ class Bookmark:
             digest, as_of, place, offset = json.loads(
                 base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
             )
-            found = cls(
+            bookmark = cls(
                 _moment(as_of),
                 SearchPosition(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None,
                 _number(offset),
@@ -74,7 +74,7 @@ class Bookmark:
                     "the cursor belongs to another query; start again from the first page",
                 )
             )
-        return found
+        return bookmark
 
 
 @dataclass(slots=True)
@@ -125,9 +125,11 @@ class ResultGroups:
         alike = self._by_bucket.setdefault(group.outline.bucket, [])
         same = next(
             (
-                one
-                for one in alike
-                if stored.post.text and self._is_copy(one, group) and _have_same_length(one.stored, stored)
+                candidate
+                for candidate in alike
+                if stored.post.text
+                and self._is_copy(candidate, group)
+                and _have_same_length(candidate.stored, stored)
             ),
             None,
         )
@@ -137,18 +139,18 @@ class ResultGroups:
         else:
             same.copies.append(stored.post.id)
         if story is not None and (same is None or same.story is None):
-            told = same or group
-            told.story = story
-            self._by_story[story.story_id] = told
+            target = same or group
+            target.story = story
+            self._by_story[story.story_id] = target
 
-    def _is_copy(self, one: ResultGroup, other: ResultGroup) -> bool:
-        one.sketch = one.sketch or one.outline.sketch(self._key)
+    def _is_copy(self, first: ResultGroup, other: ResultGroup) -> bool:
+        first.sketch = first.sketch or first.outline.sketch(self._key)
         other.sketch = other.sketch or other.outline.sketch(self._key)
-        return is_copy(one.sketch, other.sketch)
+        return is_copy(first.sketch, other.sketch)
 
 
-def _have_same_length(one: StoredPost, other: StoredPost) -> bool:
-    shorter, longer = sorted((len(one.post.text), len(other.post.text)))
+def _have_same_length(first: StoredPost, other: StoredPost) -> bool:
+    shorter, longer = sorted((len(first.post.text), len(other.post.text)))
     return longer <= COMPARED_CHARACTERS or shorter >= SAME_LENGTH * longer
 
 
@@ -156,14 +158,14 @@ def _digest(about: str) -> str:
     return sha256(about.encode()).hexdigest()[:12]
 
 
-def _moment(said: object) -> datetime:
-    moment = datetime.fromisoformat(str(said))
+def _moment(value: object) -> datetime:
+    moment = datetime.fromisoformat(str(value))
     if moment.tzinfo is None:
-        raise ValueError(said)
+        raise ValueError(value)
     return moment
 
 
-def _number(said: object) -> int:
-    if not isinstance(said, int) or not -1 <= said < 2**63:
-        raise ValueError(said)
-    return said
+def _number(value: object) -> int:
+    if not isinstance(value, int) or not -1 <= value < 2**63:
+        raise ValueError(value)
+    return value

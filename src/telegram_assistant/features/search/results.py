@@ -70,4 +70,7 @@ class SearchPage:
     @property
     def notes(self) -> tuple[Reason, ...]:
         """What was searched differently than it was typed."""
-        return (*(one.words for one in self.mended), *([self.relaxed.words] if self.relaxed else []))
+        return (
+            *(correction.words for correction in self.mended),
+            *([self.relaxed.words] if self.relaxed else []),
+        )

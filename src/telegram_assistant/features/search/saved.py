@@ -13,8 +13,8 @@ MAX_NAME_LETTERS = 80
 
 async def save_search(name: str, query: str, *, stores: TenantStores, created_by: str, today: date) -> UUID:
     """Raises Rejected if the query is not valid, Conflicting if the name is taken."""
-    shown = " ".join(name.split())
-    if not 0 < len(shown) <= MAX_NAME_LETTERS:
+    tidy_name = " ".join(name.split())
+    if not 0 < len(tidy_name) <= MAX_NAME_LETTERS:
         raise Rejected(
             Reason(
                 "search_name_length",
@@ -23,7 +23,7 @@ async def save_search(name: str, query: str, *, stores: TenantStores, created_by
             )
         )
     parse_query(query, today=today)
-    saved = await stores.saved_searches.save(shown, query, created_by=created_by)
+    saved = await stores.saved_searches.save(tidy_name, query, created_by=created_by)
     if saved is None:
         raise Conflicting(
             Reason(

@@ -178,13 +178,15 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     )
     by_words = list(matches.ranked)
     if mark.place is not None:  # the nearest were ranked with the newest matches, on the pages before
-        shown = set(near)
-        by_words, near = [by_word for by_word in by_words if by_word not in shown], ()
+        earlier = set(near)
+        by_words, near = [by_word for by_word in by_words if by_word not in earlier], ()
     ranked = fuse_rankings(by_words, near)
     known = dict(matches.matches)
     if request.scope.tag_names:
-        known = {post_id: replace(one, tags=request.scope.shown(one.tags)) for post_id, one in known.items()}
-    beside = [one for one in near if one not in known]
+        known = {
+            post_id: replace(match, tags=request.scope.shown(match.tags)) for post_id, match in known.items()
+        }
+    beside = [post_id for post_id in near if post_id not in known]
     reached = mark.offset + limit
     facets = facets_of(_counted(request, known.values()))
     popular = [facet.value for facet in facets.channels]
@@ -194,9 +196,9 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     )
     if beside:
         known |= {
-            one: _as_match(loaded.posts[one].post, understood.get(one), request.scope)
-            for one in beside
-            if one in loaded.posts
+            post_id: _as_match(loaded.posts[post_id].post, understood.get(post_id), request.scope)
+            for post_id in beside
+            if post_id in loaded.posts
         }
         facets = facets_of(_counted(request, known.values()))
     following: Bookmark | None = None
@@ -243,7 +245,11 @@ async def _load_groups(
     reached, upto = 0, enough + enough // 2
     strict_words = request.query.strict_words if beside else ""
     while True:
-        missing = [one for one in dict.fromkeys((*ranked[reached:upto], *beside)) if one not in loaded.posts]
+        missing = [
+            post_id
+            for post_id in dict.fromkeys((*ranked[reached:upto], *beside))
+            if post_id not in loaded.posts
+        ]
         more = await request.stores.words.load(
             missing,
             channel_ids=popular,
@@ -252,7 +258,9 @@ async def _load_groups(
         )
         loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
         stories |= _stories_by_post(more.stories)
-        await results.add((loaded.posts[one] for one in ranked[reached:upto] if one in loaded.posts), stories)
+        await results.add(
+            (loaded.posts[post_id] for post_id in ranked[reached:upto] if post_id in loaded.posts), stories
+        )
         if len(results.groups) >= enough or upto >= len(ranked):
             return loaded, results.groups, upto >= len(ranked)
         reached, upto = upto, upto * 3
@@ -278,13 +286,13 @@ def _as_match(post: Post, understood: Enrichment | None, scope: SearchScope) -> 
 
 
 def _counted(request: _SearchRequest, known: Iterable[Match]) -> Iterator[Counted]:
-    for one in known:
+    for match in known:
         yield Counted(
-            one.post_id.channel_id,
-            one.posted_at.astimezone(request.zone).date(),
-            one.lang,
-            one.kind,
-            one.tags,
+            match.post_id.channel_id,
+            match.posted_at.astimezone(request.zone).date(),
+            match.lang,
+            match.kind,
+            match.tags,
         )
 
 
@@ -303,10 +311,10 @@ async def _found(
         if request.query.meaning and texts
         else texts
     )
-    found, characters = [], 0
+    results, characters = [], 0
     for group, text in zip(groups, marked, strict=True):
         post, channel = group.stored.post, channels[group.stored.post.channel_id]
-        found.append(
+        results.append(
             SearchResult(
                 post_id=post.id,
                 posted_at=post.posted_at,
@@ -328,7 +336,7 @@ async def _found(
         if characters >= CHARACTERS_AT_ONCE:  # the snippet of a text full of marks takes some milliseconds
             characters = 0
             await asyncio.sleep(0)
-    return tuple(found)
+    return tuple(results)
 
 
 def _story(group: ResultGroup) -> FoundStory | None:

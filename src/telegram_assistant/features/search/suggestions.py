@@ -29,8 +29,8 @@ class Suggestion:
 
 async def suggest(typed: str, *, stores: TenantStores) -> tuple[Suggestion, ...]:
     """Completes the last word. After a space, offers the operators."""
-    kept, _, last = typed.rpartition(" ")
-    before = f"{kept} " if kept else ""
+    beginning, _, last = typed.rpartition(" ")
+    before = f"{beginning} " if beginning else ""
     endings = await _endings(last.casefold(), stores) if last else list(OPERATORS)
     return tuple(Suggestion(before + ending, ending) for ending in endings[:MAX_SUGGESTIONS])
 
@@ -43,18 +43,22 @@ async def _endings(last: str, stores: TenantStores) -> list[str]:
         return await _channels(value.removeprefix("@"), stores)
     if name == "tag":
         return await _tags(value.removeprefix('"'), stores)
-    return [f"{name}:{one}" for one in VALUES.get(name, ()) if one.startswith(value)]
+    return [f"{name}:{option}" for option in VALUES.get(name, ()) if option.startswith(value)]
 
 
 async def _channels(value: str, stores: TenantStores) -> list[str]:
     followed = await stores.followed.channels()
-    return [f"from:@{one.username}" for one in followed if one.username and value in one.username.casefold()]
+    return [
+        f"from:@{channel.username}"
+        for channel in followed
+        if channel.username and value in channel.username.casefold()
+    ]
 
 
 async def _tags(value: str, stores: TenantStores) -> list[str]:
     known = [
-        one.tag
-        for one in await stores.tag_use.vocabulary()
-        if one.tag.startswith(value) and not one.is_retired
+        entry.tag
+        for entry in await stores.tag_use.vocabulary()
+        if entry.tag.startswith(value) and not entry.is_retired
     ]
-    return [f'tag:"{one}"' if " " in one else f"tag:{one}" for one in known]
+    return [f'tag:"{tag}"' if " " in tag else f"tag:{tag}" for tag in known]

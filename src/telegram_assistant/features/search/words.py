@@ -104,12 +104,12 @@ async def find_by_words(
     matches = await words.find(search_terms(query), limits, before=before, enough=ENOUGH)
     mended = await _mend(query, matches, words)
     if mended:
-        for one in mended:
-            query = _corrected(query, one)
+        for correction in mended:
+            query = _corrected(query, correction)
         matches = await words.find(search_terms(query), limits, before=before, enough=ENOUGH)
-    found = _relax(query, matches)
+    result = _relax(query, matches)
     return replace(
-        await _relate(found, matches, limits, before, words) if found.relaxed else found, mended=mended
+        await _relate(result, matches, limits, before, words) if result.relaxed else result, mended=mended
     )
 
 
@@ -129,16 +129,16 @@ async def _mend(query: Query, matches: Matches, words: WordSearch) -> tuple[Mend
     if matches.found or matches.continues_at is not None:
         return ()
     seen = 0
-    for one in matches.partial:
-        seen |= one.matched or 0
+    for match in matches.partial:
+        seen |= match.matched or 0
     unseen = [
         term.text
         for place, (_, term) in enumerate(query.terms)
         if matches.words & ~seen & 1 << place and _LETTERS.fullmatch(term.text)
     ]
-    found = [(typed, await words.similar(typed)) for typed in unseen[:MAX_MENDED]]
+    similar = [(typed, await words.similar(typed)) for typed in unseen[:MAX_MENDED]]
     return tuple(
-        Mended(typed, meant.lower() if typed.islower() else meant) for typed, meant in found if meant
+        Mended(typed, meant.lower() if typed.islower() else meant) for typed, meant in similar if meant
     )
 
 
@@ -152,59 +152,64 @@ def _corrected(query: Query, mended: Mended) -> Query:
 
 
 def _relax(query: Query, matches: Matches) -> WordMatches:
-    ranked = sorted(matches.found, key=lambda one: -one.rank)
+    ranked = sorted(matches.found, key=lambda match: -match.rank)
     full = WordMatches(
         query=query,
-        ranked=tuple(one.post_id for one in ranked),
-        matches={one.post_id: one for one in matches.found},
+        ranked=tuple(match.post_id for match in ranked),
+        matches={match.post_id: match for match in matches.found},
         continues_at=matches.continues_at,
     )
     count = matches.words.bit_count()
     steps = {Relaxed.ALL_BUT_ONE: count - 1, Relaxed.HALF: (count + 1) // 2, Relaxed.RAREST: 1}
     for needed in steps.values():
-        kept = [one for one in matches.partial if (one.matched or 0).bit_count() >= needed]
-        if len(kept) >= ENOUGH:
+        partial = [match for match in matches.partial if (match.matched or 0).bit_count() >= needed]
+        if len(partial) >= ENOUGH:
             break
-    if len(full.matches) >= ENOUGH or not {one.post_id for one in kept} - full.matches.keys():
+    if len(full.matches) >= ENOUGH or not {match.post_id for match in partial} - full.matches.keys():
         return full
-    fewest = min((one.matched or 0).bit_count() for one in kept)
+    fewest = min((match.matched or 0).bit_count() for match in partial)
     step = next(step for step, needed in steps.items() if fewest >= needed)
-    best = sorted(kept, key=lambda one: (-one.rank, -one.posted_at.timestamp()))
-    rest = tuple(one.post_id for one in best if one.post_id not in full.matches)
+    best = sorted(partial, key=lambda match: (-match.rank, -match.posted_at.timestamp()))
+    rest = tuple(match.post_id for match in best if match.post_id not in full.matches)
     return replace(
         full,
         ranked=full.ranked + rest,
-        matches={**full.matches, **{one.post_id: one for one in kept}},
+        matches={**full.matches, **{match.post_id: match for match in partial}},
         relaxed=step,
     )
 
 
 async def _relate(
-    found: WordMatches, matches: Matches, limits: SearchFilters, before: SearchPosition, words: WordSearch
+    result: WordMatches, matches: Matches, limits: SearchFilters, before: SearchPosition, words: WordSearch
 ) -> WordMatches:
     """Adds posts that share names and numbers with the best matches, of the same days,
     and ranks by these and by how near in time a post is.
     """
-    best = sorted((one for one in matches.partial if one.post_id in matches.texts), key=lambda one: -one.rank)
-    best = [one for one in best if one.rank >= NEARLY_BEST * best[0].rank]
+    best = sorted(
+        (match for match in matches.partial if match.post_id in matches.texts), key=lambda match: -match.rank
+    )
+    best = [match for match in best if match.rank >= NEARLY_BEST * best[0].rank]
     related = _related_terms(best, matches.texts)
-    scores = {match.post_id: match.rank for match in found.matches.values()}
-    known = dict(found.matches)
+    scores = {match.post_id: match.rank for match in result.matches.values()}
+    known = dict(result.matches)
     if related:
-        first, last = min(one.posted_at for one in best) - AROUND, max(one.posted_at for one in best) + AROUND
+        first, last = (
+            min(match.posted_at for match in best) - AROUND,
+            max(match.posted_at for match in best) + AROUND,
+        )
         nearby = replace(limits, since=max(limits.since, first) if limits.since else first)
         until = before if before.posted_at <= last else SearchPosition(last)
-        more = await words.find(search_terms(found.query), nearby, before=until, related=related)
-        for one in more.partial:
-            scores[one.post_id] = one.rank
-            known.setdefault(one.post_id, one)
+        more = await words.find(search_terms(result.query), nearby, before=until, related=related)
+        for nearby_match in more.partial:
+            scores[nearby_match.post_id] = nearby_match.rank
+            known.setdefault(nearby_match.post_id, nearby_match)
     if not best:
-        return found
-    full = {one.post_id for one in matches.found}
+        return result
+    full = {match.post_id for match in matches.found}
     near = {
-        one.post_id: 1
-        + NEAR_WEIGHT * max(_nearness(one, other) * other.rank for other in best) / best[0].rank
-        for one in known.values()
+        match.post_id: 1
+        + NEAR_WEIGHT * max(_nearness(match, other) * other.rank for other in best) / best[0].rank
+        for match in known.values()
     }
     ranked = sorted(
         scores,
@@ -215,22 +220,22 @@ async def _relate(
         ),
     )
     return replace(
-        found, ranked=tuple(ranked), matches=known, related=frozenset(known.keys() - found.matches.keys())
+        result, ranked=tuple(ranked), matches=known, related=frozenset(known.keys() - result.matches.keys())
     )
 
 
-def _nearness(one: Match, other: Match) -> float:
-    return math.exp(-abs((one.posted_at - other.posted_at) / timedelta(days=NEAR_DAYS)))
+def _nearness(match: Match, other: Match) -> float:
+    return math.exp(-abs((match.posted_at - other.posted_at) / timedelta(days=NEAR_DAYS)))
 
 
 def _related_terms(best: Sequence[Match], texts: Mapping[PostId, str]) -> list[RelatedTerm]:
     weights: dict[str, float] = defaultdict(float)
-    for one in best:
-        text = texts[one.post_id]
-        for said in {
+    for match in best:
+        text = texts[match.post_id]
+        for word in {
             *(f"~{name}" for name in names_in(text)),
             *(number for number in _NUMBER.findall(text) if len(number) > 1),
         }:
-            weights[said] += RELATED_WEIGHT / len(best) * one.rank / best[0].rank
-    chosen = sorted(weights, key=lambda said: (-weights[said], said))[:MAX_RELATED]
-    return [RelatedTerm(said, weights[said]) for said in chosen]
+            weights[word] += RELATED_WEIGHT / len(best) * match.rank / best[0].rank
+    chosen = sorted(weights, key=lambda term: (-weights[term], term))[:MAX_RELATED]
+    return [RelatedTerm(term, weights[term]) for term in chosen]

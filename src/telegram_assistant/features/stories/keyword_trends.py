@@ -85,9 +85,9 @@ async def keep_day(day: date, *, stores: TenantStores) -> int:
     Returns how many. Doing it again changes nothing.
     """
     since = datetime.combine(day, time(), UTC)
-    found = await _trends(since, since + DAY, chart=DAY, stores=stores)
-    await stores.keyword_trends.save_day(TrendDay(day, tuple(one.trend for one in found)))
-    return len(found)
+    trends = await _trends(since, since + DAY, chart=DAY, stores=stores)
+    await stores.keyword_trends.save_day(TrendDay(day, tuple(trend.trend for trend in trends)))
+    return len(trends)
 
 
 async def trend_days(
@@ -97,9 +97,10 @@ async def trend_days(
 
     A trend without a visible post is left out, and so are hidden tags.
     """
-    found = await stores.keyword_trends.days(since.astimezone(UTC).date())
+    stored = await stores.keyword_trends.days(since.astimezone(UTC).date())
     days = [
-        ExplainedDay(day.day, _explained(day.trends, found.posts, found.tags, language)) for day in found.days
+        ExplainedDay(day.day, _explained(day.trends, stored.posts, stored.tags, language))
+        for day in stored.days
     ]
     return tuple(day for day in days if day.trends)
 
@@ -108,22 +109,22 @@ async def _trends(
     since: datetime, until: datetime, *, chart: timedelta, stores: TenantStores, language: str | None = None
 ) -> tuple[ExplainedTrend, ...]:
     counts, tags = await stores.keyword_trends.counts(since, until)
-    found = trending(counts)[:MAX_TRIED]
-    if not found:
+    rising = trending(counts)[:MAX_TRIED]
+    if not rising:
         return ()
-    mentions = await stores.keyword_trends.mentions([one.keyword for one in found], until - chart, until)
+    mentions = await stores.keyword_trends.mentions([count.keyword for count in rising], until - chart, until)
     hours = chart // HOUR
     recent = {
-        one.keyword: _posts_since(mentions[one.keyword], (since - (until - chart)) // HOUR, hours)
-        for one in found
+        count.keyword: _posts_since(mentions[count.keyword], (since - (until - chart)) // HOUR, hours)
+        for count in rising
     }
     firsts = {keyword: _first_of_channels(posts) for keyword, posts in recent.items()}
     posts = await stores.keyword_trends.posts({post for its in firsts.values() for post in its})
-    known = [one for one in found if _is_keyword(one.keyword, firsts[one.keyword], posts)]
-    by_keyword = {one.keyword: one for one in known}
-    groups = gather([(one.keyword, frozenset(recent[one.keyword])) for one in known])
+    known = [count for count in rising if _is_keyword(count.keyword, firsts[count.keyword], posts)]
+    by_keyword = {count.keyword: count for count in known}
+    groups = gather([(count.keyword, frozenset(recent[count.keyword])) for count in known])
     trends = [
-        _trend([by_keyword[one] for one in group], counts, mentions[group[0]], hours, firsts, posts)
+        _trend([by_keyword[keyword] for keyword in group], counts, mentions[group[0]], hours, firsts, posts)
         for group in groups[:MAX_TRENDS]
     ]
     return _explained(trends, posts, tags, language)
@@ -160,7 +161,8 @@ def _trend(
 ) -> KeywordTrend:
     lead = group[0]
     written = {
-        one.keyword: [texts[post].text for post in firsts[one.keyword] if post in texts] for one in group
+        count.keyword: [texts[post].text for post in firsts[count.keyword] if post in texts]
+        for count in group
     }
     return KeywordTrend(
         keywords=tuple(WrittenKeyword(keyword, _text_of(keyword, its)) for keyword, its in written.items()),
@@ -183,20 +185,22 @@ def _explained(
     tags: TagNames,
     language: str | None,
 ) -> tuple[ExplainedTrend, ...]:
-    found = []
+    explained = []
     for trend in trends:
         visible = [posts[post] for post in trend.posts if post in posts]
-        shown = [one for keyword in trend.keywords if (one := _shown(keyword, visible, tags, language))]
-        if visible and shown:
-            found.append(
+        keywords = [
+            written for keyword in trend.keywords if (written := _shown(keyword, visible, tags, language))
+        ]
+        if visible and keywords:
+            explained.append(
                 ExplainedTrend(
                     trend,
-                    tuple(shown),
+                    tuple(keywords),
                     tuple(post.post_id for post in visible),
                     _first_posts(visible, language),
                 )
             )
-    return tuple(found)
+    return tuple(explained)
 
 
 def _shown(
@@ -217,6 +221,6 @@ def _shown(
 def _first_posts(posts: Sequence[MentioningPost], language: str | None) -> tuple[TrendPost, ...]:
     ordered = sorted(posts, key=lambda post: (bool(language) and post.language != language, post.posted_at))
     return tuple(
-        TrendPost(one.post_id, one.channel, one.posted_at, first_sentence(one.text))
-        for one in ordered[:MAX_TOLD]
+        TrendPost(post.post_id, post.channel, post.posted_at, first_sentence(post.text))
+        for post in ordered[:MAX_TOLD]
     )

@@ -68,7 +68,7 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
     )
 
     def listed() -> tuple[ListedStory, ...]:
-        found = [
+        pairs = [
             (story, story.stored_since(seen_at) if seen_at else ())
             for story in material.stories()
             if tells_news(story)
@@ -76,10 +76,14 @@ async def recent_stories(  # noqa: PLR0913 -- the reader's choices
             and (folder is None or folder in story.folders)
             and not story.has_any(left_out.stories)
         ]
-        found.sort(
-            key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id)
+        pairs.sort(
+            key=lambda pair: (
+                not pair[1],
+                -weight_of(pair[0], now=now, is_new=bool(pair[1])),
+                pair[0].story_id,
+            )
         )
-        return tuple(ListedStory(story, tell(story, language=language), new) for story, new in found[:limit])
+        return tuple(ListedStory(story, tell(story, language=language), new) for story, new in pairs[:limit])
 
     return StoryList(material.grouping, await asyncio.to_thread(listed))
 
@@ -154,7 +158,7 @@ async def story_around(post_id: PostId, *, stores: TenantStores, language: str |
         _summed_up(story, language, stores),
         _pictures(story, stores),
     )
-    sources = _sources(story, {one.channel_id: one for one in covered})
+    sources = _sources(story, {channel.channel_id: channel for channel in covered})
     return FullStory(
         story, tell(story, language=language), summary, material, written, sources, _changes(story), pictures
     )
@@ -190,7 +194,7 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
         if post.deleted_at
     ]
     for post in story.posts:
-        texts = [*(one.text for one in post.earlier), post.text]
+        texts = [*(version.text for version in post.earlier), post.text]
         changes += (
             TextChange(
                 post,
@@ -207,7 +211,7 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
 async def _pictures(story: VisibleStory, stores: TenantStores) -> tuple[OncePicture, ...]:
     """Each picture once. What they look like is asked only where there are several files."""
     files = {picture.sha256 for post in story.posts for picture in post.pictures}
-    shown = [post.post_id for post in story.posts if post.pictures]
+    post_ids = [post.post_id for post in story.posts if post.pictures]
     return await asyncio.to_thread(
-        pictures_of, story, await stores.stories.read_pictures(shown) if len(files) > 1 else {}
+        pictures_of, story, await stores.stories.read_pictures(post_ids) if len(files) > 1 else {}
     )

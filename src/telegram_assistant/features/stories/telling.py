@@ -51,7 +51,9 @@ def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
             )
             headline = _shortened(sentences[0])
             rest = sentences[1:] if headline == _bare(sentences[0]) else sentences
-            return StoryTelling(headline, tuple(CitedSentence(one, cited) for one in rest[:MAX_SENTENCES]))
+            return StoryTelling(
+                headline, tuple(CitedSentence(sentence, cited) for sentence in rest[:MAX_SENTENCES])
+            )
     return StoryTelling("", ())
 
 

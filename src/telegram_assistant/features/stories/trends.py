@@ -56,28 +56,30 @@ async def all_trends(
 
     `live` are the trends of the last hour if they were counted before.
     """
-    told = await trends_since(since, stores=stores, muted=muted, language=language)
-    found = await trends_now(now, stores=stores, language=language) if live is None else live
-    kept = await trend_days(since, stores=stores, language=language)
-    return Trends(*_attach(told, found), kept)
+    bursts = await trends_since(since, stores=stores, muted=muted, language=language)
+    current = await trends_now(now, stores=stores, language=language) if live is None else live
+    days = await trend_days(since, stores=stores, language=language)
+    return Trends(*_attach(bursts, current), days)
 
 
 def _attach(
-    stories: Sequence[Trend], found: Sequence[ExplainedTrend]
+    stories: Sequence[Trend], trends: Sequence[ExplainedTrend]
 ) -> tuple[tuple[Trend, ...], tuple[ExplainedTrend, ...]]:
     """Keywords of which most posts tell a story that is shown belong to that story."""
     posts = [frozenset(post.post_id for post in story.story.posts) for story in stories]
     keywords: list[tuple[WrittenKeyword, ...]] = [()] * len(stories)
     left = []
-    for one in found:
+    for trend in trends:
         place = next(
-            (place for place, its in enumerate(posts) if is_about(frozenset(one.trend.posts), its)), None
+            (place for place, its in enumerate(posts) if is_about(frozenset(trend.trend.posts), its)), None
         )
         if place is None:
-            left.append(one)
+            left.append(trend)
         else:
-            keywords[place] += one.keywords
-    return tuple(replace(one, keywords=its) for one, its in zip(stories, keywords, strict=True)), tuple(left)
+            keywords[place] += trend.keywords
+    return tuple(replace(story, keywords=its) for story, its in zip(stories, keywords, strict=True)), tuple(
+        left
+    )
 
 
 async def trends_since(
@@ -89,7 +91,7 @@ async def trends_since(
     Stories with a post of `muted` are left out. Posts are counted as they arrive, so none is late.
     """
     material = await stores.stories.bursting(since)
-    found = [
+    bursts = [
         Trend(story, tell(story, language=language), burst, pace_of(story))
         for story in material.stories()
         if tells_news(story)
@@ -97,4 +99,4 @@ async def trends_since(
         and burst.found_at >= since
         and not story.has_any(muted)
     ]
-    return tuple(sorted(found, key=lambda one: (one.burst.found_at, one.story.story_id), reverse=True))
+    return tuple(sorted(bursts, key=lambda trend: (trend.burst.found_at, trend.story.story_id), reverse=True))

@@ -58,8 +58,8 @@ class SummaryMaterial:
 
         What is not sent does not change the text.
         """
-        told = (part for post in self.posts for part in (str(post.post_id), post.text[:MAX_SENT_CHARACTERS]))
-        return key_of(prompt(PROMPT).label, self.language, *told)
+        parts = (part for post in self.posts for part in (str(post.post_id), post.text[:MAX_SENT_CHARACTERS]))
+        return key_of(prompt(PROMPT).label, self.language, *parts)
 
     @property
     def data(self) -> str:
@@ -83,10 +83,10 @@ class SummaryWriter:
 
 
 async def materials_of(
-    told: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores
+    stories: Sequence[tuple[VisibleStory, StorySummary]], *, stores: TenantStores
 ) -> list[SummaryMaterial]:
     """What a provider may read of each story, in the language of its summary. One query for all."""
-    considered = [_in_language(story, summary.language) for story, summary in told]
+    considered = [_in_language(story, summary.language) for story, summary in stories]
     sendable = {
         sendable_post.post_id
         for sendable_post in await sendable_posts(
@@ -95,7 +95,7 @@ async def materials_of(
     }
     return [
         SummaryMaterial(summary.language, _chosen([post for post in posts if post.post_id in sendable]))
-        for (_, summary), posts in zip(told, considered, strict=True)
+        for (_, summary), posts in zip(stories, considered, strict=True)
     ]
 
 
@@ -138,16 +138,20 @@ async def write_summaries(
     made = await asyncio.gather(
         *(
             _write(
-                one, writer=writer, stores=stores, urgency=Urgency.DIGEST, patience_seconds=patience_seconds
+                material,
+                writer=writer,
+                stores=stores,
+                urgency=Urgency.DIGEST,
+                patience_seconds=patience_seconds,
             )
-            for one in missing
+            for material in missing
         )
     )
     return {
         **known,
         **{
-            one.key: writing.written
-            for one, writing in zip(missing, made, strict=True)
+            material.key: writing.written
+            for material, writing in zip(missing, made, strict=True)
             if writing.written is not None
         },
     }
@@ -215,8 +219,8 @@ def _writing(written: WrittenSummary) -> SummaryWriting:
 
 
 def _in_language(story: VisibleStory, language: str) -> list[VisiblePost]:
-    told = [post for post in story.posts if not post.deleted_at and not post.is_ad and post.text.strip()]
-    ours = [post for post in told if language_in(post.text, post.language) == language]
+    posts = [post for post in story.posts if not post.deleted_at and not post.is_ad and post.text.strip()]
+    ours = [post for post in posts if language_in(post.text, post.language) == language]
     return _ends_of(ours, MAX_CONSIDERED)
 
 
@@ -230,8 +234,8 @@ def _chosen(posts: Sequence[VisiblePost]) -> tuple[VisiblePost, ...]:
     channels: dict[ChannelId, list[VisiblePost]] = {}
     for post in different.values():
         channels.setdefault(post.channel_id, []).append(post)
-    kept = {post.post_id for own in channels.values() for post in (own[0], own[-1])}
-    return tuple(_ends_of([post for post in different.values() if post.post_id in kept], MAX_SENT))
+    chosen_ids = {post.post_id for own in channels.values() for post in (own[0], own[-1])}
+    return tuple(_ends_of([post for post in different.values() if post.post_id in chosen_ids], MAX_SENT))
 
 
 def _ends_of(posts: list[VisiblePost], most: int) -> list[VisiblePost]:

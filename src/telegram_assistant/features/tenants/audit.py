@@ -14,6 +14,6 @@ class AuditPage:
 
 
 async def newest_changes(*, audit: AuditLog, limit: int, before: AuditCursor | None = None) -> AuditPage:
-    found = await audit.newest(limit=limit + 1, before=before)
-    shown = found[:limit]
-    return AuditPage(shown, AuditCursor(shown[-1].at, shown[-1].entry_id) if len(found) > limit else None)
+    entries = await audit.newest(limit=limit + 1, before=before)
+    page = entries[:limit]
+    return AuditPage(page, AuditCursor(page[-1].at, page[-1].entry_id) if len(entries) > limit else None)

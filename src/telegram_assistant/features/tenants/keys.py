@@ -132,9 +132,9 @@ class KeyPage:
 
 
 async def list_keys(*, keys: Keys, limit: int, before: KeyCursor | None = None) -> KeyPage:
-    found = await keys.newest(limit=limit + 1, before=before)
-    shown = found[:limit]
-    return KeyPage(shown, KeyCursor(shown[-1].created_at, shown[-1].key_id) if len(found) > limit else None)
+    newest = await keys.newest(limit=limit + 1, before=before)
+    page = newest[:limit]
+    return KeyPage(page, KeyCursor(page[-1].created_at, page[-1].key_id) if len(newest) > limit else None)
 
 
 async def revoke_key(key_id: UUID, *, keys: Keys, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:

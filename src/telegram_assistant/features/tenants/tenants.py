@@ -38,15 +38,15 @@ class TenantAccount:
 
 
 async def list_tenants(*, tenants: TenantOperations, limit: int, after: str | None = None) -> TenantPage:
-    found = await tenants.page(limit=limit + 1, after=after)
-    return TenantPage(found[:limit], found[limit - 1].name if len(found) > limit else None)
+    summaries = await tenants.page(limit=limit + 1, after=after)
+    return TenantPage(summaries[:limit], summaries[limit - 1].name if len(summaries) > limit else None)
 
 
 async def one_tenant(public_id: UUID, *, tenants: TenantOperations) -> TenantSummary:
-    found = await tenants.one(public_id)
-    if found is None:
+    tenant = await tenants.one(public_id)
+    if tenant is None:
         raise Missing(Reason("tenant_unknown_by_id", "there is no such tenant"))
-    return found
+    return tenant
 
 
 async def create_tenant(name: str, *, tenants: TenantOperations) -> TenantSummary:
@@ -122,21 +122,25 @@ async def all_accounts(
     min_risk: Risk = Risk.SAFE,
 ) -> tuple[TenantAccount, ...]:
     """Returns the accounts of every tenant, those at the greatest risk first."""
-    found: list[TenantAccount] = []
+    accounts: list[TenantAccount] = []
     after: str | None = None
     while True:
         page = await list_tenants(tenants=tenants, limit=PAGE, after=after)
         for tenant in page.tenants:
             if tenant.accounts:
-                found += [
-                    TenantAccount(tenant, one)
-                    for one in await account_health(stores=stores_of(tenant.tenant_id), now=now)
+                accounts += [
+                    TenantAccount(tenant, health)
+                    for health in await account_health(stores=stores_of(tenant.tenant_id), now=now)
                 ]
         after = page.next
         if after is None:
             break
-    wanted = [one for one in found if WORST_LAST.index(one.health.verdict.risk) >= WORST_LAST.index(min_risk)]
-    return tuple(sorted(wanted, key=lambda one: -WORST_LAST.index(one.health.verdict.risk)))
+    wanted = [
+        account
+        for account in accounts
+        if WORST_LAST.index(account.health.verdict.risk) >= WORST_LAST.index(min_risk)
+    ]
+    return tuple(sorted(wanted, key=lambda account: -WORST_LAST.index(account.health.verdict.risk)))
 
 
 async def _drop_if_redis_answers(drop_cached_keys: Callable[[], Awaitable[None]]) -> None:

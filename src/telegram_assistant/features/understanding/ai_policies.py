@@ -65,9 +65,12 @@ async def policies(*, stores: TenantStores, limit: int = 1000, after: ChannelId 
     `after` is the last channel of the previous page.
     """
     consented = (await stores.ai.stance()).consent is not None
-    found = await stores.ai.policies(limit=limit + 1, after=after)
-    shown = tuple(PolicyInForce(one, _in_force(one, consented=consented)) for one in found[:limit])
-    return PolicyPage(shown, found[limit - 1].channel_id if len(found) > limit else None)
+    channel_policies = await stores.ai.policies(limit=limit + 1, after=after)
+    page = tuple(
+        PolicyInForce(channel_policy, _in_force(channel_policy, consented=consented))
+        for channel_policy in channel_policies[:limit]
+    )
+    return PolicyPage(page, channel_policies[limit - 1].channel_id if len(channel_policies) > limit else None)
 
 
 async def choose_policy(
@@ -82,7 +85,10 @@ async def choose_policy(
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
     chosen = await stores.ai.choose(channel_ids, policy)
     consented = (await stores.ai.stance()).consent is not None
-    return tuple(PolicyInForce(one, _in_force(one, consented=consented)) for one in chosen)
+    return tuple(
+        PolicyInForce(channel_policy, _in_force(channel_policy, consented=consented))
+        for channel_policy in chosen
+    )
 
 
 async def choose_default(policy: AiPolicy, *, stores: TenantStores) -> AiDefaults:
@@ -111,7 +117,7 @@ async def _require_consent(policy: AiPolicy, stores: TenantStores) -> None:
         raise Conflicting(NO_CONSENT)
 
 
-def _in_force(one: ChannelPolicy, *, consented: bool) -> AiPolicy:
-    if one.is_blocked:
+def _in_force(policy: ChannelPolicy, *, consented: bool) -> AiPolicy:
+    if policy.is_blocked:
         return AiPolicy.OFF
-    return AiPolicy.LOCAL if one.chosen is AiPolicy.PROVIDER and not consented else one.chosen
+    return AiPolicy.LOCAL if policy.chosen is AiPolicy.PROVIDER and not consented else policy.chosen

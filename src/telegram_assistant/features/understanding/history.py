@@ -86,12 +86,12 @@ def price_of(
     prices, model = read_prices(settings.ai.prices), first_chat_model(settings)
     fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(tag)) for tag in tags), default=0)
 
-    def micro(one: Outdated) -> int | None:
-        tokens = Tokens(one.characters + one.provider * fixed, one.provider * TAGS_TOKENS)
+    def micro(channel: Outdated) -> int | None:
+        tokens = Tokens(channel.characters + channel.provider * fixed, channel.provider * TAGS_TOKENS)
         return None if model is None else prices.of(model.provider, model.name).of(tokens)
 
     return HistoryPrice(
-        tuple(ChannelPrice(one, micro(one)) for one in outdated),
+        tuple(ChannelPrice(channel, micro(channel)) for channel in outdated),
         model.provider if model else None,
         prices.unit,
     )
@@ -137,7 +137,7 @@ def _since(days: int, now: datetime) -> datetime:
 
 def _by_language(vocabulary: Sequence[KnownTag]) -> Iterable[Mapping[str, str]]:
     tags: dict[str, dict[str, str]] = {}
-    for one in vocabulary:
-        if not one.is_retired:
-            tags.setdefault(one.language, {})[one.tag] = one.topic
+    for entry in vocabulary:
+        if not entry.is_retired:
+            tags.setdefault(entry.language, {})[entry.tag] = entry.topic
     return tags.values()

@@ -23,12 +23,12 @@ class Recent[T]:
         async with self._counting:
             if (fresh := self._fresh(key, now)) is not None:
                 return fresh[1]
-            found = await count()
-            self._counted[key] = now, found
+            counted = await count()
+            self._counted[key] = now, counted
             self._counted.move_to_end(key)
             if len(self._counted) > MAX_KEPT:
                 self._counted.popitem(last=False)
-            return found
+            return counted
 
     def _fresh(self, key: Hashable, now: datetime) -> tuple[datetime, T] | None:
         counted = self._counted.get(key)

@@ -51,12 +51,12 @@ class TaggedPosts:
 async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[TenantTag, ...]:
     """Returns the tags by language and topic, hidden ones included."""
     choices = {(choice.language, choice.tag): choice for choice in await stores.tags.choices()}
-    found = []
-    for one in await stores.tag_use.vocabulary():
-        if language in {None, one.language} and not one.is_retired:
-            choice = choices.get((one.language, one.tag), TagChoice(one.language, one.tag))
-            found.append(TenantTag(one.language, one.tag, one.topic, choice.shown_as, choice.hidden))
-    return tuple(found)
+    tags = []
+    for entry in await stores.tag_use.vocabulary():
+        if language in {None, entry.language} and not entry.is_retired:
+            choice = choices.get((entry.language, entry.tag), TagChoice(entry.language, entry.tag))
+            tags.append(TenantTag(entry.language, entry.tag, entry.topic, choice.shown_as, choice.hidden))
+    return tuple(tags)
 
 
 async def choose_tag(
@@ -76,7 +76,7 @@ async def choose_tag(
                 shown_as=shown_as,
             )
         )
-    known = [one for one in await stores.tag_use.vocabulary() if one.tag == tag.casefold()]
+    known = [entry for entry in await stores.tag_use.vocabulary() if entry.tag == tag.casefold()]
     if not known:
         raise Missing(
             Reason(
@@ -89,13 +89,14 @@ async def choose_tag(
         else {}
     )
     chosen = [
-        TagChoice(one.language, one.tag, name or names.get((one.language, one.tag)), hidden) for one in known
+        TagChoice(entry.language, entry.tag, name or names.get((entry.language, entry.tag)), hidden)
+        for entry in known
     ]
     for choice in chosen:
         await stores.tags.choose(choice)
     return tuple(
-        TenantTag(one.language, one.tag, one.topic, choice.shown_as, hidden)
-        for one, choice in zip(known, chosen, strict=True)
+        TenantTag(entry.language, entry.tag, entry.topic, choice.shown_as, hidden)
+        for entry, choice in zip(known, chosen, strict=True)
     )
 
 
@@ -116,13 +117,13 @@ async def most_used(
         )
     names = await _names(stores)
     sums: dict[str, TagCount] = {}
-    for one in await stores.tag_use.most_used(since, until, limit=MAX_TAGS):
-        shown = names.get(one.tag, one.tag)
-        if shown is not None:
+    for count in await stores.tag_use.most_used(since, until, limit=MAX_TAGS):
+        name = names.get(count.tag, count.tag)
+        if name is not None:
             # If two tags have one name, a post or channel with both counts twice; the order is still right.
-            before = sums.get(shown, TagCount(shown, 0, 0))
-            sums[shown] = TagCount(shown, before.posts + one.posts, max(before.channels, one.channels))
-    return tuple(sorted(sums.values(), key=lambda one: (-one.posts, one.tag))[:limit])
+            before = sums.get(name, TagCount(name, 0, 0))
+            sums[name] = TagCount(name, before.posts + count.posts, max(before.channels, count.channels))
+    return tuple(sorted(sums.values(), key=lambda total: (-total.posts, total.tag))[:limit])
 
 
 async def recently_used(
@@ -159,17 +160,17 @@ async def find_by_tag(
 ) -> TaggedPosts:
     """Returns which posts have a tag, like `posts_by_tag`, for who reads them otherwise."""
     known, renamed = await asyncio.gather(stores.tag_use.vocabulary(), _names(stores))
-    names: dict[str, str | None] = {**{one.tag: one.tag for one in known}, **renamed}
-    tags = [tag for tag, shown in names.items() if shown == name.casefold()]
+    names: dict[str, str | None] = {**{entry.tag: entry.tag for entry in known}, **renamed}
+    tags = [tag for tag, own_name in names.items() if own_name == name.casefold()]
     if not tags:
         raise Missing(Reason("tag_unknown", "there is no tag {tag!r}", tag=name))
     places = await _frequent(tags, since=since, stores=stores, limit=limit + 1, before=before)
     if places is None:
         places = await stores.tag_use.places(tags, since=since, limit=limit + 1, before=before)
-    shown = places[:limit]
+    page = places[:limit]
     return TaggedPosts(
-        tuple(PostId(one.channel_id, one.message_id) for one in shown),
-        shown[-1] if len(places) > limit else None,
+        tuple(PostId(place.channel_id, place.message_id) for place in page),
+        page[-1] if len(places) > limit else None,
     )
 
 
@@ -185,8 +186,8 @@ async def _frequent(
     until = SearchPosition(before.posted_at, -1, -1) if before else SearchPosition(FAR_FUTURE)
     limits = SearchFilters(tags=tuple(tags), since=since, with_ads=True)
     met = await stores.words.find((), limits, before=until, most=limit + TIES, budget=WALK_BUDGET)
-    last = min((one.posted_at for one in met.found), default=FAR_FUTURE)
-    places = [(one.posted_at, one.post_id) for one in met.found if one.posted_at > last]
+    last = min((match.posted_at for match in met.found), default=FAR_FUTURE)
+    places = [(match.posted_at, match.post_id) for match in met.found if match.posted_at > last]
     if before:
         places = [
             place

@@ -28,20 +28,20 @@ async def newest_alerts(
     unread_only: bool = False,
     after: AlertCursor | None = None,
 ) -> AlertPage:
-    found = await stores.alerts.newest(
+    alerts = await stores.alerts.newest(
         limit=limit + 1, watch_id=watch_id, unread_only=unread_only, after=after
     )
-    shown = found[:limit]
+    page = alerts[:limit]
     return AlertPage(
-        shown, AlertCursor(shown[-1].created_at, shown[-1].alert_id) if len(found) > limit else None
+        page, AlertCursor(page[-1].created_at, page[-1].alert_id) if len(alerts) > limit else None
     )
 
 
 async def find_alert(alert_id: UUID, *, stores: TenantStores) -> Alert:
-    found = (await stores.alerts.some([alert_id])).get(alert_id)
-    if found is None:
+    alert = (await stores.alerts.some([alert_id])).get(alert_id)
+    if alert is None:
         raise Missing(Reason("alert_unknown", "there is no such alert"))
-    return found
+    return alert
 
 
 async def see_alerts(

@@ -86,7 +86,7 @@ async def nearest_since(
         kinds=query.kinds,
         with_ads=query.with_ads,
     )
-    found = await find_nearest(
+    nearest = await find_nearest(
         query.meaning,
         limits,
         followed=(await stores.words.scope()).in_force,
@@ -96,4 +96,4 @@ async def nearest_since(
         index=index,
         patience_seconds=SECONDS,
     )
-    return NO_MEANING if isinstance(found, WordsOnly) else found
+    return NO_MEANING if isinstance(nearest, WordsOnly) else nearest

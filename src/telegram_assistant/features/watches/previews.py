@@ -55,7 +55,7 @@ async def preview_watch(
 ) -> WatchPreview:
     """Raises Rejected like `create_watch`. Counts over what the tenant sees now."""
     conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
-    found = await _find(
+    previewed = await _find(
         target,
         conditions,
         tenant_id=tenant_id,
@@ -64,23 +64,25 @@ async def preview_watch(
         since=now - timedelta(days=days),
         now=now,
     )
-    if isinstance(found, Reason):
-        return WatchPreview(days=days, count=0, is_complete=True, lines=(), trouble=found)
-    shown = found.alerts[:SHOWN]
-    texts = await stores.watch_previews.texts(shown) if shown else ()
+    if isinstance(previewed, Reason):
+        return WatchPreview(days=days, count=0, is_complete=True, lines=(), trouble=previewed)
+    alerts = previewed.alerts[:SHOWN]
+    texts = await stores.watch_previews.texts(alerts) if alerts else ()
     lines = tuple(
         PreviewLine(
-            kind=one.kind,
-            happened_at=one.happened_at,
-            channel_id=one.channel_id,
-            post_id=one.post_id,
+            kind=alert.kind,
+            happened_at=alert.happened_at,
+            channel_id=alert.channel_id,
+            post_id=alert.post_id,
             channel=text.channel,
-            link=link_to(one.post_id, text.username) if one.post_id else "",
+            link=link_to(alert.post_id, text.username) if alert.post_id else "",
             text=text.text,
         )
-        for one, text in zip(shown, texts, strict=True)
+        for alert, text in zip(alerts, texts, strict=True)
     )
-    return WatchPreview(days=days, count=len(found.alerts), is_complete=found.is_complete, lines=lines)
+    return WatchPreview(
+        days=days, count=len(previewed.alerts), is_complete=previewed.is_complete, lines=lines
+    )
 
 
 async def _find(
@@ -96,18 +98,18 @@ async def _find(
     previews = stores.watch_previews
     match target.kind:
         case WatchKind.WORDS:
-            found: PreviewedAlerts | Reason = await previews.posts(conditions, since=since)
+            previewed: PreviewedAlerts | Reason = await previews.posts(conditions, since=since)
         case WatchKind.MENTION:
-            found = await previews.mentions(conditions, since=since)
+            previewed = await previews.mentions(conditions, since=since)
         case WatchKind.CHANGES:
-            found = await previews.changes(conditions, since=since)
+            previewed = await previews.changes(conditions, since=since)
         case WatchKind.SILENCE:
-            found = await previews.silences(conditions, hours=target.hours or 1, since=since, now=now)
+            previewed = await previews.silences(conditions, hours=target.hours or 1, since=since, now=now)
         case WatchKind.MEANING:
             near = await nearest_since(
                 conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now
             )
-            found = near if isinstance(near, Reason) else await previews.of_posts(near)
+            previewed = near if isinstance(near, Reason) else await previews.of_posts(near)
         case WatchKind.STORY:
-            found = await previews.stories(conditions, posts=target.posts or 2, since=since)
-    return found
+            previewed = await previews.stories(conditions, posts=target.posts or 2, since=since)
+    return previewed

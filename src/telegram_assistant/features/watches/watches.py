@@ -95,10 +95,10 @@ async def change_watch(
 
 
 async def find_watch(watch_id: UUID, *, stores: TenantStores) -> Watch:
-    found = await stores.watches.one(watch_id)
-    if found is None:
+    watch = await stores.watches.one(watch_id)
+    if watch is None:
         raise Missing(NO_WATCH)
-    return found
+    return watch
 
 
 async def pause_watch(watch_id: UUID, *, stores: TenantStores, is_paused: bool) -> Watch:

@@ -144,12 +144,14 @@ class Gate:
             for place in wanted
             if policies[place] is AiPolicy.PROVIDER and materials[place].text_for(Tier.PROVIDER).strip()
         ]
-        found = (
+        paid_answers = (
             await self._tags_by_provider([materials[place] for place in paid], allowed, vocabulary, urgency)
             if paid
             else []
         )
-        answers: Mapping[int, ProviderAnswer[Tags] | FallbackReason] = dict(zip(paid, found, strict=True))
+        answers: Mapping[int, ProviderAnswer[Tags] | FallbackReason] = dict(
+            zip(paid, paid_answers, strict=True)
+        )
         results = [
             _best(local.get(place), answers.get(place, FallbackReason.POLICY))
             for place in range(len(materials))
@@ -171,11 +173,11 @@ class Gate:
         }
         inputs = zip(materials, texts, contents, strict=True)
         questions = [
-            about_tags(text, content, vocabulary, listed, channel_id=one.channel_id)
-            for one, text, content in inputs
+            about_tags(text, content, vocabulary, listed, channel_id=material.channel_id)
+            for material, text, content in inputs
         ]
         chats = [source for source in self.sources if ModelTask.CHAT in source.models]
-        kept = (
+        cached = (
             await self._results.find(
                 list({question.key(source) for question in questions for source in chats})
             )
@@ -183,8 +185,10 @@ class Gate:
             else {}
         )
         asking = (
-            self._asker.ask(question, allowed[one.channel_id], urgency, kept=kept, only_known=one.is_history)
-            for one, question in zip(materials, questions, strict=True)
+            self._asker.ask(
+                question, allowed[material.channel_id], urgency, cached=cached, only_known=material.is_history
+            )
+            for material, question in zip(materials, questions, strict=True)
         )
         return await asyncio.gather(*asking)
 
@@ -240,20 +244,22 @@ class Gate:
 
         No value if the policy forbids it or no OCR is available.
         """
-        found: Understood[PictureFacts] = Understood(None, None, "", "", "", reason=FallbackReason.POLICY)
+        understood: Understood[PictureFacts] = Understood(
+            None, None, "", "", "", reason=FallbackReason.POLICY
+        )
         if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
             try:
-                found = Understood(await self._local.picture(picture), Tier.LOCAL, "local", OCR, "")
+                understood = Understood(await self._local.picture(picture), Tier.LOCAL, "local", OCR, "")
                 self._picture_outage.recovered()
             except ProviderFailed as error:
                 self._picture_outage.failed(error, is_routine=True)
-                found = replace(
-                    found,
+                understood = replace(
+                    understood,
                     reason=FallbackReason.NO_PROVIDER
                     if error.failure == Failure.REFUSED
                     else FallbackReason.FAILED,
                 )
-        return count_result("text_in", found)
+        return count_result("text_in", understood)
 
     async def vectors(
         self,
@@ -323,9 +329,9 @@ class Gate:
         self, results: list[Understood[Tags]], materials: Sequence[Material]
     ) -> list[Understood[Tags]]:
         wanted = {
-            place: one.post_id
-            for place, one in enumerate(materials)
-            if one.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
+            place: material.post_id
+            for place, material in enumerate(materials)
+            if material.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
         }
         if wanted:
             await self._later.add(*(PendingImprovement(post_id, TAGGING) for post_id in wanted.values()))
@@ -335,22 +341,22 @@ class Gate:
         ]
 
 
-def _best(local: Tags | None, found: ProviderAnswer[Tags] | FallbackReason) -> Understood[Tags]:
+def _best(local: Tags | None, answer: ProviderAnswer[Tags] | FallbackReason) -> Understood[Tags]:
     written = prompt(TAGGING).label
-    if isinstance(found, FallbackReason):
+    if isinstance(answer, FallbackReason):
         by = ("local", LOCAL_MODEL) if local is not None else ("", "")
-        return Understood(local, None if local is None else Tier.LOCAL, *by, written, found, local=local)
-    tags = found.value
+        return Understood(local, None if local is None else Tier.LOCAL, *by, written, answer, local=local)
+    tags = answer.value
     if local is not None:
         tags = tags.model_copy(update={"is_ad": tags.is_ad or local.is_ad, "kind": tags.kind or local.kind})
     return Understood(
         tags,
         Tier.PROVIDER,
-        found.source.name,
-        found.source.models[ModelTask.CHAT],
+        answer.source.name,
+        answer.source.models[ModelTask.CHAT],
         written,
         None,
-        found.is_cached,
-        found.cost_micro,
+        answer.is_cached,
+        answer.cost_micro,
         local=local,
     )

@@ -122,14 +122,15 @@ def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
     """
     if issubclass(shape, Prose):
         return _not_leaking(shape(text=answer[:MAX_CHARACTERS]), ours)
-    found = _JSON.search(answer[:MAX_CHARACTERS])
-    if found is None:
+    match = _JSON.search(answer[:MAX_CHARACTERS])
+    if match is None:
         raise ProviderFailed(Failure.UNUSABLE, "the answer holds no JSON object")
     try:
-        parsed = shape.model_validate_json(found.group())
+        parsed = shape.model_validate_json(match.group())
     except ValidationError as error:
         places = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)[:5]
+            f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+            for problem in error.errors(include_input=False)[:5]
         )
         raise ProviderFailed(Failure.UNUSABLE, places[:500]) from error
     return _not_leaking(parsed, ours)
@@ -151,11 +152,11 @@ def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _strings(one)
+        for item in value.values():
+            yield from _strings(item)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _strings(one)
+        for item in value:
+            yield from _strings(item)
 
 
 def _runs(text: str) -> Iterator[tuple[str, ...]]:

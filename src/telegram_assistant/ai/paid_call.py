@@ -166,9 +166,9 @@ class ProviderCaller:
             async with self._streams.taken(
                 source.name, urgency=order.urgency, streams=source.streams, per_minute=source.per_minute
             ):
-                found = await known() if known else None
-                if found is not None:
-                    return found
+                reply = await known() if known else None
+                if reply is not None:
+                    return reply
                 if not breaker.begin():
                     raise Withheld(FallbackReason.BREAKER)
                 started.sent = progress.sent = True

@@ -117,9 +117,11 @@ def addresses_model(text: str) -> bool:
 def _visible(data: str) -> str:
     """The text without invisible characters."""
     return "".join(
-        one
-        for one in data[:MAX_CHARACTERS]
-        if one in _KEPT_CONTROLS or one in _JOINERS or unicodedata.category(one) not in _INVISIBLE
+        character
+        for character in data[:MAX_CHARACTERS]
+        if character in _KEPT_CONTROLS
+        or character in _JOINERS
+        or unicodedata.category(character) not in _INVISIBLE
     )
 
 

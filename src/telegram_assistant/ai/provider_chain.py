@@ -59,21 +59,21 @@ class ProviderChain:
         self, question: Question[T], allowed: Allowed, urgency: Urgency
     ) -> Understood[T]:
         """The answer with its origin, or why there is none: the policy, the budget, or the provider."""
-        found: ProviderAnswer[T] | FallbackReason = FallbackReason.POLICY
+        answer: ProviderAnswer[T] | FallbackReason = FallbackReason.POLICY
         if allowed.policy is AiPolicy.PROVIDER:
-            found = await self.ask(question, allowed, urgency)
-        if isinstance(found, FallbackReason):
-            return Understood(None, None, "", "", question.prompt.label, reason=found)
-        source = found.source
+            answer = await self.ask(question, allowed, urgency)
+        if isinstance(answer, FallbackReason):
+            return Understood(None, None, "", "", question.prompt.label, reason=answer)
+        source = answer.source
         return Understood(
-            found.value,
+            answer.value,
             Tier.PROVIDER,
             source.name,
             source.models[question.work],
             question.prompt.label,
             None,
-            found.is_cached,
-            found.cost_micro,
+            answer.is_cached,
+            answer.cost_micro,
         )
 
     async def ask[T: Output](
@@ -82,20 +82,20 @@ class ProviderChain:
         allowed: Allowed,
         urgency: Urgency,
         *,
-        kept: Mapping[bytes, str | None] | None = None,
+        cached: Mapping[bytes, str | None] | None = None,
         only_known: bool = False,
     ) -> ProviderAnswer[T] | FallbackReason:
         """The answer of the first provider that gives one, or why none did.
 
-        `kept` are cached answers, if already loaded.
+        `cached` are cached answers, if already loaded.
         """
         now = asyncio.get_running_loop().time()
         until = now + self._wait_seconds[urgency]
         sources = {question.key(source): source for source in self._sources if question.work in source.models}
-        if kept is None:
-            kept = await self._results.find(list(sources))
+        if cached is None:
+            cached = await self._results.find(list(sources))
         for key, source in sources.items():
-            if (known := kept.get(key)) is not None:
+            if (known := cached.get(key)) is not None:
                 return ProviderAnswer(
                     question.take(question.shape.model_validate_json(known)),
                     source,
@@ -106,7 +106,7 @@ class ProviderChain:
             return FallbackReason.HISTORY
         reasons = []
         for key, source in sources.items():
-            if key in kept:
+            if key in cached:
                 reasons.append(FallbackReason.BLACKLIST)
                 continue
             order = CallOrder(
@@ -138,8 +138,12 @@ class ProviderChain:
         request = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
 
         async def known() -> Reply | None:
-            kept = await self._results.find([key])
-            return Reply(kept[key] or "", Tokens(), is_blacklisted=kept[key] is None) if key in kept else None
+            cached = await self._results.find([key])
+            return (
+                Reply(cached[key] or "", Tokens(), is_blacklisted=cached[key] is None)
+                if key in cached
+                else None
+            )
 
         async def send(timeout_seconds: float) -> Reply:
             return await question.send(order.source, question.instruction, timeout_seconds)

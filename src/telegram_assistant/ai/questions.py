@@ -85,9 +85,9 @@ def about_prose(
     instruction = written.instruct(data, max_tokens=max_tokens, **blanks)
     content = f"{tenant_id}\n{instruction.system}\n{harmless(data)}"
 
-    async def send(source: ConfiguredProvider, asked: Instruction, timeout_seconds: float) -> Reply:
+    async def send(source: ConfiguredProvider, request: Instruction, timeout_seconds: float) -> Reply:
         return await source.provider.chat(
-            asked, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds, hear=hear
+            request, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds, hear=hear
         )
 
     return Question(

@@ -82,10 +82,10 @@ class PageFetcher:
         for _ in range(MAX_REDIRECTS + 1):
             target = self.guard.target(url)
             await before(target)
-            found = await self._once(target, accept, kinds, first_bytes)
-            if isinstance(found, FetchedResponse):
-                return found
-            url = found.url
+            response = await self._once(target, accept, kinds, first_bytes)
+            if isinstance(response, FetchedResponse):
+                return response
+            url = response.url
         raise Unreadable(
             PageStatus.FAILED,
             Reason(
@@ -201,8 +201,8 @@ def _join_url(url: str, location: str) -> str:
 
 
 def _charset(parameters: str) -> str | None:
-    for one in parameters.split(";"):
-        name, _, value = one.strip().partition("=")
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.strip().partition("=")
         if name == "charset":
             return value.strip("\"' ")[:40] or None
     return None

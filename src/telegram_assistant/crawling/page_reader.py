@@ -89,15 +89,15 @@ class PageReader:
 
         answer = await self._fetcher.get(url, before=before)
         _refuse_errors(answer)
-        found = await self._readers.extract(answer)
-        if not found.needs_browser or self._render is None:
-            return _page(answer, found)
+        extracted = await self._readers.extract(answer)
+        if not extracted.needs_browser or self._render is None:
+            return _page(answer, extracted)
         try:
             rendered = await self._render(answer)
             return replace(_page(rendered, await self._readers.extract(rendered)), by_browser=True)
         except Unreadable as error:
             log.info("browser_could_not_read", why=str(error))
-            return replace(_page(answer, found), why=error.reason)
+            return replace(_page(answer, extracted), why=error.reason)
 
 
 def _too_slow(max_seconds: float) -> Reason:
@@ -123,18 +123,18 @@ def _refuse_errors(answer: FetchedResponse) -> None:
         )
 
 
-def _page(answer: FetchedResponse, found: Extracted) -> LinkedPage:
+def _page(answer: FetchedResponse, extracted: Extracted) -> LinkedPage:
     return LinkedPage(
         url=answer.target.url,
-        status=PageStatus.READ if found.text else PageStatus.EMPTY,
-        title=found.title,
-        author=found.author,
+        status=PageStatus.READ if extracted.text else PageStatus.EMPTY,
+        title=extracted.title,
+        author=extracted.author,
         published_at=None
-        if found.published_on is None
-        else datetime.fromisoformat(found.published_on).replace(tzinfo=UTC),
-        lang=found.lang,
-        text=found.text,
-        image_url=found.image_url,
-        canonical_url=found.canonical_url,
-        why=None if found.text else EMPTY,
+        if extracted.published_on is None
+        else datetime.fromisoformat(extracted.published_on).replace(tzinfo=UTC),
+        lang=extracted.lang,
+        text=extracted.text,
+        image_url=extracted.image_url,
+        canonical_url=extracted.canonical_url,
+        why=None if extracted.text else EMPTY,
     )

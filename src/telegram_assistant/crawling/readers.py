@@ -30,7 +30,7 @@ class Readers:
         """Extract a page. Raises Unreadable if that takes too long or kills the process."""
         request = {"url": answer.target.url, "charset": answer.charset, "size": len(answer.body)}
         try:
-            found, _ = await self._isolated.ask(json.dumps(request), answer.body)
+            reply, _ = await self._isolated.ask(json.dumps(request), answer.body)
         except TimeoutError as error:
             raise Unreadable(
                 PageStatus.FAILED,
@@ -44,9 +44,9 @@ class Readers:
             raise Unreadable(
                 PageStatus.FAILED, Reason("page_parsing_killed", "parsing it killed the process")
             ) from error
-        if found is None:
+        if reply is None:
             raise Unreadable(PageStatus.FAILED, Reason("page_not_parsed", "it cannot be parsed"))
-        return Extracted(**found)
+        return Extracted(**reply)
 
     async def close(self) -> None:
         await self._isolated.close()

@@ -81,17 +81,17 @@ class Robots:
             return 0.0
         request = {"url": target.url, "name": NAME, "size": len(site.file)}
         try:
-            found, _ = await self._parser.ask(json.dumps(request), site.file)
+            reply, _ = await self._parser.ask(json.dumps(request), site.file)
         except (OSError, EOFError, ValueError) as error:  # TimeoutError is an OSError
             site.file, site.until = None, self._clock() + TTL_AFTER_FAILURE_SECONDS
             raise Unreadable(
                 PageStatus.FAILED, Reason("robots_not_parsed", "the robots.txt of its site cannot be parsed")
             ) from error
-        if not found["allowed"]:
+        if not reply["allowed"]:
             raise Unreadable(
                 PageStatus.ROBOTS, Reason("robots_forbid", "its site forbids it to programs (robots.txt)")
             )
-        return float(found["delay"])
+        return float(reply["delay"])
 
     async def close(self) -> None:
         await self._parser.close()

@@ -64,18 +64,18 @@ async def write_down_wishes(app: App) -> None:
     stores, own, now = *await _stores(app), datetime.now(UTC)
     if await stores.watches.all():
         return
-    for one in WATCHES:
+    for example in WATCHES:
         watch = await create_watch(
-            one.name,
-            one.target,
-            WatchOptions(severity=one.severity),
+            example.name,
+            example.target,
+            WatchOptions(severity=example.severity),
             stores=stores,
             created_by=OWNER_NAME,
             now=now,
             zone=UTC,
             begins_at=now - WATCHED,
         )
-        if one is WATCHES[0]:
+        if example is WATCHES[0]:
             await create_feed(FeedKind.WATCH, str(watch.watch_id), stores=stores, created_by=OWNER_NAME)
     for topic, weight in TOPICS:
         await interests.write_down(topic, interests=own.interests, weight=weight)
@@ -93,10 +93,10 @@ async def read_first_stories(app: App) -> None:
     stores, own = await _stores(app)
     if await own.digests.newest(limit=1):
         return
-    told = await _wait_for_stories(stores)
-    await own.choices.save([one.story.first.post_id for one in told[:SAVED_STORIES]])
-    for one in told[:1]:
-        await interests.say(one.story.story_id, Feedback.MORE, stores=stores, interests=own.interests)
+    stories = await _wait_for_stories(stores)
+    await own.choices.save([entry.story.first.post_id for entry in stories[:SAVED_STORIES]])
+    for favourite in stories[:1]:
+        await interests.say(favourite.story.story_id, Feedback.MORE, stores=stores, interests=own.interests)
     tenant, owner, now = await demo_tenant(app), await demo_owner(app), datetime.now(UTC)
     await make_digest(
         tenant.tenant_id, owner, now, stores=stores, own=own, now=now, language=terminal_language(os.environ)
@@ -121,9 +121,9 @@ async def _wait_for_stories(stores: TenantStores) -> tuple[ListedStory, ...]:
     began = datetime.now(UTC)
     while True:
         now = datetime.now(UTC)
-        found = await recent_stories(now - timedelta(days=1), stores=stores, now=now, limit=DIGEST_STORIES)
-        if len(found.stories) >= DIGEST_STORIES or now - began > DIGEST_PATIENCE:
-            return found.stories
+        recent = await recent_stories(now - timedelta(days=1), stores=stores, now=now, limit=DIGEST_STORIES)
+        if len(recent.stories) >= DIGEST_STORIES or now - began > DIGEST_PATIENCE:
+            return recent.stories
         await asyncio.sleep(10 * LOOK_SECONDS)
 
 

@@ -100,7 +100,7 @@ def choose_servers(environ: Mapping[str, str]) -> DemoServers:
     postgres, own_redis = _find_postgres(), shutil.which("redis-server") or shutil.which("valkey-server")
     if postgres is None or own_redis is None:
         missing = ", ".join(
-            name for name, found in (("PostgreSQL", postgres), ("Redis", own_redis)) if found is None
+            name for name, server in (("PostgreSQL", postgres), ("Redis", own_redis)) if server is None
         )
         raise CannotStart(
             Reason("demo_servers_missing", "the demo does not find {missing}", missing=missing),
@@ -269,8 +269,8 @@ def _find_postgres() -> Path | None:
     """The folder with the programs of the newest PostgreSQL that is installed."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[4]))
     on_path = shutil.which("initdb")
-    found = versions[-1] if versions else Path(on_path) if on_path else None
-    return found.parent if found else None
+    program = versions[-1] if versions else Path(on_path) if on_path else None
+    return program.parent if program else None
 
 
 def _postgres_user() -> SystemUser | None:

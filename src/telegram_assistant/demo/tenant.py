@@ -106,9 +106,9 @@ async def log_accounts_in(telegram: SimulatedTelegram, app: App) -> None:
     assert app.ingest is not None
     tenant, accounts = await demo_tenant(app), app.ingest.accounts
     ids = {
-        name: int(one["channel_id"])
-        for one in await telegram.call("GET", "/channels")
-        for name in (one["username"], one["title"])
+        name: int(channel["channel_id"])
+        for channel in await telegram.call("GET", "/channels")
+        for name in (channel["username"], channel["title"])
     }
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
     known = [account.account_id for account in await accounts.all() if account.tenant == tenant.name]

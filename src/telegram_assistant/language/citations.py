@@ -52,11 +52,11 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
 
     Posts in another alphabet than the sentence support nothing.
     """
-    said = parse_text(sentence)
+    claim = parse_text(sentence)
     cited = [
         (place, post)
         for place, post in enumerate(posts)
-        if parse_text(post.text).is_cyrillic == said.is_cyrillic
+        if parse_text(post.text).is_cyrillic == claim.is_cyrillic
     ]
     if not cited:
         return CheckedSentence(
@@ -65,15 +65,15 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
             Reason("citation_language", "no cited post is in the language of the sentence"),
         )
     evidence = Evidence(tuple(post for _, post in cited))
-    ranked = nearest_sentences(said, evidence.posts)
+    ranked = nearest_sentences(claim, evidence.posts)
     places = tuple(cited[place][0] for place, _, _ in ranked)
     if ranked and ranked[0][2].text.strip(" .!") == sentence.strip(" .!"):
         return CheckedSentence(sentence, Verdict.SUPPORTED, None, places[:1])
     for veto in FACT_RULES:
-        if (reason := veto(said, evidence)) is not None:
+        if (reason := veto(claim, evidence)) is not None:
             return CheckedSentence("", Verdict.DROPPED, reason)
     for objection in WORD_RULES:
-        if (reason := objection(said, evidence)) is not None:
+        if (reason := objection(claim, evidence)) is not None:
             if ranked and ranked[0][1] >= MIN_NEAREST:
                 return CheckedSentence(ranked[0][2].text, Verdict.REPLACED, reason, places[:1])
             return CheckedSentence("", Verdict.DROPPED, reason)
@@ -82,7 +82,7 @@ def check_sentence(sentence: str, posts: Sequence[CitedPost]) -> CheckedSentence
         [
             place
             for place in supporting
-            if not any(veto(said, Evidence((posts[place],))) for veto in FACT_RULES)
+            if not any(veto(claim, Evidence((posts[place],))) for veto in FACT_RULES)
         ]
         if len(supporting) > 1
         else []

@@ -98,9 +98,9 @@ class WrittenDate:
                 else (posted_on.year - 1, posted_on.year, posted_on.year + 1)
             )
             possible = [
-                one for year in years if (one := _day_or_none(year, self.month, self.day)) is not None
+                day for year in years if (day := _day_or_none(year, self.month, self.day)) is not None
             ]
-            return tuple(sorted(possible, key=lambda one: abs(one - posted_on))[:1])
+            return tuple(sorted(possible, key=lambda candidate: abs(candidate - posted_on))[:1])
         return ()
 
     def is_said_by(self, other: "WrittenDate", posted_on: date) -> bool:
@@ -130,15 +130,15 @@ class WrittenDate:
 def dates_in(text: str) -> tuple[WrittenDate, ...]:
     """The dates of a text, in its order."""
     text = text[:MAX_CHARACTERS]
-    found: list[WrittenDate] = []
+    dates: list[WrittenDate] = []
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
-            one = read(match)
-            if one is not None and not any(
-                one.start < other.end and other.start < one.end for other in found
+            written_date = read(match)
+            if written_date is not None and not any(
+                written_date.start < other.end and other.start < written_date.end for other in dates
             ):
-                found.append(one)
-    return tuple(sorted(found, key=lambda one: one.start))
+                dates.append(written_date)
+    return tuple(sorted(dates, key=lambda item: item.start))
 
 
 def _calendar(

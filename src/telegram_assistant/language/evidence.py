@@ -38,7 +38,7 @@ class Evidence:
         titles = [parse_text(post.channel) for post in self.posts if post.channel]
         self.readings = frozenset[str]().union(*(title.readings for title in (*self.parsed, *titles)))
         self.keys = frozenset[str]().union(*(title.keys for title in (*self.parsed, *titles)))
-        self.quantities = [one for post in self.posts for one in quantities_in(post.text).all]
+        self.quantities = [quantity for post in self.posts for quantity in quantities_in(post.text).all]
         self.ranges = {range_ for post in self.posts for range_ in quantities_in(post.text).ranges}
         self.sentences = [sentence for post in self.posts for sentence in parse_sentences(post.text)]
 
@@ -50,16 +50,16 @@ def noun_of(quantity: Quantity) -> frozenset[str]:
     return readings_of(quantity.noun) if quantity.noun else frozenset()
 
 
-def is_same(one: ParsedWord, other: ParsedWord) -> bool:
-    return bool(one.readings & other.readings) or (
-        one.is_capitalised
+def is_same(word: ParsedWord, other: ParsedWord) -> bool:
+    return bool(word.readings & other.readings) or (
+        word.is_capitalised
         and other.is_capitalised
-        and bool(key_of(one.text))
-        and key_of(one.text) == key_of(other.text)
+        and bool(key_of(word.text))
+        and key_of(word.text) == key_of(other.text)
     )
 
 
-def nearest_sentences(said: ParsedText, posts: Sequence[CitedPost]) -> list[tuple[int, float, ParsedText]]:
+def nearest_sentences(claim: ParsedText, posts: Sequence[CitedPost]) -> list[tuple[int, float, ParsedText]]:
     """For each post its nearest sentence and how many of the words it shares, best first."""
     nearest = []
     for place, post in enumerate(posts):
@@ -70,23 +70,24 @@ def nearest_sentences(said: ParsedText, posts: Sequence[CitedPost]) -> list[tupl
         ]
         if sentences:
             score, best = max(
-                ((_likeness(said, sentence), sentence) for sentence in sentences), key=lambda found: found[0]
+                ((_likeness(claim, sentence), sentence) for sentence in sentences),
+                key=lambda scored: scored[0],
             )
             nearest.append((place, score, best))
-    return sorted(nearest, key=lambda one: -one[1])
+    return sorted(nearest, key=lambda ranked: -ranked[1])
 
 
-def _likeness(said: ParsedText, source: ParsedText) -> float:
+def _likeness(claim: ParsedText, source: ParsedText) -> float:
     """The share of words and numbers of a sentence that stand in a source sentence;
     of equals the shorter one wins.
     """
-    numbers = [one.value for one in quantities_in(said.text).all]
-    theirs = {one.value for one in quantities_in(source.text).all}
-    content = said.content
-    found = sum(bool(word.readings & source.readings) for word in content) + sum(
+    numbers = [quantity.value for quantity in quantities_in(claim.text).all]
+    theirs = {quantity.value for quantity in quantities_in(source.text).all}
+    content = claim.content
+    shared = sum(bool(word.readings & source.readings) for word in content) + sum(
         number in theirs for number in numbers
     )
-    return found / max(len(content) + len(numbers), 1) + shared_words(source.content, said) / 1000
+    return shared / max(len(content) + len(numbers), 1) + shared_words(source.content, claim) / 1000
 
 
 def shared_words(words: Sequence[ParsedWord], other: ParsedText) -> float:

@@ -37,25 +37,27 @@ _LINK = re.compile(
 type Rule = Callable[[ParsedText, Evidence], Reason | None]
 
 
-def _links(said: ParsedText, evidence: Evidence) -> Reason | None:
-    for found in _LINK.findall(said.text):
-        address = found.rstrip(".,;:!?)»”\"'").casefold()
+def _links(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    for link in _LINK.findall(claim.text):
+        address = link.rstrip(".,;:!?)»”\"'").casefold()
         if not any(address in post.text.casefold() for post in evidence.posts):
             return Reason("citation_link", "no cited post has the link {link!r}", link=address)
     return None
 
 
-def _numbers(said: ParsedText, evidence: Evidence) -> Reason | None:
-    for one in quantities_in(said.text).all:
+def _numbers(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    for quantity in quantities_in(claim.text).all:
         same = [
-            other for other in evidence.quantities if (other.value, other.against) == (one.value, one.against)
+            other
+            for other in evidence.quantities
+            if (other.value, other.against) == (quantity.value, quantity.against)
         ]
-        written = said.text[one.start : one.end]
+        written = claim.text[quantity.start : quantity.end]
         if not same:
             return Reason(
                 "citation_number", "the number {number!r} is in none of the cited posts", number=written
             )
-        noun = noun_of(one)
+        noun = noun_of(quantity)
         if (
             noun
             and not any(noun & noun_of(other) for other in same)
@@ -64,14 +66,14 @@ def _numbers(said: ParsedText, evidence: Evidence) -> Reason | None:
             return Reason(
                 "citation_number_noun",
                 "the cited posts give another number of “{noun}” than {number!r}",
-                noun=one.noun,
+                noun=quantity.noun,
                 number=written,
             )
     return None
 
 
-def _ranges(said: ParsedText, evidence: Evidence) -> Reason | None:
-    for low, high in quantities_in(said.text).ranges:
+def _ranges(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    for low, high in quantities_in(claim.text).ranges:
         if (low, high) in evidence.ranges:
             continue
         if (high, low) in evidence.ranges or not any(_in_order(post, low, high) for post in evidence.posts):
@@ -82,13 +84,13 @@ def _ranges(said: ParsedText, evidence: Evidence) -> Reason | None:
 
 
 def _in_order(post: CitedPost, low: float, high: float) -> bool:
-    values = [one.value for one in quantities_in(post.text).all]
+    values = [quantity.value for quantity in quantities_in(post.text).all]
     return low in values and high in values[values.index(low) + 1 :]
 
 
-def _names(said: ParsedText, evidence: Evidence) -> Reason | None:
-    dated = [(date.start, date.end) for date in dates_in(said.text)]
-    for word in said.words:
+def _names(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    dated = [(date.start, date.end) for date in dates_in(claim.text)]
+    for word in claim.words:
         if (
             not word.is_capitalised
             or not word.is_content
@@ -97,10 +99,10 @@ def _names(said: ParsedText, evidence: Evidence) -> Reason | None:
             continue
         if (not word.begins or may_be_name(word.text)) and not evidence.has(word):
             return _unknown_name(word.text)
-    for run in _name_runs(said):
+    for run in _name_runs(claim):
         if not any(_stands_together(run, post) for post in evidence.parsed):
             return _unknown_name(" ".join(word.text for word in run))
-    for quoted in quotations(said.text):
+    for quoted in quotations(claim.text):
         words = parse_text(quoted).words
         if len(words) < QUOTED_WORDS and not all(evidence.has(word) for word in words if word.is_content):
             return _unknown_name(quoted)
@@ -111,17 +113,17 @@ def _unknown_name(name: str) -> Reason:
     return Reason("citation_name", "the name {name!r} is in none of the cited posts", name=name)
 
 
-def _name_runs(said: ParsedText) -> Iterator[list[ParsedWord]]:
+def _name_runs(claim: ParsedText) -> Iterator[list[ParsedWord]]:
     """Names of several words; a word that begins a sentence belongs to one only if it is a name for sure."""
     run: list[ParsedWord] = []
-    for word in (*said.words, None):
+    for word in (*claim.words, None):
         is_part = (
             word is not None
             and word.is_capitalised
             and word.is_content
             and (not word.begins or may_be_name(word.text))
         )
-        if word is not None and is_part and (not run or said.text[run[-1].end : word.start] == " "):
+        if word is not None and is_part and (not run or claim.text[run[-1].end : word.start] == " "):
             run.append(word)
             continue
         if len(run) > 1:
@@ -141,21 +143,21 @@ def _stands_together(run: Sequence[ParsedWord], post: ParsedText) -> bool:
     )
 
 
-def _dates(said: ParsedText, evidence: Evidence) -> Reason | None:
-    for date in dates_in(said.text):
+def _dates(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    for date in dates_in(claim.text):
         if not any(
             date.is_said_by(other, post.posted_on) for post in evidence.posts for other in dates_in(post.text)
         ):
             return Reason(
                 "citation_date",
                 "the date {date!r} is in none of the cited posts",
-                date=said.text[date.start : date.end],
+                date=claim.text[date.start : date.end],
             )
     return None
 
 
-def _quotations(said: ParsedText, evidence: Evidence) -> Reason | None:
-    for quoted in quotations(said.text):
+def _quotations(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    for quoted in quotations(claim.text):
         for part in quoted.replace("...", "…").split("…"):
             words = parse_text(part).words
             if len(words) >= QUOTED_WORDS and not any(_contains(post, words) for post in evidence.parsed):
@@ -170,11 +172,11 @@ def _contains(text: ParsedText, words: Sequence[ParsedWord]) -> bool:
     return sought in f" {' '.join(lemma(word.folded) for word in text.words)} "
 
 
-def _speakers(said: ParsedText, evidence: Evidence) -> Reason | None:
-    speakers = speakers_in(said)
+def _speakers(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    speakers = speakers_in(claim)
     if not speakers:
         return None
-    statement = [word for word in said.content if word not in speakers]
+    statement = [word for word in claim.content if word not in speakers]
     for post in evidence.posts:
         if post.channel and any(word.readings & parse_text(post.channel).readings for word in speakers):
             return None
@@ -190,9 +192,14 @@ def _speakers(said: ParsedText, evidence: Evidence) -> Reason | None:
             else sentences[max(0, best - 1) : best + 2]
         )
         around_words = frozenset[str]().union(
-            *(reading for one in around for word in outside_quotes(one) for reading in (word.readings,))
+            *(
+                reading
+                for sentence in around
+                for word in outside_quotes(sentence)
+                for reading in (word.readings,)
+            )
         )
-        keys = frozenset[str]().union(*(one.keys for one in around))
+        keys = frozenset[str]().union(*(sentence.keys for sentence in around))
         known = [
             word
             for word in speakers

@@ -52,7 +52,7 @@ _STEM = 3
 
 def lemmas_in(text: str) -> list[str]:
     """The dictionary forms of a text's words, in their order, without words that carry no meaning."""
-    return [found for word in WORD.findall(text) if (found := content_lemma(word.casefold()))]
+    return [word_lemma for word in WORD.findall(text) if (word_lemma := content_lemma(word.casefold()))]
 
 
 @lru_cache(maxsize=CACHED_WORDS)
@@ -73,10 +73,10 @@ def content_lemma(word: str) -> str:
     if len(plain) < 2 or plain in _EMPTY:  # noqa: PLR2004 -- a single letter
         return ""
     if plain.isascii():
-        found, is_empty = _english(plain), False
+        word_lemma, is_empty = _english(plain), False
     else:
-        found, is_empty = _russian(plain)
-    return "" if is_empty or found in _EMPTY else found
+        word_lemma, is_empty = _russian(plain)
+    return "" if is_empty or word_lemma in _EMPTY else word_lemma
 
 
 def _russian(word: str) -> tuple[str, bool]:

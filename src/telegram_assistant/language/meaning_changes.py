@@ -43,14 +43,14 @@ def meaning_changes(before: str, after: str) -> tuple[MeaningChange, ...]:
     if before == after:
         return ()
     without_dates = _DATE.sub(" ", before), _DATE.sub(" ", after)
-    found = [
+    changes = [
         *_single(MeaningKind.NEGATION, _words(_NEGATION, before), _words(_NEGATION, after)),
         *_paired(MeaningKind.NUMBER, _numbers(without_dates[0]), _numbers(without_dates[1])),
         *_paired(MeaningKind.NAME, _names(before), _names(after)),
         *_paired(MeaningKind.DATE, _words(_DATE, before), _words(_DATE, after)),
         *_single(MeaningKind.CERTAINTY, _words(_UNCERTAIN, before), _words(_UNCERTAIN, after)),
     ]
-    return tuple(found[:MAX_CHANGES])
+    return tuple(changes[:MAX_CHANGES])
 
 
 type _Said = list[tuple[str, str]]
@@ -71,7 +71,7 @@ def _numbers(text: str) -> _Said:
 def _names(text: str) -> _Said:
     names = names_in(text)
     written = {key: word for word in reversed(_CAPITALISED.findall(text)) if (key := key_of(word)) in names}
-    return sorted(written.items(), key=lambda one: text.index(one[1]))
+    return sorted(written.items(), key=lambda pair: text.index(pair[1]))
 
 
 def _paired(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningChange]:
@@ -85,10 +85,10 @@ def _single(kind: MeaningKind, before: _Said, after: _Said) -> Iterator[MeaningC
     yield from (MeaningChange(kind, "", word) for word in _missing(after, before))
 
 
-def _missing(said: _Said, other: Iterable[tuple[str, str]]) -> list[str]:
+def _missing(words: _Said, other: Iterable[tuple[str, str]]) -> list[str]:
     left = Counter(key for key, _ in other)
     missing = []
-    for key, written in said:
+    for key, written in words:
         if left[key]:
             left[key] -= 1
         else:

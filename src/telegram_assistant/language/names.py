@@ -42,9 +42,9 @@ def names_in(text: str) -> frozenset[str]:
     text = text[:MAX_CHARACTERS]
     sure: set[str] = set()
     unsure: set[str] = set()
-    for found in _CAPITALISED.finditer(text):
-        word = found.group().rstrip("-’'")
-        before = text[max(0, found.start() - 4) : found.start()]
+    for match in _CAPITALISED.finditer(text):
+        word = match.group().rstrip("-’'")
+        before = text[max(0, match.start() - 4) : match.start()]
         if _QUOTED.search(before):
             (sure if _is_unusual(word.casefold()) else unsure).add(word)
         elif _BEGINS.search(before):
@@ -80,8 +80,8 @@ def written_name(key: str, texts: Iterable[str]) -> str:
     written = Counter(
         word
         for text in texts
-        for found in _CAPITALISED.findall(text[:MAX_CHARACTERS])
-        if key_of(word := found.rstrip("-’'")) == key
+        for capitalised in _CAPITALISED.findall(text[:MAX_CHARACTERS])
+        if key_of(word := capitalised.rstrip("-’'")) == key
     )
     return min(
         written,

@@ -54,25 +54,25 @@ def numbers_in(text: str) -> tuple[Number, ...]:
     ]
     taken = {place for score in scores for place in range(score.start, score.end)}
     plain = [
-        _number(found, text)
-        for found in _NUMBER.finditer(text)
-        if found.start() not in taken and found.end() - 1 not in taken
+        _number(match, text)
+        for match in _NUMBER.finditer(text)
+        if match.start() not in taken and match.end() - 1 not in taken
     ]
     return tuple(sorted((*scores, *plain), key=lambda score: score.start))
 
 
-def _number(found: "re.Match[str]", text: str) -> Number:
-    written, end, kind = found.group(), found.end(), NumberKind.PLAIN
+def _number(match: "re.Match[str]", text: str) -> Number:
+    written, end, kind = match.group(), match.end(), NumberKind.PLAIN
     digits = _SPACES.sub("", written)
     digits = digits.replace(",", "") if _GROUPS.fullmatch(digits) else digits.replace(",", ".")
     value = float(digits)
     behind = text[end : end + _AFTER]
     gap = len(behind) - len(behind.lstrip(" \u00a0\u202f"))
     for multiple, times in _MULTIPLES:
-        if (said := multiple.match(behind, gap)) is not None:
+        if (multiplier := multiple.match(behind, gap)) is not None:
             value *= times
-            end += said.end()
+            end += multiplier.end()
             break
     if (percent := _PERCENT.match(text, end)) is not None:
         kind, end = NumberKind.PERCENT, percent.end()
-    return Number(f"{value:.6f}".rstrip("0").rstrip("."), kind, found.start(), end)
+    return Number(f"{value:.6f}".rstrip("0").rstrip("."), kind, match.start(), end)

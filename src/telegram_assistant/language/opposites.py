@@ -185,8 +185,8 @@ def _sides() -> dict[str, frozenset[str]]:
         left, right = (
             {form for word in side.split() for form in readings_of(word)} for side in line.split("/")
         )
-        for one, other in ((left, right), (right, left)):
-            for word in one:
+        for words, other in ((left, right), (right, left)):
+            for word in words:
                 opposite.setdefault(word, set()).update(other)
     return {word: frozenset(others) for word, others in opposite.items()}
 

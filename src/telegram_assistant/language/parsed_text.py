@@ -77,7 +77,7 @@ def is_cyrillic(text: str) -> bool:
 @lru_cache(maxsize=CACHED_TEXTS)
 def parse_text(text: str) -> ParsedText:
     text = text[:MAX_CHARACTERS]
-    words = tuple(_parsed(found, text) for found in WORD.finditer(text))
+    words = tuple(_parsed(match, text) for match in WORD.finditer(text))
     readings = frozenset(reading for word in words for reading in word.readings)
     keys = frozenset(key for word in words if word.is_capitalised and (key := key_of(word.text)))
     return ParsedText(text, words, tuple(word for word in words if word.is_content), readings, keys)
@@ -130,15 +130,15 @@ def fold(word: str) -> str:
     return word.casefold().replace("ё", "е").replace("’", "'").removesuffix("'s")
 
 
-def _parsed(found: "re.Match[str]", text: str) -> ParsedWord:
-    written = found.group()
+def _parsed(match: "re.Match[str]", text: str) -> ParsedWord:
+    written = match.group()
     folded = fold(written)
     is_content = len(folded) >= MIN_CONTENT_LETTERS and bool(content_lemma(folded))
-    before = text[max(0, found.start() - 4) : found.start()]
+    before = text[max(0, match.start() - 4) : match.start()]
     return ParsedWord(
         written,
-        found.start(),
-        found.end(),
+        match.start(),
+        match.end(),
         folded,
         readings_of(written),
         is_content,

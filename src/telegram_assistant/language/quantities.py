@@ -134,12 +134,12 @@ def quantities_in(text: str) -> Quantities:
         if date.weekday is None and date.days_from_today is None
     ]
     tokens = [
-        _Token(found.start(), found.end(), found.group(), found.lastgroup or "")
-        for found in _TOKEN.finditer(text)
-        if not any(start <= found.start() < end for start, end in dated)
+        _Token(match.start(), match.end(), match.group(), match.lastgroup or "")
+        for match in _TOKEN.finditer(text)
+        if not any(start <= match.start() < end for start, end in dated)
     ]
     in_russian = bool(_RUSSIAN.search(text))
-    found: list[tuple[int, int, Quantity]] = []
+    spans: list[tuple[int, int, Quantity]] = []
     at = 0
     while at < len(tokens):
         read = _number_at(tokens, at, in_russian=in_russian)
@@ -147,10 +147,10 @@ def quantities_in(text: str) -> Quantities:
             at += 1
             continue
         quantity, behind = read
-        found.append((at, behind, quantity))
+        spans.append((at, behind, quantity))
         at = behind
-    found = _with_scales_shared(tokens, found)
-    return Quantities(tuple(one for _, _, one in found), tuple(_ranges(tokens, found)))
+    spans = _with_scales_shared(tokens, spans)
+    return Quantities(tuple(amount for _, _, amount in spans), tuple(_ranges(tokens, spans)))
 
 
 def _number_at(tokens: list[_Token], at: int, *, in_russian: bool) -> tuple[Quantity, int] | None:
@@ -262,32 +262,32 @@ def _noun_behind(tokens: list[_Token], behind: int) -> str:
 
 
 def _with_scales_shared(
-    tokens: list[_Token], found: list[tuple[int, int, Quantity]]
+    tokens: list[_Token], spans: list[tuple[int, int, Quantity]]
 ) -> list[tuple[int, int, Quantity]]:
     """«5–10 тысяч»: the scale and the noun behind the second number count for the first one, too."""
-    shared = list(found)
-    for place in range(len(found) - 1):
-        at, behind, one = found[place]
-        begins, ends, other = found[place + 1]
+    shared = list(spans)
+    for place in range(len(spans) - 1):
+        at, behind, quantity = spans[place]
+        begins, ends, other = spans[place + 1]
         between = [token.text for token in tokens[behind:begins]]
-        if between in (["–"], ["-"], ["—"]) and not one.noun:
+        if between in (["–"], ["-"], ["—"]) and not quantity.noun:
             scale = 1.0
             for token in tokens[begins + 1 : ends]:
                 scale *= SCALE.get(_folded(token.text), 1.0)
-            value = one.value * scale if one.value < other.value else one.value
-            shared[place] = (at, behind, Quantity(one.start, one.end, value, other.noun))
+            value = quantity.value * scale if quantity.value < other.value else quantity.value
+            shared[place] = (at, behind, Quantity(quantity.start, quantity.end, value, other.noun))
     return shared
 
 
-def _ranges(tokens: list[_Token], found: list[tuple[int, int, Quantity]]) -> list[tuple[float, float]]:
+def _ranges(tokens: list[_Token], spans: list[tuple[int, int, Quantity]]) -> list[tuple[float, float]]:
     ranges = []
-    for (at, behind, one), (begins, _, other) in pairwise(found):
+    for (at, behind, quantity), (begins, _, other) in pairwise(spans):
         between = [_folded(token.text) for token in tokens[behind:begins]]
         before = _folded(tokens[at - 1].text) if at else ""
         if between in (["–"], ["-"], ["—"]) or (
             len(between) <= NOUN_WORDS and between and (before, between[-1]) in _FROM_TO
         ):
-            ranges.append((one.value, other.value))
+            ranges.append((quantity.value, other.value))
     return ranges
 
 

@@ -42,7 +42,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=20_000)
 def quotations(text: str) -> tuple[str, ...]:
     """What stands between quotation marks, without them."""
-    return tuple(found.group()[1:-1].strip() for found in _QUOTED.finditer(text[:MAX_CHARACTERS]))
+    return tuple(match.group()[1:-1].strip() for match in _QUOTED.finditer(text[:MAX_CHARACTERS]))
 
 
 def is_headline(sentence: str) -> bool:
@@ -51,15 +51,15 @@ def is_headline(sentence: str) -> bool:
 
 
 def _of_line(line: str) -> list[str]:
-    quoted = [found.span() for found in _QUOTED.finditer(line)]
+    quoted = [quotation.span() for quotation in _QUOTED.finditer(line)]
     starts = [0]
-    for found in _BOUNDARY.finditer(line):
-        end = found.end()
+    for match in _BOUNDARY.finditer(line):
+        end = match.end()
         if not _BEGINS.match(line, end) or any(
-            begin < found.start() and end < close for begin, close in quoted
+            begin < match.start() and end < close for begin, close in quoted
         ):
             continue
-        if found.group()[0] == "." and _is_abbreviation(line[starts[-1] : found.start()]):
+        if match.group()[0] == "." and _is_abbreviation(line[starts[-1] : match.start()]):
             continue
         starts.append(end)
     pieces = (
@@ -69,11 +69,11 @@ def _of_line(line: str) -> list[str]:
 
 
 def _is_abbreviation(before: str) -> bool:
-    found = _LAST_WORD.search(before)
-    if found is None:
+    match = _LAST_WORD.search(before)
+    if match is None:
         return False
-    word = found.group(1)
-    if before[: found.start()].endswith("/"):
+    word = match.group(1)
+    if before[: match.start()].endswith("/"):
         return False
     if len(word) == 1 and word.isupper():
         return True

@@ -44,7 +44,7 @@ def has_speech(sentence: ParsedText) -> bool:
 
 
 def outside_quotes(sentence: ParsedText) -> tuple[ParsedWord, ...]:
-    quoted = [found.span() for found in _QUOTED.finditer(sentence.text)]
+    quoted = [match.span() for match in _QUOTED.finditer(sentence.text)]
     return tuple(
         word for word in sentence.words if not any(start <= word.start < end for start, end in quoted)
     )
@@ -53,15 +53,17 @@ def outside_quotes(sentence: ParsedText) -> tuple[ParsedWord, ...]:
 def speakers_in(sentence: ParsedText) -> tuple[ParsedWord, ...]:
     """The words that name who speaks; none if it is a pronoun, or nobody."""
     outside = outside_quotes(sentence)
-    found: list[ParsedWord] = []
+    speakers: list[ParsedWord] = []
     for match in _ACCORDING.finditer(sentence.text):
-        found += _clause([word for word in outside if word.start >= match.end()], sentence.text, match.end())
+        speakers += _clause(
+            [word for word in outside if word.start >= match.end()], sentence.text, match.end()
+        )
     for place, word in enumerate(outside):
         if not is_speech(word) or not _is_statement(word, sentence.text):
             continue
         before = list(reversed(_clause_back(outside[:place], sentence.text, word.start)))
-        found += before or _clause(list(outside[place + 1 :]), sentence.text, word.end)
-    return tuple(dict.fromkeys(found))
+        speakers += before or _clause(list(outside[place + 1 :]), sentence.text, word.end)
+    return tuple(dict.fromkeys(speakers))
 
 
 def _is_statement(verb: ParsedWord, text: str) -> bool:
@@ -74,22 +76,22 @@ def _is_statement(verb: ParsedWord, text: str) -> bool:
 
 
 def _clause(words: list[ParsedWord], text: str, start: int) -> list[ParsedWord]:
-    kept: list[ParsedWord] = []
+    clause: list[ParsedWord] = []
     for word in words[:MAX_WORDS]:
         if _CLAUSE_END.search(text[start : word.start]):
             break
         start = word.end
         if word.is_content and not is_verb(word.folded):
-            kept.append(word)
-    return kept
+            clause.append(word)
+    return clause
 
 
 def _clause_back(words: tuple[ParsedWord, ...], text: str, end: int) -> list[ParsedWord]:
-    kept: list[ParsedWord] = []
+    clause: list[ParsedWord] = []
     for word in reversed(words[-MAX_WORDS:]):
         if _CLAUSE_END.search(text[word.end : end]):
             break
         end = word.start
         if word.is_content and not is_verb(word.folded):
-            kept.append(word)
-    return kept
+            clause.append(word)
+    return clause

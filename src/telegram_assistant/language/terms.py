@@ -38,13 +38,13 @@ def terms_of(text: str, *, addresses: tuple[str, ...] = (), seen: str = "") -> S
                 :MAX_FACTS
             ]
         ),
-        pairs=frozenset(_hashed("p", f"{one} {other}") for one, other in pairwise(lemmas[:MAX_PAIRS])),
+        pairs=frozenset(_hashed("p", f"{lemma} {other}") for lemma, other in pairwise(lemmas[:MAX_PAIRS])),
         links=frozenset(
             _hashed("l", address.rstrip(".,;"))
             for address in (*_ADDRESS.findall(text), *addresses)
             if not _is_own(address)
         ),
-        mentions=frozenset(hash_of_username(one or other) for one, other in _MENTION.findall(text)),
+        mentions=frozenset(hash_of_username(username or other) for username, other in _MENTION.findall(text)),
         seen=frozenset(_hashed("w", lemma) for lemma in lemmas_in(seen))
         | frozenset(_hashed("v", number.value) for number in numbers_in(seen)),
     )

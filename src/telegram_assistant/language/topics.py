@@ -14,9 +14,9 @@ MAX_CACHED = 500
 def touches(text: str, topic: str) -> bool:
     """A topic without a word that means something touches nothing."""
     words = [word for word in WORD.findall(topic) if content_lemma(word.casefold())]
-    said, names = _words_of(text)
+    lemmas, names = _words_of(text)
     return bool(words) and all(
-        content_lemma(word.casefold()) in said or key_of(word) in names for word in words
+        content_lemma(word.casefold()) in lemmas or key_of(word) in names for word in words
     )
 
 

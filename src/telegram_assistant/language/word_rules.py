@@ -30,29 +30,29 @@ _COMMON_ENDING = re.compile(r"(?:s|ing|er|ed|ly|tion|ment|ness|al|ic|ous|ive|shi
 """Endings that English names seldom have."""
 
 
-def _coverage(said: ParsedText, evidence: Evidence) -> Reason | None:
-    content = said.content
+def _coverage(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    content = claim.content
     if content and sum(evidence.has(word) for word in content) < MIN_COVERAGE * len(content):
         return Reason("citation_words", "the cited posts say it in other words, or something else")
     return None
 
 
-def _first_word(said: ParsedText, evidence: Evidence) -> Reason | None:
+def _first_word(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """Nobody can tell whether an English word that begins a sentence is a name;
     one that no post has may be an invented one.
     """
-    for word in said.words:
+    for word in claim.words:
         is_unsure = word.begins and word.is_capitalised and word.is_content and may_be_name(word.text) is None
         if is_unsure and not _COMMON_ENDING.search(word.folded) and not evidence.has(word):
             return Reason("citation_words", "the cited posts say it in other words, or something else")
     return None
 
 
-def _substitutions(said: ParsedText, evidence: Evidence) -> Reason | None:
+def _substitutions(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """A source sentence with one word changed: it may be an opposite that no list has, or another thing."""
-    content = [word for word in said.content if word not in speakers_in(said)]
-    counted = [(one.start, one.end) for one in quantities_in(said.text).all] + [
-        (date.start, date.end) for date in dates_in(said.text)
+    content = [word for word in claim.content if word not in speakers_in(claim)]
+    counted = [(quantity.start, quantity.end) for quantity in quantities_in(claim.text).all] + [
+        (date.start, date.end) for date in dates_in(claim.text)
     ]
     unknown = [
         word
@@ -64,9 +64,9 @@ def _substitutions(said: ParsedText, evidence: Evidence) -> Reason | None:
     return None
 
 
-def _negations(said: ParsedText, evidence: Evidence) -> Reason | None:
+def _negations(claim: ParsedText, evidence: Evidence) -> Reason | None:
     reason = Reason("citation_negation", "the cited posts say the contrary, or do not say that it is not so")
-    denied, affirmed = _negated(said)
+    denied, affirmed = _negated(claim)
     theirs_denied, theirs_affirmed = set[str](), set[str]()
     for sentence in evidence.sentences:
         ours, others = _negated(sentence)
@@ -99,19 +99,19 @@ def _negated(sentence: ParsedText) -> tuple[list[ParsedWord], list[ParsedWord]]:
     return denied, [word for word in sentence.content if word not in denied]
 
 
-def _opposites(said: ParsedText, evidence: Evidence) -> Reason | None:
-    for word in said.content:
+def _opposites(claim: ParsedText, evidence: Evidence) -> Reason | None:
+    for word in claim.content:
         if not word.readings & evidence.readings and opposites_of(word.readings) & evidence.readings:
             return Reason("citation_opposite", "the cited posts say the opposite of “{word}”", word=word.text)
     return None
 
 
-def _roles(said: ParsedText, evidence: Evidence) -> Reason | None:
+def _roles(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """Two names in another order than in every sentence that has both: who did it to whom may be swapped."""
-    quoted = [word.text for quoted in quotations(said.text) for word in parse_text(quoted).words[:1]]
+    quoted = [word.text for quoted in quotations(claim.text) for word in parse_text(quoted).words[:1]]
     names = [
         word
-        for word in said.words
+        for word in claim.words
         if word.is_capitalised
         and word.is_content
         and (not word.begins or may_be_name(word.text) or word.text in quoted)
@@ -119,43 +119,43 @@ def _roles(said: ParsedText, evidence: Evidence) -> Reason | None:
     runs = [
         word
         for place, word in enumerate(names)
-        if not place or said.text[names[place - 1].end : word.start] != " "
+        if not place or claim.text[names[place - 1].end : word.start] != " "
     ]
-    for one, other in pairwise(runs):
-        if False in {_order(sentence, one, other) for sentence in evidence.sentences}:
+    for name, other in pairwise(runs):
+        if False in {_order(sentence, name, other) for sentence in evidence.sentences}:
             return Reason(
                 "citation_roles",
                 "the cited posts name {one!r} and {other!r} in the other order",
-                one=one.text,
+                one=name.text,
                 other=other.text,
             )
     return None
 
 
-def _order(sentence: ParsedText, one: ParsedWord, other: ParsedWord) -> bool | None:
-    ones = [place for place, word in enumerate(sentence.words) if is_same(one, word)]
+def _order(sentence: ParsedText, name: ParsedWord, other: ParsedWord) -> bool | None:
+    ones = [place for place, word in enumerate(sentence.words) if is_same(name, word)]
     others = [place for place, word in enumerate(sentence.words) if is_same(other, word)]
     return min(ones) < max(others) if ones and others else None
 
 
-def _counted(said: ParsedText, evidence: Evidence) -> Reason | None:
+def _counted(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """Where one noun has several numbers («7 человек ранены, 2 человека погибли»),
     a number must keep the words around it.
     """
-    for one in quantities_in(said.text).all:
-        noun = noun_of(one)
+    for quantity in quantities_in(claim.text).all:
+        noun = noun_of(quantity)
         values = {other.value for other in evidence.quantities if noun & noun_of(other)}
         if len(values) < 2:  # noqa: PLR2004 -- several
             continue
         near = [
             word
-            for word in said.content
-            if not word.readings & noun and abs(word.start - one.start) < NEAR_CHARACTERS
+            for word in claim.content
+            if not word.readings & noun and abs(word.start - quantity.start) < NEAR_CHARACTERS
         ]
         for post in evidence.posts:
             parsed = parse_text(post.text)
             for other in quantities_in(post.text).all:
-                if other.value == one.value and any(
+                if other.value == quantity.value and any(
                     word.readings & theirs.readings
                     for word in near
                     for theirs in parsed.content
@@ -169,15 +169,15 @@ def _counted(said: ParsedText, evidence: Evidence) -> Reason | None:
             return Reason(
                 "citation_counted",
                 "the cited posts count something else with {number!r}",
-                number=said.text[one.start : one.end],
+                number=claim.text[quantity.start : quantity.end],
             )
     return None
 
 
-def _repetitions(said: ParsedText, evidence: Evidence) -> Reason | None:
+def _repetitions(claim: ParsedText, evidence: Evidence) -> Reason | None:
     """A list of search words is no sentence, although a post has each of them."""
-    for word in said.content:
-        if _times(word, said) >= MANY_TIMES and not any(
+    for word in claim.content:
+        if _times(word, claim) >= MANY_TIMES and not any(
             _times(word, sentence) >= MANY_TIMES for sentence in evidence.sentences
         ):
             return Reason("citation_repeated", "it repeats {word!r} as no cited post does", word=word.text)

@@ -27,7 +27,9 @@ def main(arguments: list[str], command: list[str]) -> None:
         os.execve(command[0], command, environment)  # noqa: S606 -- our own command, in the sandbox
     else:
         report = [f"landlock_abi={version or ''}", f"has_system_call_filter={has_filter or ''}"]
-        report += [f"missing={one}" for one in missing] + [f"reachable={one}" for one in _reachable()]
+        report += [f"missing={feature}" for feature in missing] + [
+            f"reachable={place}" for place in _reachable()
+        ]
         sys.stdout.write("\n".join(report))
 
 
@@ -40,23 +42,23 @@ def _run_module(module: str) -> None:
 
 def _reachable() -> list[str]:
     """Try to reach what a parser never needs."""
-    found = []
+    reachable = []
     try:
         with open(f"/proc/{os.getppid()}/environ", "rb"):  # noqa: PTH123 -- pathlib takes too long to load
-            found.append("the parent's environment")
+            reachable.append("the parent's environment")
     except OSError:
         pass
     try:
         os.listdir("/etc")  # noqa: PTH208 -- as above
-        found.append("files")
+        reachable.append("files")
     except OSError:
         pass
     try:
         _socket.socket().close()
-        found.append("sockets")
+        reachable.append("sockets")
     except OSError:
         pass
-    return found
+    return reachable
 
 
 if __name__ == "__main__":

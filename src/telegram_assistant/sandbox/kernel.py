@@ -33,7 +33,11 @@ def system_call(number: int, *arguments: object) -> int:
 def prctl(option: int, *arguments: object) -> None:
     """Raise OSError with the kernel's reason on failure."""
     four = (*arguments, 0, 0, 0, 0)[:4]
-    _checked(_libc().prctl, c_int(option), *(c_ulong(one) if isinstance(one, int) else one for one in four))
+    _checked(
+        _libc().prctl,
+        c_int(option),
+        *(c_ulong(argument) if isinstance(argument, int) else argument for argument in four),
+    )
 
 
 def hide_memory() -> None:

@@ -23,7 +23,7 @@ def python_folders() -> tuple[str, ...]:
     which may name a checkout with its .env.
     """
     paths = sysconfig.get_paths()
-    found = [
+    folders = [
         paths["stdlib"],
         paths["platstdlib"],
         paths["purelib"],
@@ -31,4 +31,4 @@ def python_folders() -> tuple[str, ...]:
         *site.getsitepackages(),
         site.getusersitepackages(),
     ]
-    return tuple(dict.fromkeys([*found, f"{sys.base_prefix}/lib"]))
+    return tuple(dict.fromkeys([*folders, f"{sys.base_prefix}/lib"]))

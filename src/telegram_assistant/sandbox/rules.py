@@ -58,8 +58,8 @@ class Rules:
         """Return `NAME=VALUE` arguments, one per value."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return [
-            f"{name}={one}"
+            f"{name}={item}"
             for name, value in values.items()
             if value is not None
-            for one in (value if isinstance(value, tuple) else (value,))
+            for item in (value if isinstance(value, tuple) else (value,))
         ]

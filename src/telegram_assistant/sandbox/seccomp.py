@@ -51,7 +51,7 @@ def make_filter(*, is_parser: bool, may_execute: bool) -> bytes | None:
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER_AT),
     ]
-    return b"".join(struct.pack(INSTRUCTION, *one) for one in (*head, *rest))
+    return b"".join(struct.pack(INSTRUCTION, *instruction) for instruction in (*head, *rest))
 
 
 def install(program: bytes) -> None:

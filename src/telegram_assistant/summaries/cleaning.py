@@ -92,8 +92,8 @@ def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
             seen.setdefault(channel_id, Counter()).update({sentences[0], sentences[-1]})
     return {
         channel_id: frozenset(
-            one
-            for one, times in counted.items()
+            habit
+            for habit, times in counted.items()
             if times >= max(LEARNT_TIMES, LEARNT_SHARE * posts[channel_id])
         )
         for channel_id, counted in seen.items()
@@ -111,7 +111,7 @@ def _is_call(sentence: str) -> bool:
 
 def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     usual = habits.get(post.post_id.channel_id, frozenset())
-    kept: list[str] = []
+    remaining: list[str] = []
     changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
         bare = " ".join(ADDRESS.sub(" ", sentence).split())
@@ -126,15 +126,15 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
         kind, text = _marked(bare)
         if kind is not None:
             changes.append((kind, text))
-        elif changes and len(changes[-1][1]) < CHANGE_CHARACTERS and changes[-1][1].endswith(kept[-1]):
+        elif changes and len(changes[-1][1]) < CHANGE_CHARACTERS and changes[-1][1].endswith(remaining[-1]):
             changes[-1] = changes[-1][0], f"{changes[-1][1]} {text}"
-        kept.append(text)
-    kept = _without_edges(kept)
-    if not changes and kept and _DENIES.search(kept[0]):
-        changes.append((ChangeSort.DENIAL, kept[0]))
-    headline = kept[0] if len(kept) > 1 and is_headline(kept[0]) else ""
-    text = "\n".join(kept)
-    sentences = tuple(kept[1:] if headline else kept)
+        remaining.append(text)
+    remaining = _without_edges(remaining)
+    if not changes and remaining and _DENIES.search(remaining[0]):
+        changes.append((ChangeSort.DENIAL, remaining[0]))
+    headline = remaining[0] if len(remaining) > 1 and is_headline(remaining[0]) else ""
+    text = "\n".join(remaining)
+    sentences = tuple(remaining[1:] if headline else remaining)
     return CleanPost(
         post,
         language_in(post.text, post.language),
@@ -148,7 +148,7 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
 
 def _marked(sentence: str) -> tuple[ChangeSort | None, str]:
     for kind, mark in _MARKS:
-        if (found := mark.match(sentence)) is not None and (rest := sentence[found.end() :]):
+        if (match := mark.match(sentence)) is not None and (rest := sentence[match.end() :]):
             return kind, rest[0].upper() + rest[1:]
     return None, sentence
 

@@ -59,56 +59,66 @@ def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doub
     Posts are given oldest first; a channel's last word counts.
     """
     groups: list[list[_Said]] = []
-    for said in _numbers_of(posts):
+    for statement in _numbers_of(posts):
         group = next(
-            (group for group in groups if any(_is_same_thing(said, other) for other in group[:MAX_COMPARED])),
+            (
+                group
+                for group in groups
+                if any(_is_same_thing(statement, other) for other in group[:MAX_COMPARED])
+            ),
             None,
         )
         if group is None:
-            groups.append([said])
+            groups.append([statement])
         else:
-            group.append(said)
-    found = [sides for group in groups if len(sides := _sides_of(group)) > 1]
-    found.sort(key=lambda sides: (-sum(map(len, sides)), sides[0][0].written))
+            group.append(statement)
+    disagreements = [sides for group in groups if len(sides := _sides_of(group)) > 1]
+    disagreements.sort(key=lambda sides: (-sum(map(len, sides)), sides[0][0].written))
     doubtful = frozenset(
-        (reading, said.quantity.value)
-        for sides in found
+        (reading, claim.quantity.value)
+        for sides in disagreements
         for side in sides[1:]
-        for said in side[:1]
-        for reading in said.noun
+        for claim in side[:1]
+        for reading in claim.noun
     )
-    different = {tuple(side[0].quantity.value for side in sides): sides for sides in reversed(found)}
-    kept = [sides for sides in found if different[tuple(side[0].quantity.value for side in sides)] is sides]
-    return tuple(map(_dispute_of, kept[:MAX_DISPUTES])), doubtful
+    different = {tuple(side[0].quantity.value for side in sides): sides for sides in reversed(disagreements)}
+    disputed = [
+        sides
+        for sides in disagreements
+        if different[tuple(side[0].quantity.value for side in sides)] is sides
+    ]
+    return tuple(map(_dispute_of, disputed[:MAX_DISPUTES])), doubtful
 
 
 def _numbers_of(posts: Sequence[CleanPost]) -> Iterable[_Said]:
     for post in posts:
         for sentence in (post.headline, *post.sentences):
             yield from (
-                _Said(one, place, sentence, post)
-                for place, one in enumerate(quantities_in(sentence).all)
-                if one.against is None
+                _Said(quantity, place, sentence, post)
+                for place, quantity in enumerate(quantities_in(sentence).all)
+                if quantity.against is None
             )
 
 
-def _is_same_thing(one: _Said, other: _Said) -> bool:
+def _is_same_thing(statement: _Said, other: _Said) -> bool:
     """The same noun among the same words: «11 машин столкнулись» and «столкнулись 12 машин»; without a noun,
     the same place in such a sentence.
     """
-    if not one.noun & other.noun:
+    if not statement.noun & other.noun:
         return False
-    mine, theirs = (_words_around(said) for said in (one, other))
+    mine, theirs = (_words_around(side) for side in (statement, other))
     shared = sum(bool(word & there) for word in mine for there in theirs)
-    if not one.quantity.noun:
-        return one.place == other.place and shared >= max(
+    if not statement.quantity.noun:
+        return statement.place == other.place and shared >= max(
             MIN_SHARED_WORDS, SAME_FRAME * max(len(mine), len(theirs))
         )
     return shared >= min(MIN_SHARED_WORDS, len(mine), len(theirs))
 
 
-def _words_around(said: _Said) -> list[frozenset[str]]:
-    return [word.readings for word in parse_text(said.sentence).content if not word.readings & said.noun]
+def _words_around(statement: _Said) -> list[frozenset[str]]:
+    return [
+        word.readings for word in parse_text(statement.sentence).content if not word.readings & statement.noun
+    ]
 
 
 def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
@@ -116,41 +126,46 @@ def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
     of equals a corrected one, then the newest.
     """
     last: dict[int, _Said] = {}
-    for said in group:
-        last[said.post.post.post_id.channel_id] = said
+    for statement in group:
+        last[statement.post.post.post_id.channel_id] = statement
     by_value: dict[float, list[_Said]] = defaultdict(list)
-    for said in last.values():
-        by_value[said.quantity.value].append(said)
-    corrected = {said.quantity.value for said in last.values() if _is_corrected(said)}
+    for statement in last.values():
+        by_value[statement.quantity.value].append(statement)
+    corrected = {claim.quantity.value for claim in last.values() if _is_corrected(claim)}
     outdated = {
-        said.around: said.quantity.value
-        for said in last.values()
-        if _is_corrected(said) and _is_original(said, group)
+        claim.around: claim.quantity.value
+        for claim in last.values()
+        if _is_corrected(claim) and _is_original(claim, group)
     }
 
     def rank(side: list[_Said]) -> tuple[int, bool, float]:
-        votes = sum(outdated.get(said.around, said.quantity.value) == said.quantity.value for said in side)
+        votes = sum(
+            outdated.get(claim.around, claim.quantity.value) == claim.quantity.value for claim in side
+        )
         return (
             -votes,
             side[0].quantity.value not in corrected,
-            -max(said.post.post.posted_at.timestamp() for said in side),
+            -max(claim.post.post.posted_at.timestamp() for claim in side),
         )
 
     return sorted(by_value.values(), key=rank)
 
 
-def _is_corrected(said: _Said) -> bool:
-    return any(kind is ChangeSort.CORRECTION for kind, _ in said.post.changes)
+def _is_corrected(statement: _Said) -> bool:
+    return any(kind is ChangeSort.CORRECTION for kind, _ in statement.post.changes)
 
 
-def _is_original(said: _Said, group: Sequence[_Said]) -> bool:
+def _is_original(statement: _Said, group: Sequence[_Said]) -> bool:
     """Whether nobody said it in these words before: what others copied
     from it is outdated when it is corrected.
     """
-    first = next(other for other in group if other.around == said.around)
-    return first.post.post.post_id.channel_id == said.post.post.post_id.channel_id
+    first = next(other for other in group if other.around == statement.around)
+    return first.post.post.post_id.channel_id == statement.post.post.post_id.channel_id
 
 
 def _dispute_of(sides: Sequence[Sequence[_Said]]) -> Dispute:
-    claims = [NumberClaim(side[0].written, tuple(said.post.post.post_id for said in side)) for side in sides]
+    claims = [
+        NumberClaim(side[0].written, tuple(statement.post.post.post_id for statement in side))
+        for side in sides
+    ]
     return Dispute(CitedSentence(sides[0][0].sentence, claims[0].posts), claims[0], tuple(claims[1:]))

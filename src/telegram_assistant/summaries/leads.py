@@ -65,15 +65,21 @@ def contradicts(sentence: ParsedText, headline: ParsedText) -> bool:
     Smaller numbers without a noun may count anything.
     """
     mine, theirs = (
-        {one.value for one in quantities_in(text.text).all if not one.noun and one.value >= MIN_SUM}
+        {
+            quantity.value
+            for quantity in quantities_in(text.text).all
+            if not quantity.noun and quantity.value >= MIN_SUM
+        }
         for text in (sentence, headline)
     )
     return bool(mine and theirs) and not mine & theirs
 
 
-def new_facts(text: str, told: Iterable[str]) -> int:
+def new_facts(text: str, texts: Iterable[str]) -> int:
     """How many numbers and names of a text were not told."""
-    known = list(told)
-    numbers = {one.value for other in known for one in quantities_in(other).all}
+    known = list(texts)
+    numbers = {quantity.value for other in known for quantity in quantities_in(other).all}
     names = frozenset[str]().union(*map(names_in, known))
-    return len({one.value for one in quantities_in(text).all} - numbers) + len(names_in(text) - names)
+    return len({quantity.value for quantity in quantities_in(text).all} - numbers) + len(
+        names_in(text) - names
+    )

@@ -61,11 +61,11 @@ def summarise(
         sorted(posts, key=lambda post: (post.posted_at, post.post_id.channel_id, post.post_id.message_id))
     )
     cleaned = [clean_post(post, habits or {}) for post in ordered if not post.is_ad]
-    told = [post for post in cleaned if not post.post.is_deleted and (post.sentences or post.headline)]
-    if not told:
+    readable = [post for post in cleaned if not post.post.is_deleted and (post.sentences or post.headline)]
+    if not readable:
         return None
-    chosen = _chosen_language(told, language)
-    ours = [post for post in told if post.language == chosen]
+    chosen = _chosen_language(readable, language)
+    ours = [post for post in readable if post.language == chosen]
     disputes, doubtful = find_disputes(ours)
     story = _Story(ours, doubtful)
     candidates = list(_candidates(story))
@@ -81,7 +81,7 @@ def summarise(
         disputed=disputes,
         added=_added(story, candidates, (*first, *established)),
         changes=_changes(cleaned),
-        channels=len({post.post.post_id.channel_id for post in told}),
+        channels=len({post.post.post_id.channel_id for post in readable}),
     )
 
 
@@ -162,14 +162,14 @@ def _is_quotable(sentence: ParsedText) -> bool:
 
 def _is_doubtful(sentence: ParsedText, story: _Story) -> bool:
     return any(
-        (reading, one.value) in story.doubtful
-        for one in quantities_in(sentence.text).all
-        for reading in readings_of(one.noun)
+        (reading, quantity.value) in story.doubtful
+        for quantity in quantities_in(sentence.text).all
+        for reading in readings_of(quantity.noun)
     )
 
 
-def _say_the_same(one: ParsedText, other: ParsedText) -> bool:
-    shorter, longer = sorted((one, other), key=lambda sentence: len(sentence.content))
+def _say_the_same(text: ParsedText, other: ParsedText) -> bool:
+    shorter, longer = sorted((text, other), key=lambda sentence: len(sentence.content))
     content = shorter.content
     return bool(content) and sum(
         bool(word.readings & longer.readings) for word in content
@@ -180,16 +180,16 @@ def _supporters(text: str, own: CleanPost, story: _Story) -> tuple[CleanPost, ..
     """One post of each channel that says it. Posts with the same text are asked once."""
     sentence = parse_text(text)
     answers: dict[bytes, bool] = {}
-    found: dict[int, CleanPost] = {own.post.post_id.channel_id: own}
+    supporters: dict[int, CleanPost] = {own.post.post_id.channel_id: own}
     for post in story.posts:
         channel_id = post.post.post_id.channel_id
-        if channel_id in found:
+        if channel_id in supporters:
             continue
         if post.content not in answers and len(answers) < MAX_TEXTS:
             answers[post.content] = _supports(sentence, post)
         if answers.get(post.content):
-            found[channel_id] = post
-    return tuple(found.values())
+            supporters[channel_id] = post
+    return tuple(supporters.values())
 
 
 def _supports(sentence: ParsedText, post: CleanPost) -> bool:
@@ -228,12 +228,18 @@ def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
 
 def _lead(story: _Story, candidates: Sequence[_Candidate], headline: CitedSentence) -> CitedSentence | None:
     """The most central sentence that adds something to the headline."""
-    said = parse_text(headline.text)
+    parsed_headline = parse_text(headline.text)
     others = [
         (candidate, parse_text(candidate.text)) for candidate in candidates if candidate.text != headline.text
     ]
-    adding = [one for one, parsed in others if adds_to(parsed, said) and not contradicts(parsed, said)]
-    return _most_central(story, adding, said).cited if adding else _sentence_behind(headline, story)
+    adding = [
+        candidate
+        for candidate, parsed in others
+        if adds_to(parsed, parsed_headline) and not contradicts(parsed, parsed_headline)
+    ]
+    return (
+        _most_central(story, adding, parsed_headline).cited if adding else _sentence_behind(headline, story)
+    )
 
 
 def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | None:
@@ -241,11 +247,11 @@ def _sentence_behind(headline: CitedSentence, story: _Story) -> CitedSentence | 
     there “It was a tablet” says what it is about.
     """
     own = next(post for post in story.posts if post.post.post_id == headline.posts[0])
-    told = (own.headline, *own.sentences) if own.headline else own.sentences
-    place = told.index(headline.text) + 1
-    if place >= len(told):
+    sentences = (own.headline, *own.sentences) if own.headline else own.sentences
+    place = sentences.index(headline.text) + 1
+    if place >= len(sentences):
         return None
-    behind = parse_text(told[place])
+    behind = parse_text(sentences[place])
     is_good = (
         MIN_WORDS <= len(behind.words) <= MAX_WORDS
         and adds_to(behind, parse_text(headline.text))
@@ -264,11 +270,11 @@ def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: Par
     shares = word_shares(story.posts)
     channels = len({post.post.post_id.channel_id for post in story.posts})
 
-    def rank(one: _Candidate) -> float:
+    def rank(candidate: _Candidate) -> float:
         return centrality(
-            parse_text(one.text),
-            place=one.place,
-            supporters=len(one.supporters) / channels,
+            parse_text(candidate.text),
+            place=candidate.place,
+            supporters=len(candidate.supporters) / channels,
             headline=headline,
             shares=shares,
         )
@@ -279,75 +285,78 @@ def _most_central(story: _Story, candidates: Sequence[_Candidate], headline: Par
 def _established(
     story: _Story, candidates: Sequence[_Candidate], already: Sequence[CitedSentence]
 ) -> tuple[CitedSentence, ...]:
-    told = [one.text for one in already]
-    kept: list[_Candidate] = []
+    texts = [sentence.text for sentence in already]
+    chosen: list[_Candidate] = []
     confirmed = [
         candidate
         for candidate in candidates
-        if len(candidate.supporters) >= MIN_CHANNELS and candidate.text not in told
+        if len(candidate.supporters) >= MIN_CHANNELS and candidate.text not in texts
     ]
-    for one in sorted(confirmed, key=lambda one: (-len(one.supporters), one.place)):
-        if len(kept) < MAX_ESTABLISHED and not _is_redundant(one.text, told):
-            kept.append(one)
-            told.append(one.text)
+    for fact in sorted(confirmed, key=lambda candidate: (-len(candidate.supporters), candidate.place)):
+        if len(chosen) < MAX_ESTABLISHED and not _is_redundant(fact.text, texts):
+            chosen.append(fact)
+            texts.append(fact.text)
     order = {id(post): place for place, post in enumerate(story.posts)}
-    return tuple(one.cited for one in sorted(kept, key=lambda one: (one.place, order[id(one.post)])))
+    return tuple(
+        candidate.cited
+        for candidate in sorted(chosen, key=lambda candidate: (candidate.place, order[id(candidate.post)]))
+    )
 
 
-def _is_redundant(text: str, told: Sequence[str]) -> bool:
+def _is_redundant(text: str, texts: Sequence[str]) -> bool:
     """Whether it has numbers and all of them were told, with all its names;
     or says what a sentence said before.
     """
-    numbers = {one.value for one in quantities_in(text).all}
-    known = {one.value for other in told for one in quantities_in(other).all}
-    names, known_names = names_in(text), frozenset[str]().union(*(names_in(other) for other in told))
+    numbers = {quantity.value for quantity in quantities_in(text).all}
+    known = {quantity.value for other in texts for quantity in quantities_in(other).all}
+    names, known_names = names_in(text), frozenset[str]().union(*(names_in(other) for other in texts))
     if numbers and numbers <= known and names <= known_names:
         return True
-    return any(_say_the_same(parse_text(text), parse_text(other)) for other in told)
+    return any(_say_the_same(parse_text(text), parse_text(other)) for other in texts)
 
 
 def _added(
-    story: _Story, candidates: Sequence[_Candidate], told: Sequence[CitedSentence]
+    story: _Story, candidates: Sequence[_Candidate], sentences: Sequence[CitedSentence]
 ) -> tuple[Addition, ...]:
     """One sentence of each channel that nobody else has: a new number, name or quotation first."""
-    texts = [one.text for one in told]
+    texts = [sentence.text for sentence in sentences]
     channels: dict[int, Addition] = {}
     alone = [
         candidate
         for candidate in candidates
         if len(candidate.supporters) == 1 and not _is_redundant(candidate.text, texts)
     ]
-    for one in sorted(alone, key=lambda one: (-new_facts(one.text, texts), one.place)):
-        channel_id = one.post.post.post_id.channel_id
+    for fact in sorted(alone, key=lambda candidate: (-new_facts(candidate.text, texts), candidate.place)):
+        channel_id = fact.post.post.post_id.channel_id
         if channel_id not in channels and len(channels) < MAX_ADDED:
-            channels[channel_id] = Addition(one.post.post.channel, one.cited)
+            channels[channel_id] = Addition(fact.post.post.channel, fact.cited)
     order = {post.post.post_id: place for place, post in enumerate(story.posts)}
     return tuple(sorted(channels.values(), key=lambda channel: order[channel.sentence.posts[0]]))
 
 
 def _changes(posts: Sequence[CleanPost]) -> tuple[StoryCorrection, ...]:
-    found: list[StoryCorrection] = []
+    changes: list[StoryCorrection] = []
     for post in posts:
-        told = post.post
-        if told.is_deleted:
-            found.append(
+        story_post = post.post
+        if story_post.is_deleted:
+            changes.append(
                 StoryCorrection(
                     ChangeSort.DELETED,
-                    told.channel,
+                    story_post.channel,
                     post.headline or next(iter(post.sentences), ""),
-                    told.post_id,
-                    told.posted_at,
+                    story_post.post_id,
+                    story_post.posted_at,
                 )
             )
         else:
-            found += [
-                StoryCorrection(kind, told.channel, text, told.post_id, told.posted_at)
+            changes += [
+                StoryCorrection(kind, story_post.channel, text, story_post.post_id, story_post.posted_at)
                 for kind, text in post.changes
             ]
-    different = {(one.kind, one.text): one for one in reversed(found)}
+    different = {(change.kind, change.text): change for change in reversed(changes)}
     return tuple(
         sorted(
             different.values(),
-            key=lambda one: (one.posted_at, one.post_id.channel_id, one.post_id.message_id),
+            key=lambda change: (change.posted_at, change.post_id.channel_id, change.post_id.message_id),
         )[-MAX_CHANGES:]
     )

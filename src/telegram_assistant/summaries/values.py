@@ -125,26 +125,31 @@ class StorySummary:
         """
         lead = (self.lead,) if self.lead else ()
         disputed = [
-            one.sentence
-            for one in self.disputed
-            if not any(one.stands.is_in(other.text) for other in (self.headline, *lead))
+            dispute.sentence
+            for dispute in self.disputed
+            if not any(dispute.stands.is_in(other.text) for other in (self.headline, *lead))
         ]
-        said = {
-            one.text: one
-            for one in (*lead, *disputed, *self.established, *(one.sentence for one in self.added))
+        sentences = {
+            sentence.text: sentence
+            for sentence in (
+                *lead,
+                *disputed,
+                *self.established,
+                *(addition.sentence for addition in self.added),
+            )
         }
-        said.pop(self.headline.text, None)
-        return tuple(said.values())
+        sentences.pop(self.headline.text, None)
+        return tuple(sentences.values())
 
     def others_say(self, text: str) -> tuple[str, ...]:
         """The numbers of other channels, if the text has one on which they differ."""
-        claims = [(one.stands, *one.others) for one in self.disputed]
+        claims = [(dispute.stands, *dispute.others) for dispute in self.disputed]
         return tuple(
-            one.number
+            claim.number
             for sides in claims
             if any(side.is_in(text) for side in sides)
-            for one in sides
-            if not one.is_in(text)
+            for claim in sides
+            if not claim.is_in(text)
         )
 
 

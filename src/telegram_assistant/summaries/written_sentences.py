@@ -80,9 +80,9 @@ class WrittenText:
             self.says_nothing = True
             return
         for text, cited in cited_sentences(line):
-            if len(self.sentences) < MAX_SENTENCES and (kept := self._check(text, cited)) is not None:
-                self.sentences.append(kept)
-                yield kept
+            if len(self.sentences) < MAX_SENTENCES and (sentence := self._check(text, cited)) is not None:
+                self.sentences.append(sentence)
+                yield sentence
 
     def _check(self, text: str, cited: Sequence[int]) -> WrittenSentence | None:
         places = [number - 1 for number in cited if 0 < number <= len(self._posts)]
@@ -107,9 +107,9 @@ def cited_sentences(line: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     The rest of the line has none.
     """
     at = 0
-    for found in _CITED.finditer(line):
-        text, at = line[at : found.start()], found.end()
-        numbers = tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(found.group())))
+    for match in _CITED.finditer(line):
+        text, at = line[at : match.start()], match.end()
+        numbers = tuple(dict.fromkeys(int(number) for number in _NUMBER.findall(match.group())))
         if at < len(line) and line[at] in ".!?…":
             text, at = text + line[at], at + 1
         yield from ((sentence, numbers) for sentence in _sentences(text))
@@ -118,7 +118,7 @@ def cited_sentences(line: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 def _sentences(text: str) -> list[str]:
     return [
-        one
+        stripped
         for sentence in split_sentences(_MARKS.sub("", text))
-        if any(map(str.isalpha, one := sentence.strip()))
+        if any(map(str.isalpha, stripped := sentence.strip()))
     ]

@@ -188,10 +188,12 @@ class ChannelState(_ChannelSeries):
 
     def _family(self) -> Metric:
         family = GaugeMetricFamily(self.name, self._about, labels=["channel_id"])
-        shown = self.shown()
+        channel_ids = self.shown()
         with self._lock:
             stored = {
-                channel_id: self._values[channel_id] for channel_id in shown if channel_id in self._values
+                channel_id: self._values[channel_id]
+                for channel_id in channel_ids
+                if channel_id in self._values
             }
         for channel_id, value in zip(stored, self._as_shown(list(stored.values())), strict=True):
             family.add_metric([str(channel_id)], value)

@@ -77,9 +77,9 @@ class GigaChatProvider:
                 (f"{uuid4()}.{TAKEN[picture.mime]}", picture.data, picture.mime)
             )
             try:
-                asked = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
+                message = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
                 return await self._ask(
-                    [SystemMessage(instruction.system), asked], model, instruction.max_tokens
+                    [SystemMessage(instruction.system), message], model, instruction.max_tokens
                 )
             finally:
                 with suppress(GigaChatException, httpx.HTTPError, TimeoutError):
@@ -100,8 +100,10 @@ class GigaChatProvider:
                 answer = await self._sdk.aembeddings(
                     [prefix + text for text in texts[start : start + EMBEDDED_AT_ONCE]], model=model
                 )
-                vectors += [tuple(one.embedding) for one in sorted(answer.data, key=lambda one: one.index)]
-                tokens += sum(one.usage.prompt_tokens for one in answer.data)
+                vectors += [
+                    tuple(item.embedding) for item in sorted(answer.data, key=lambda item: item.index)
+                ]
+                tokens += sum(item.usage.prompt_tokens for item in answer.data)
             return Embedded(tuple(vectors), Tokens(tokens))
 
         return await self._spoken(turn, timeout_seconds)

@@ -53,13 +53,13 @@ class OpenAiProvider:
         if picture.mime not in TAKEN:
             raise ProviderFailed(Failure.REFUSED, "it takes jpeg and png")
         url = f"data:{picture.mime};base64,{base64.b64encode(picture.data).decode()}"
-        shown = HumanMessage(
+        message = HumanMessage(
             content=[
                 {"type": "text", "text": instruction.user},
                 {"type": "image_url", "image_url": {"url": url}},
             ]
         )
-        messages: list[BaseMessage] = [SystemMessage(instruction.system), shown]
+        messages: list[BaseMessage] = [SystemMessage(instruction.system), message]
         return await self._ask(
             messages, model=model, max_tokens=instruction.max_tokens, timeout_seconds=timeout_seconds
         )
@@ -74,9 +74,9 @@ class OpenAiProvider:
                 answer = await self._sdk.embeddings.create(
                     model=model, input=list(texts), encoding_format="float", timeout=timeout_seconds
                 )
-        ordered = sorted(answer.data, key=lambda one: one.index)
+        ordered = sorted(answer.data, key=lambda item: item.index)
         return Embedded(
-            tuple(tuple(one.embedding) for one in ordered),
+            tuple(tuple(item.embedding) for item in ordered),
             Tokens(answer.usage.prompt_tokens if answer.usage else 0),
         )
 

@@ -36,7 +36,7 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
     try:
         with (
             urllib.request.build_opener(_CheckedRedirects).open(url, timeout=ANSWER_SECONDS) as answer,
-            file.open("wb") as kept,
+            file.open("wb") as output,
         ):
             promised = int(answer.headers.get("Content-Length") or 0)
             while block := answer.read(BLOCK_BYTES):
@@ -50,7 +50,7 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
                         )
                     )
                 summed.update(block)
-                kept.write(block)
+                output.write(block)
                 tell(file.name, size)
     except (OSError, HTTPException) as error:
         why = (

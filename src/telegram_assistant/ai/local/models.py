@@ -137,7 +137,7 @@ def pull(
             )
         else:
             _fetch_all(card, folder, hub, tell)
-    return next(one for one in installed(models) if one.folder == folder)
+    return next(model for model in installed(models) if model.folder == folder)
 
 
 def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int], None]) -> None:

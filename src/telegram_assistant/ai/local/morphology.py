@@ -33,8 +33,8 @@ def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
         if word.isascii():
             return plain_forms(word)
         read = analyser.parse(word)
-        normal = [one for one in read if one.normal_form == word] or read[:1]
-        return frozenset({word, *(one.word for reading in normal for one in reading.lexeme)})
+        normal = [reading for reading in read if reading.normal_form == word] or read[:1]
+        return frozenset({word, *(form.word for reading in normal for form in reading.lexeme)})
 
     @lru_cache(maxsize=50_000)
     def kind_of(word: str) -> EntityKind | None:
@@ -49,13 +49,15 @@ def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
     @lru_cache(maxsize=20_000)
     def nominative(words: tuple[str, ...]) -> tuple[str, ...]:
         readings = [
-            [one for one in analyser.parse(word) if _kind_in(one) is not None][:MAX_READINGS]
+            [reading for reading in analyser.parse(word) if _kind_in(reading) is not None][:MAX_READINGS]
             for word in words
         ]
         if not all(readings):
             return words
         agreed = max(islice(product(*readings), MAX_COMBINATIONS), key=_agreement)
-        return tuple(inflected.word if (inflected := one.inflect({"nomn"})) else one.word for one in agreed)
+        return tuple(
+            inflected.word if (inflected := reading.inflect({"nomn"})) else reading.word for reading in agreed
+        )
 
     return forms, NameDictionary(kind_of, nominative)
 

@@ -48,12 +48,12 @@ NO_DICTIONARY = NameDictionary(kind_of=lambda _word: None, nominative=lambda wor
 
 def names_in(text: str, dictionary: NameDictionary) -> tuple[NamedEntity, ...]:
     """The distinct names of a text in its order, whatever grammatical case they stand in."""
-    found: dict[str, EntityKind] = {}
+    kinds: dict[str, EntityKind] = {}
     for name, kind in _found(text[:MAX_CHARACTERS], _limited(dictionary)):
-        found.setdefault(name[:LONGEST], kind)
-        if len(found) == MAX_NAMES:
+        kinds.setdefault(name[:LONGEST], kind)
+        if len(kinds) == MAX_NAMES:
             break
-    return tuple(NamedEntity(text=name, kind=kind) for name, kind in found.items())
+    return tuple(NamedEntity(text=name, kind=kind) for name, kind in kinds.items())
 
 
 def _limited(dictionary: NameDictionary) -> NameDictionary:
@@ -77,7 +77,8 @@ def _found(text: str, dictionary: NameDictionary) -> Iterator[tuple[str, EntityK
         begins = _BEGINS.search(before) is not None or start == 0
         if not name.isascii():
             yield from (
-                (_canonical(one, dictionary), kind) for one, kind in _russian(name, dictionary, begins=begins)
+                (_canonical(part, dictionary), kind)
+                for part, kind in _russian(name, dictionary, begins=begins)
             )
         elif (kind := _english(name, before, begins=begins)) is not None:
             yield name, kind

@@ -28,7 +28,7 @@ class SentenceModel:
         self._session = InferenceSession(
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
-        self._inputs = {one.name for one in self._session.get_inputs()}
+        self._inputs = {model_input.name for model_input in self._session.get_inputs()}
 
     def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
         prefix = self._card.query_prefix if kind is TextKind.QUERY else self._card.document_prefix
@@ -39,11 +39,11 @@ class SentenceModel:
 
     def _batch(self, texts: list[str]) -> list[Vector]:
         encoded = self._tokenizer.encode_batch(texts)
-        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
+        mask = np.array([encoding.attention_mask for encoding in encoded], dtype=np.int64)
         fed = {
-            "input_ids": np.array([one.ids for one in encoded], dtype=np.int64),
+            "input_ids": np.array([encoding.ids for encoding in encoded], dtype=np.int64),
             "attention_mask": mask,
-            "token_type_ids": np.array([one.type_ids for one in encoded], dtype=np.int64),
+            "token_type_ids": np.array([encoding.type_ids for encoding in encoded], dtype=np.int64),
         }
         states = self._session.run(
             None, {name: value for name, value in fed.items() if name in self._inputs}

@@ -82,18 +82,18 @@ class VocabularyIndex:
         weights: Counter[str] = Counter()
         for tag, score in scores.items():
             weights[self.topics[tag]] += score
-        kept = [tag for tag, score in scores.items() if score >= MIN_SCORE]
-        if not kept:
+        tags = [tag for tag, score in scores.items() if score >= MIN_SCORE]
+        if not tags:
             return (), ""
-        topic = max((self.topics[tag] for tag in kept), key=weights.__getitem__)
+        topic = max((self.topics[tag] for tag in tags), key=weights.__getitem__)
         if weights[topic] <= MIN_SCORE and any(
-            weight >= MIN_SCORE for one, weight in weights.items() if one != topic
+            weight >= MIN_SCORE for other, weight in weights.items() if other != topic
         ):
             topic = ""
-        kept = [tag for tag in kept if self.topics[tag] == topic or signs[tag] >= MIN_SIGNS_OUTSIDE_TOPIC]
-        kept.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
+        tags = [tag for tag in tags if self.topics[tag] == topic or signs[tag] >= MIN_SIGNS_OUTSIDE_TOPIC]
+        tags.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
         main_tag = [self.main_tags[topic]] if topic in self.main_tags else []
-        return tuple(dict.fromkeys([*kept[: MAX_TAGS - 1], *main_tag, *kept[MAX_TAGS - 1 :]]))[
+        return tuple(dict.fromkeys([*tags[: MAX_TAGS - 1], *main_tag, *tags[MAX_TAGS - 1 :]]))[
             :MAX_TAGS
         ], topic
 
@@ -161,7 +161,7 @@ class LocalTagger:
             topics,
             _main_tags(topics, packaged),
             word_ids,
-            {word_id: tuple(found) for word_id, found in signs.items()},
+            {word_id: tuple(word_signs) for word_id, word_signs in signs.items()},
         )
 
 

@@ -21,7 +21,7 @@ def _packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 
 
 def _words(tag: str, listed: str) -> tuple[str, ...]:
-    words = tuple(word for one in listed.split(",") if (word := one.strip()))
+    words = tuple(word for part in listed.split(",") if (word := part.strip()))
     return words if WEAK + tag in words else (tag, *words)
 
 

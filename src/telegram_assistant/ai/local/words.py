@@ -44,4 +44,4 @@ def _english(word: str) -> frozenset[str]:
 def _russian(word: str) -> frozenset[str]:
     ending = word[-1] if word[-1:] in _RUSSIAN_ENDINGS else ""
     stem = word.removesuffix(ending) if ending else word
-    return frozenset({word, *(stem + one for one in _RUSSIAN_ENDINGS[ending])})
+    return frozenset({word, *(stem + suffix for suffix in _RUSSIAN_ENDINGS[ending])})

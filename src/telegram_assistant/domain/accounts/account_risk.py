@@ -100,11 +100,11 @@ def assess_risk(
     now: datetime,
 ) -> RiskAssessment:
     """Assesses an account. Waits imposed by Telegram weigh most, because they precede bans."""
-    found = [
+    signs = [
         *_of_state(state, state_reason, is_held=is_held, overdue=overdue),
         *(reason for method in methods for reason in _of_method(method, now)),
     ]
-    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (
+    reasons = tuple(sorted(signs, key=lambda sign: -WORST_LAST.index(sign.risk))) or (
         RiskReason(Risk.SAFE, NO_SIGNS_OF_RISK),
     )
     return RiskAssessment(reasons[0].risk, reasons)

@@ -177,18 +177,18 @@ class Meter:
         )
 
 
-def meter_of(budget: MethodBudget, kept: SavedMeter | None, now: float) -> Meter:
+def meter_of(budget: MethodBudget, saved_meter: SavedMeter | None, now: float) -> Meter:
     """Restores a meter. Unknown tokens count as used, so that a crash never gives a token back."""
-    if kept is None:
+    if saved_meter is None:
         tokens = tuple(limit.burst if budget.is_kept else 0.0 for limit in budget.limits)
         return Meter(budget, tokens, now)
-    known = kept.tokens is not None and len(kept.tokens) == len(budget.limits)
-    tokens = kept.tokens if known and kept.tokens is not None else (0.0,) * len(budget.limits)
+    known = saved_meter.tokens is not None and len(saved_meter.tokens) == len(budget.limits)
+    tokens = saved_meter.tokens if known and saved_meter.tokens is not None else (0.0,) * len(budget.limits)
     return Meter(
         budget,
         tokens,
-        at=now - kept.tokens_age_seconds if known else now,
-        blocked_until=now + kept.blocked_seconds,
-        pace=kept.pace,
-        paced_at=now - kept.pace_age_seconds,
+        at=now - saved_meter.tokens_age_seconds if known else now,
+        blocked_until=now + saved_meter.blocked_seconds,
+        pace=saved_meter.pace,
+        paced_at=now - saved_meter.pace_age_seconds,
     )

@@ -39,18 +39,18 @@ class Proxy:
     password: str = field(default="", repr=False)
 
 
-def dump_application(one: Application) -> str:
+def dump_application(application: Application) -> str:
     """The text that is sealed."""
-    return json.dumps([one.api_id, one.api_hash])
+    return json.dumps([application.api_id, application.api_hash])
 
 
 def load_application(text: str) -> Application:
     return Application(*json.loads(text))
 
 
-def dump_proxy(one: Proxy) -> str:
+def dump_proxy(proxy: Proxy) -> str:
     """The text that is sealed."""
-    return json.dumps([one.kind, one.address, one.port, one.username, one.password])
+    return json.dumps([proxy.kind, proxy.address, proxy.port, proxy.username, proxy.password])
 
 
 def load_proxy(text: str) -> Proxy:

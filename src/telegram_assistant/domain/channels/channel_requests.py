@@ -143,8 +143,8 @@ class ServingAccount:
         return max(meter.blocked_seconds(0.0), meter.seconds_until(0.0, Cost(units=requests)))
 
     def is_blocked(self, kind: RequestKind) -> bool:
-        kept = self.limits.get(budget_of(METHODS[kind]).method)
-        return kept is not None and kept.blocked_seconds > 0
+        meter = self.limits.get(budget_of(METHODS[kind]).method)
+        return meter is not None and meter.blocked_seconds > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetim
     running = [account for account in accounts if account.is_running]
     if not running:
         return Expectation(NOT_RUNNING)
-    soonest = min(running, key=lambda one: one.seconds_until(kind, 1))
+    soonest = min(running, key=lambda account: account.seconds_until(kind, 1))
     pause = soonest.seconds_until(kind, 1)
     return Expectation(
         _why(kind, soonest) if pause > SHORT_WAIT_SECONDS else _ahead(position),

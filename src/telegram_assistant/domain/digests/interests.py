@@ -92,6 +92,6 @@ def clamped(weight: float) -> float:
 def touched_by(matching: Sequence[Interest]) -> Touched:
     """The effect of the interests that match a text."""
     return Touched(
-        tuple(one.topic for one in matching if one.weight > 0),
-        2.0 ** clamped(sum(one.weight for one in matching)),
+        tuple(interest.topic for interest in matching if interest.weight > 0),
+        2.0 ** clamped(sum(interest.weight for interest in matching)),
     )

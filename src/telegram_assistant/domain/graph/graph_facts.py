@@ -89,8 +89,8 @@ def contribution_of(post: Post, facts: PostFacts) -> Contribution:
             dict.fromkeys(
                 (sight, tag)
                 for sight, data in understood
-                for one in _list(data, "tags")
-                if (tag := str(one)[:MAX_NAME_LENGTH])
+                for raw_tag in _list(data, "tags")
+                if (tag := str(raw_tag)[:MAX_NAME_LENGTH])
             )
         ),
     )
@@ -111,14 +111,14 @@ def _understood(facts: PostFacts) -> Iterator[tuple[Visibility, Data]]:
 
 
 def _names(data: Data) -> Iterator[Name]:
-    for one in _list(data, "entities"):
-        if isinstance(one, Mapping) and (text := str(one.get("text") or "").strip()[:MAX_NAME_LENGTH]):
-            yield Name(str(one.get("kind") or "")[:MAX_NAME_LENGTH], text)
+    for entity in _list(data, "entities"):
+        if isinstance(entity, Mapping) and (text := str(entity.get("text") or "").strip()[:MAX_NAME_LENGTH]):
+            yield Name(str(entity.get("kind") or "")[:MAX_NAME_LENGTH], text)
 
 
 def _list(data: Data, name: str) -> list[object]:
-    found = data.get(name)
-    return list(found) if isinstance(found, list | tuple) else []
+    values = data.get(name)
+    return list(values) if isinstance(values, list | tuple) else []
 
 
 def oldest_day(now: datetime) -> date:

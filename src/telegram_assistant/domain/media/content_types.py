@@ -137,7 +137,9 @@ def _clean(name: str) -> str:
     are left out.
     """
     visible = "".join(
-        one for one in unicodedata.normalize("NFC", name) if unicodedata.category(one)[0] != "C"
+        character
+        for character in unicodedata.normalize("NFC", name)
+        if unicodedata.category(character)[0] != "C"
     )
     last = re.split(r"[/\\]", visible)[-1]
     return " ".join(re.sub(r'[<>:"|?*]', "_", last).split()).strip(". ")

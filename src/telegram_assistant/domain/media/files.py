@@ -96,11 +96,13 @@ class MediaFile:
 def files_of(post: Post) -> tuple[MediaFile, ...]:
     """The files of a post, without the pictures of link previews."""
     media = post.facts.get("media")
-    shown = media if isinstance(media, Mapping) else {}
-    items = shown.get("items")
-    found = items if isinstance(items, Sequence) and not isinstance(items, str) else [shown]
+    media_facts = media if isinstance(media, Mapping) else {}
+    items = media_facts.get("items")
+    entries = items if isinstance(items, Sequence) and not isinstance(items, str) else [media_facts]
     return tuple(
-        _file(ordinal, one) for ordinal, one in enumerate(found) if isinstance(one, Mapping) and _is_file(one)
+        _file(ordinal, entry)
+        for ordinal, entry in enumerate(entries)
+        if isinstance(entry, Mapping) and _is_file(entry)
     )
 
 
@@ -168,9 +170,9 @@ def decide(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRul
     """
     reason = _skip_reason(file, is_protected=is_protected, terms=terms, rules=rules)
     if reason is None:
-        for one in terms.wanting:
-            if one.room_bytes is not None:
-                one.room_bytes -= file.size_bytes
+        for subscriber in terms.wanting:
+            if subscriber.room_bytes is not None:
+                subscriber.room_bytes -= file.size_bytes
     return reason
 
 
@@ -185,10 +187,16 @@ def _skip_reason(
         return reason
     if not terms.wanting:
         return SkipReason.NOT_WANTED
-    allowed = [one for one in terms.wanting if one.keeps_protected or not (is_protected or terms.is_closed)]
+    allowed = [
+        subscriber
+        for subscriber in terms.wanting
+        if subscriber.keeps_protected or not (is_protected or terms.is_closed)
+    ]
     if not allowed:
         return SkipReason.PROTECTED
-    has_room = any(one.room_bytes is None or one.room_bytes >= file.size_bytes for one in allowed)
+    has_room = any(
+        subscriber.room_bytes is None or subscriber.room_bytes >= file.size_bytes for subscriber in allowed
+    )
     return None if has_room else SkipReason.QUOTA
 
 

@@ -50,37 +50,39 @@ class Look:
         return not PLAIN_BITS <= self.coarse.bit_count() <= COARSE_BITS - PLAIN_BITS
 
 
-def is_same_picture(one: Look, other: Look, *, words: str, other_words: str) -> bool:
+def is_same_picture(look: Look, other: Look, *, words: str, other_words: str) -> bool:
     """Compares two pictures. `words` and `other_words` are their texts, read by the same OCR."""
-    return look_alike(one, other) and _words_agree(words, other_words)
+    return look_alike(look, other) and _words_agree(words, other_words)
 
 
-def is_copied_picture(one: Look, other: Look, *, words: str, other_words: str) -> bool:
+def is_copied_picture(look: Look, other: Look, *, words: str, other_words: str) -> bool:
     """Like `is_same_picture`, and finds cropped copies too, if there are words in them.
 
     For pictures of posts that tell the same.
     """
-    if not look_alike(one, other, near=CROP_NEAR, fine_near=CROP_FINE_NEAR) or not _words_agree(
+    if not look_alike(look, other, near=CROP_NEAR, fine_near=CROP_FINE_NEAR) or not _words_agree(
         words, other_words
     ):
         return False
-    return look_alike(one, other) or min(len(_words_of(words)), len(_words_of(other_words))) >= MIN_CROP_WORDS
+    return (
+        look_alike(look, other) or min(len(_words_of(words)), len(_words_of(other_words))) >= MIN_CROP_WORDS
+    )
 
 
-def look_alike(one: Look, other: Look, *, near: int = NEAR, fine_near: int = FINE_NEAR) -> bool:
+def look_alike(look: Look, other: Look, *, near: int = NEAR, fine_near: int = FINE_NEAR) -> bool:
     """Whether their hashes are near. Alone it proves nothing: notices of one kind look alike."""
-    if one.is_plain or other.is_plain:
+    if look.is_plain or other.is_plain:
         return False
-    return (one.coarse ^ other.coarse).bit_count() <= near and (
-        one.fine ^ other.fine
+    return (look.coarse ^ other.coarse).bit_count() <= near and (
+        look.fine ^ other.fine
     ).bit_count() <= fine_near
 
 
-def _words_agree(one: str, other: str) -> bool:
+def _words_agree(text: str, other: str) -> bool:
     """The numbers exactly, the words nearly."""
-    if sorted(_NUMBER.findall(one)) != sorted(_NUMBER.findall(other)):
+    if sorted(_NUMBER.findall(text)) != sorted(_NUMBER.findall(other)):
         return False
-    return SequenceMatcher(None, _words_of(one), _words_of(other), autojunk=False).ratio() >= SAME_WORDS
+    return SequenceMatcher(None, _words_of(text), _words_of(other), autojunk=False).ratio() >= SAME_WORDS
 
 
 def _words_of(text: str) -> list[str]:

@@ -68,17 +68,17 @@ def status_of(sights: Sequence[FileVision]) -> str:
 def summarize_post(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     """A post's row of a tier: the results of its files, and their summary."""
     ordered = sorted(sights, key=lambda sight: sight.ordinal)
-    seen = [one.seen(tier) or Seen(is_document=one.is_document) for one in ordered]
+    seen = [sight.seen(tier) or Seen(is_document=sight.is_document) for sight in ordered]
     files = [
         {
-            "ordinal": one.ordinal,
-            "sha256": one.sha256.hex() if one.sha256 else None,
-            "why": str(one.why),
-            "reason": one.why.as_json(),
-            "withheld": one.withheld,
-            **shown.as_json(),
+            "ordinal": sight.ordinal,
+            "sha256": sight.sha256.hex() if sight.sha256 else None,
+            "why": str(sight.why),
+            "reason": sight.why.as_json(),
+            "withheld": sight.withheld,
+            **view.as_json(),
         }
-        for one, shown in zip(ordered, seen, strict=True)
+        for sight, view in zip(ordered, seen, strict=True)
     ]
     return {"status": status_of(sights), **_together(seen).as_json(), "files": files}
 
@@ -99,19 +99,19 @@ def summarize_album(
 def _album(items: Sequence[int], rows: Mapping[int, Mapping[str, Json]]) -> dict[str, Json]:
     looked_at = [item for item in items if item in rows]
     statuses = {str(rows[item].get("status")) for item in looked_at}
-    status = next((one for one in (ANALYZED, FAILED) if one in statuses), SKIPPED)
+    status = next((outcome for outcome in (ANALYZED, FAILED) if outcome in statuses), SKIPPED)
     together = _together([Seen.of(rows[item]) for item in looked_at])
     return {"status": status, **together.as_json(), "message_ids": list(items), "looked_at": looked_at}
 
 
 def _together(seen: Iterable[Seen]) -> Seen:
     """Joins results without repetitions."""
-    shown = list(seen)
+    views = list(seen)
     return Seen(
-        description=" ".join(dict.fromkeys(one.description for one in shown if one.description))[
+        description=" ".join(dict.fromkeys(view.description for view in views if view.description))[
             :MAX_CHARACTERS
         ],
-        text="\n".join(dict.fromkeys(one.text for one in shown if one.text))[:MAX_CHARACTERS],
-        is_meme=any(one.is_meme for one in shown),
-        is_document=any(one.is_document for one in shown),
+        text="\n".join(dict.fromkeys(view.text for view in views if view.text))[:MAX_CHARACTERS],
+        is_meme=any(view.is_meme for view in views),
+        is_document=any(view.is_document for view in views),
     )

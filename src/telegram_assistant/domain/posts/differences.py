@@ -56,8 +56,8 @@ type _Run = tuple[int, int, int]
 
 def difference(before: str, after: str) -> Difference:
     """Compares the texts word by word. An edit of more than `MAX_CHANGES` counts as a replacement."""
-    found = _compared(before, after, max_words=MAX_WORDS)
-    return found if len(found) <= (MAX_CHANGES + 1) * STEP_SIZE else replacement(before, after)
+    steps = _compared(before, after, max_words=MAX_WORDS)
+    return steps if len(steps) <= (MAX_CHANGES + 1) * STEP_SIZE else replacement(before, after)
 
 
 def replacement(before: str, after: str) -> Difference:
@@ -65,13 +65,13 @@ def replacement(before: str, after: str) -> Difference:
     return _compared(before, after, max_words=0)
 
 
-def pieces_of(found: Difference | None, before: str, after: str) -> tuple[Piece, ...]:
+def pieces_of(steps: Difference | None, before: str, after: str) -> tuple[Piece, ...]:
     """The pieces in reading order: those kept and removed make the old text, those kept and added the new
     one.
 
     Falls back to `replacement` if there is no difference yet, or it belongs to other texts.
     """
-    pieces = tuple(_pieces(found or (), before, after))
+    pieces = tuple(_pieces(steps or (), before, after))
     if (_without(PieceChange.ADDED, pieces), _without(PieceChange.REMOVED, pieces)) != (before, after):
         pieces = tuple(_pieces(replacement(before, after), before, after))
     return tuple(piece for piece in pieces if piece.text)
@@ -81,18 +81,18 @@ def _compared(before: str, after: str, *, max_words: int) -> Difference:
     if max(len(before), len(after)) > MAX_CHARACTERS:
         return 0, len(before), len(after)
     old, new = _WORDS.findall(before), _WORDS.findall(after)
-    steps, kept, last_old, last_new = list[int](), 0, 0, 0
+    steps, same, last_old, last_new = list[int](), 0, 0, 0
     for place, other, length in (
         *_runs(old, new, 0, 0, max_words=max_words, depth=0),
         (len(old), len(new), 0),
     ):
         removed, added = _characters(old[last_old:place]), _characters(new[last_new:other])
         if removed or added:
-            steps += (kept, removed, added)
-            kept = 0
-        kept += _characters(old[place : place + length])
+            steps += (same, removed, added)
+            same = 0
+        same += _characters(old[place : place + length])
         last_old, last_new = place + length, other + length
-    return (*steps, kept, 0, 0)
+    return (*steps, same, 0, 0)
 
 
 def _runs(
@@ -127,11 +127,11 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
         length = bisect_left(ends, other)
         before.append(last[length - 1] if length else -1)
         ends[length : length + 1], last[length : length + 1] = [other], [number]
-    found, number = list[tuple[int, int]](), last[-1] if last else -1
+    sequence, number = list[tuple[int, int]](), last[-1] if last else -1
     while number >= 0:
-        found.append(pairs[number])
+        sequence.append(pairs[number])
         number = before[number]
-    return found[::-1]
+    return sequence[::-1]
 
 
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
@@ -150,11 +150,11 @@ def _characters(words: Iterable[str]) -> int:
     return sum(map(len, words))
 
 
-def _pieces(found: Difference, before: str, after: str) -> Iterator[Piece]:
+def _pieces(steps: Difference, before: str, after: str) -> Iterator[Piece]:
     old = new = 0
-    for kept, removed, added in batched(found, STEP_SIZE):
-        yield Piece(PieceChange.SAME, before[old : old + kept])
-        old, new = old + kept, new + kept
+    for same, removed, added in batched(steps, STEP_SIZE):
+        yield Piece(PieceChange.SAME, before[old : old + same])
+        old, new = old + same, new + same
         yield Piece(PieceChange.REMOVED, before[old : old + removed])
         yield Piece(PieceChange.ADDED, after[new : new + added])
         old, new = old + removed, new + added

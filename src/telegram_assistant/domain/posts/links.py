@@ -29,7 +29,7 @@ TRACKING_PARAMETERS = frozenset(
 def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
     """The distinct http and https links of a text, in its order, without fragments."""
     units = text.encode("utf-16-le", "surrogatepass")
-    found: dict[str, None] = {}
+    urls: dict[str, None] = {}
     for entity in entities:
         if entity.kind == "text_url":
             address = entity.url or ""
@@ -41,8 +41,8 @@ def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
             continue
         normal = normal_url(address)
         if normal is not None:
-            found[normal] = None
-    return tuple(found)
+            urls[normal] = None
+    return tuple(urls)
 
 
 def normal_url(address: str) -> str | None:
@@ -77,12 +77,12 @@ def canonical_url(url: str) -> str:
         return url
     if not host:
         return url
-    kept = [
+    parameters = [
         (name, value)
         for name, value in given
         if not name.lower().startswith("utm_") and name.lower() not in TRACKING_PARAMETERS
     ]
-    query = parts.query if len(kept) == len(given) else urlencode(kept)
+    query = parts.query if len(parameters) == len(given) else urlencode(parameters)
     return urlunsplit(
         (
             parts.scheme,

@@ -37,7 +37,7 @@ class MeaningChange:
     @property
     def words(self) -> Reason:
         before, after = self.before, self.after
-        said = {
+        phrases = {
             (MeaningKind.NUMBER, True, True): Reason(
                 "number_changed", "a number changed: {before} → {after}", before=before, after=after
             ),
@@ -72,7 +72,7 @@ class MeaningChange:
                 "became_more_certain", "it is more certain now: “{before}” was removed", before=before
             ),
         }
-        return said[self.kind, bool(before), bool(after)]
+        return phrases[self.kind, bool(before), bool(after)]
 
 
 def weight_of(changes: tuple[MeaningChange, ...]) -> int:

@@ -105,16 +105,16 @@ def sketch_of(text: str, key: bytes) -> Sketch:
     return outline_of(text).sketch(key)
 
 
-def is_copy(one: Sketch, other: Sketch) -> bool:
+def is_copy(sketch: Sketch, other: Sketch) -> bool:
     """Whether both texts say the same, with the same names and numbers."""
-    if one.content == other.content:
+    if sketch.content == other.content:
         return True
-    if one.bucket != other.bucket or not one.sample or not other.sample:
+    if sketch.bucket != other.bucket or not sketch.sample or not other.sample:
         return False
-    if min(one.length, other.length) < SAME_LENGTH * max(one.length, other.length):
+    if min(sketch.length, other.length) < SAME_LENGTH * max(sketch.length, other.length):
         return False
-    both = sorted({*one.sample, *other.sample})[:SKETCH_SIZE]
-    return len({*one.sample} & {*other.sample} & {*both}) >= SAME_SHARE * len(both)
+    both = sorted({*sketch.sample, *other.sample})[:SKETCH_SIZE]
+    return len({*sketch.sample} & {*other.sample} & {*both}) >= SAME_SHARE * len(both)
 
 
 def original_of(text: Sketch, known: Iterable[Sketch]) -> Sketch:
@@ -160,11 +160,11 @@ def _is_signature(line: str) -> bool:
 
 def _facts(bare: str) -> set[str]:
     """Numbers, and capitalised words within a sentence."""
-    found = set()
+    facts = set()
     for sentence in _SENTENCE.split(bare):
         for place, word in enumerate(_WORD.findall(sentence)):
             if (place and word[0].isupper()) or (
                 not word.isalpha() and any(letter.isdigit() for letter in word)
             ):
-                found.add(word.casefold().replace("ё", "е"))
-    return found
+                facts.add(word.casefold().replace("ё", "е"))
+    return facts

@@ -44,8 +44,8 @@ class Facets:
     days: tuple[Facet[date], ...] = ()
 
 
-def facets_of(found: Iterable[Counted]) -> Facets:
-    posts = list(found)
+def facets_of(matches: Iterable[Counted]) -> Facets:
+    posts = list(matches)
     days = Counter(post.day for post in posts)
     return Facets(
         posts=len(posts),

@@ -16,6 +16,6 @@ def fuse_rankings[T: Hashable](*rankings: Sequence[T], damping: int = DAMPING) -
     """
     scores: dict[T, float] = {}
     for ranking in rankings:
-        for place, one in enumerate(ranking, start=1):
-            scores[one] = scores.get(one, 0.0) + 1 / (damping + place)
+        for place, item in enumerate(ranking, start=1):
+            scores[item] = scores.get(item, 0.0) + 1 / (damping + place)
     return tuple(sorted(scores, key=lambda score: -scores[score]))

@@ -40,7 +40,7 @@ class Has(StrEnum):
 
 def bits_of(has: Iterable[Has]) -> int:
     """The bit mask that is stored beside the words of a post."""
-    return sum(1 << _HAS.index(one) for one in {*has})
+    return sum(1 << _HAS.index(feature) for feature in {*has})
 
 
 _HAS = tuple(Has)
@@ -110,7 +110,7 @@ class Query:
 
     def _limits(self) -> Iterator[str]:
         yield from (f"from:{_quoted(channel)}" for channel in self.channels)
-        yield from (f"has:{one}" for one in self.has)
+        yield from (f"has:{feature}" for feature in self.has)
         yield from (f"lang:{language}" for language in self.languages)
         yield from (f"tag:{_quoted(tag)}" for tag in self.tags)
         yield from (f"kind:{kind}" for kind in self.kinds)
@@ -251,14 +251,14 @@ def _from(reading: _Reading, value: str) -> None:
 
 
 def _has(reading: _Reading, value: str) -> None:
-    for one in value.lower().split(","):
-        name = SAME_AS.get(one, one)
+    for word in value.lower().split(","):
+        name = SAME_AS.get(word, word)
         if name not in set(Has):
             raise Rejected(
                 Reason(
                     "has_unknown",
                     "has:{value} is not known; write has:{known}",
-                    value=one,
+                    value=word,
                     known=", has:".join(Has),
                 )
             )
@@ -266,12 +266,12 @@ def _has(reading: _Reading, value: str) -> None:
 
 
 def _lang(reading: _Reading, value: str) -> None:
-    for one in value.lower().split(","):
-        if not _LANGUAGE.fullmatch(one):
+    for language in value.lower().split(","):
+        if not _LANGUAGE.fullmatch(language):
             raise Rejected(
                 Reason("lang_needs_code", "lang: needs a two-letter code, as in lang:ru or lang:en")
             )
-        reading.languages.append(one)
+        reading.languages.append(language)
 
 
 def _tag(reading: _Reading, value: str) -> None:
@@ -284,18 +284,18 @@ def _tag(reading: _Reading, value: str) -> None:
 
 
 def _kind(reading: _Reading, value: str) -> None:
-    for one in value.lower().split(","):
-        if one not in set(PostSort):
+    for kind in value.lower().split(","):
+        if kind not in set(PostSort):
             raise Rejected(
                 Reason(
                     "kind_unknown",
                     "kind:{value} is not known; write kind:{known}",
-                    value=one,
+                    value=kind,
                     known=", kind:".join(PostSort),
                 )
             )
-        reading.kinds.append(PostSort(one))
-        reading.with_ads |= one == PostSort.ADVERTISING
+        reading.kinds.append(PostSort(kind))
+        reading.with_ads |= kind == PostSort.ADVERTISING
 
 
 def _ads(reading: _Reading, value: str) -> None:

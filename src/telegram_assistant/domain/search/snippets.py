@@ -34,8 +34,8 @@ def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
         start = max(0, len(text) - LENGTH)
     start = _word_begins(text, start)
     end = _word_ends(text, min(len(text), start + LENGTH), start)
-    shown = tuple((a - start, b - start) for a, b in marks if a >= start and b <= end)
-    return Snippet(text[start:end], shown, is_cut_before=start > 0, is_cut_after=end < len(text))
+    visible_marks = tuple((a - start, b - start) for a, b in marks if a >= start and b <= end)
+    return Snippet(text[start:end], visible_marks, is_cut_before=start > 0, is_cut_after=end < len(text))
 
 
 def _worth(text: str, marks: list[tuple[int, int]], place: int) -> tuple[int, int]:

@@ -35,8 +35,10 @@ class Burst:
 def burst_of(story: VisibleStory) -> Burst | None:
     """The first burst of a story; advertising counts nothing."""
     windows = [
-        one
-        for _, one in _full_windows((post.posted_at, post.post_id) for post in story.posts if not post.is_ad)
+        window
+        for _, window in _full_windows(
+            (post.posted_at, post.post_id) for post in story.posts if not post.is_ad
+        )
     ]
     return (
         Burst(windows[0].began_at, windows[0].found_at, max(window.channels for window in windows))
@@ -45,17 +47,17 @@ def burst_of(story: VisibleStory) -> Burst | None:
     )
 
 
-def bursting_posts(told: Iterable[tuple[datetime, PostId]]) -> frozenset[PostId]:
+def bursting_posts(dated_posts: Iterable[tuple[datetime, PostId]]) -> frozenset[PostId]:
     """The posts of a story with which enough channels have told it within the window.
 
     Whoever sees only some of the posts and finds a burst finds it with one of these.
     """
-    return frozenset(post for post, _ in _full_windows(told))
+    return frozenset(post for post, _ in _full_windows(dated_posts))
 
 
-def _full_windows(told: Iterable[tuple[datetime, PostId]]) -> Iterator[tuple[PostId, Burst]]:
+def _full_windows(dated_posts: Iterable[tuple[datetime, PostId]]) -> Iterator[tuple[PostId, Burst]]:
     """Each post that ends a window with enough channels, with that window."""
-    ordered = sorted(told)
+    ordered = sorted(dated_posts)
     inside: Counter[int] = Counter()
     start = 0
     for at, post in ordered:

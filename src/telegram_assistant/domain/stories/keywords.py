@@ -146,19 +146,20 @@ def surprise_of(mentions: int, before: Iterable[int], weeks: float) -> float:
     return max(0.0, -(first + log(tail)) / log(10))
 
 
-def trending(found: KeywordCounts) -> tuple[KeywordCount, ...]:
+def trending(keyword_counts: KeywordCounts) -> tuple[KeywordCount, ...]:
     """The keywords that trend, the most surprising first."""
     judged = [
-        (surprise_of(count.mentions, count.before, found.weeks), count)
-        for count in found.counts
+        (surprise_of(count.mentions, count.before, keyword_counts.weeks), count)
+        for count in keyword_counts.counts
         if count.channels >= MIN_CHANNELS
     ]
-    kept = [
-        (surprise, one)
-        for surprise, one in judged
-        if surprise >= MIN_SURPRISE and one.mentions >= MIN_TIMES * usual_of(one.before, found.weeks)
+    surprising = [
+        (surprise, count)
+        for surprise, count in judged
+        if surprise >= MIN_SURPRISE
+        and count.mentions >= MIN_TIMES * usual_of(count.before, keyword_counts.weeks)
     ]
-    return tuple(one for _, one in sorted(kept, key=lambda pair: (-pair[0], pair[1].keyword)))
+    return tuple(count for _, count in sorted(surprising, key=lambda pair: (-pair[0], pair[1].keyword)))
 
 
 def is_about(posts: frozenset[PostId], others: Iterable[PostId]) -> bool:
@@ -166,12 +167,12 @@ def is_about(posts: frozenset[PostId], others: Iterable[PostId]) -> bool:
     return len(posts.intersection(others)) >= SHARED * len(posts)
 
 
-def gather(found: Sequence[tuple[Keyword, frozenset[PostId]]]) -> tuple[tuple[Keyword, ...], ...]:
+def gather(posts_by_keyword: Sequence[tuple[Keyword, frozenset[PostId]]]) -> tuple[tuple[Keyword, ...], ...]:
     """Keywords of the same posts together, each group under its first keyword:
     of one event several names are mentioned.
     """
     groups: list[tuple[frozenset[PostId], list[Keyword]]] = []
-    for keyword, posts in found:
+    for keyword, posts in posts_by_keyword:
         same = next((keywords for lead, keywords in groups if is_about(posts, lead)), None)
         if same is None:
             groups.append((posts, [keyword]))

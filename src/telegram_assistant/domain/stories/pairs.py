@@ -53,39 +53,39 @@ BIAS = {"ru": -2.92, "en": -1.29, "across": -2.77}
 """What was fitted, less 0.8 within a language and 0.4 across: with less, real news is linked too easily."""
 
 
-def features_of(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Features:
-    a, b = one.terms, other.terms
+def features_of(post: WeighedPost, other: WeighedPost, weights: TermWeights) -> Features:
+    a, b = post.terms, other.terms
     shared = weights.squares(a.words & b.words)
     names, numbers = a.names & b.names, a.numbers & b.numbers
     shared_names = weights.total(names) if names else 0.0
     shared_numbers = weights.total(numbers) if numbers else 0.0
-    named = min(one.names_weight, other.names_weight)
-    counted = min(one.numbers_weight, other.numbers_weight)
-    hours = abs((one.posted_at - other.posted_at).total_seconds()) / 3600
+    named = min(post.names_weight, other.names_weight)
+    counted = min(post.numbers_weight, other.numbers_weight)
+    hours = abs((post.posted_at - other.posted_at).total_seconds()) / 3600
     return Features(
-        words=shared / (one.norm * other.norm) if shared else 0.0,
+        words=shared / (post.norm * other.norm) if shared else 0.0,
         names=min(shared_names / named, 1.0) if named else 0.0,
         numbers=min(shared_numbers / counted, 1.0) if counted else 0.0,
         pairs=contained(a.pairs, b.pairs),
         other_names=float(bool(a.names and b.names and not names)),
         other_numbers=float(bool(counted and not numbers)),
         gap=min(log1p(hours) / 4.3, 1.0),
-        source=float(one.username in b.mentions or other.username in a.mentions),
+        source=float(post.username in b.mentions or other.username in a.mentions),
         links=float(bool(a.links & b.links)),
         length=sqrt(min(len(a.words), len(b.words)) / max(len(a.words), len(b.words), 1)),
         facts=min((shared_names + shared_numbers) / 30, 1.0),
-        same_names=shared_names / (one.names_weight + other.names_weight - shared_names) if names else 0.0,
-        same_numbers=shared_numbers / (one.numbers_weight + other.numbers_weight - shared_numbers)
+        same_names=shared_names / (post.names_weight + other.names_weight - shared_names) if names else 0.0,
+        same_numbers=shared_numbers / (post.numbers_weight + other.numbers_weight - shared_numbers)
         if numbers
         else 0.0,
     )
 
 
-def side_of(one: WeighedPost, other: WeighedPost) -> str:
+def side_of(post: WeighedPost, other: WeighedPost) -> str:
     """Which regression decides about a pair."""
-    if one.terms.language != other.terms.language:
+    if post.terms.language != other.terms.language:
         return "across"
-    return "en" if one.terms.language == "en" else "ru"
+    return "en" if post.terms.language == "en" else "ru"
 
 
 def score_of(features: Features, side: str) -> float:
@@ -94,15 +94,15 @@ def score_of(features: Features, side: str) -> float:
     return max(-MAX_SCORE, min(score, MAX_SCORE))
 
 
-def compare(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link | None:
+def compare(post: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link | None:
     """The link between two posts, if they tell the same, whichever is given first.
 
     Two private channels are never compared.
     """
-    if one.post == other.post or (one.is_private and other.is_private):
+    if post.post == other.post or (post.is_private and other.is_private):
         return None
     later, earlier = (
-        (one, other) if (one.posted_at, one.post) > (other.posted_at, other.post) else (other, one)
+        (post, other) if (post.posted_at, post.post) > (other.posted_at, other.post) else (other, post)
     )
     features, side = features_of(later, earlier, weights), side_of(later, earlier)
     score = score_of(features, side)
@@ -120,18 +120,18 @@ def compare(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link 
         round(score, 4),
         later.posted_at,
         earlier.posted_at,
-        one.is_private or other.is_private,
+        post.is_private or other.is_private,
     )
 
 
-def is_copy(one: WeighedPost, other: WeighedPost, pairs: float) -> bool:
+def is_copy(post: WeighedPost, other: WeighedPost, pairs: float) -> bool:
     """Most word pairs of the shorter text are in the other, with all its names and numbers,
     and at least one of those; or all are the same.
     """
     a, b = (
-        (one.terms, other.terms)
-        if len(one.terms.pairs) <= len(other.terms.pairs)
-        else (other.terms, one.terms)
+        (post.terms, other.terms)
+        if len(post.terms.pairs) <= len(other.terms.pairs)
+        else (other.terms, post.terms)
     )
     if pairs < COPIED or len(a.pairs) < MIN_PAIRS:
         return False
@@ -139,17 +139,17 @@ def is_copy(one: WeighedPost, other: WeighedPost, pairs: float) -> bool:
     return is_exact or (a.names <= b.names and a.numbers <= b.numbers and bool(a.names or a.numbers))
 
 
-def is_same_picture(one: WeighedPost, other: WeighedPost) -> bool:
+def is_same_picture(post: WeighedPost, other: WeighedPost) -> bool:
     """A picture of both looks the same, and the words read in their pictures agree.
 
     A picture without words proves nothing.
     """
-    a, b = one.terms.seen, other.terms.seen
-    if not one.terms.looks or not other.terms.looks or not a or len(a & b) < SAME_SEEN * len(a | b):
+    a, b = post.terms.seen, other.terms.seen
+    if not post.terms.looks or not other.terms.looks or not a or len(a & b) < SAME_SEEN * len(a | b):
         return False
-    return any(look_alike(a, b) for a in one.terms.looks for b in other.terms.looks)
+    return any(look_alike(a, b) for a in post.terms.looks for b in other.terms.looks)
 
 
-def contained(one: frozenset[int], other: frozenset[int]) -> float:
-    least = min(len(one), len(other))
-    return len(one & other) / least if least else 0.0
+def contained(terms: frozenset[int], other: frozenset[int]) -> float:
+    least = min(len(terms), len(other))
+    return len(terms & other) / least if least else 0.0

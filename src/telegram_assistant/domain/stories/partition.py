@@ -33,7 +33,8 @@ def partition(
     groups = _Groups([posts[post] for post in ids])
     known = [link for link in links if link.post in numbers and link.other in numbers]
     ordered = sorted(
-        known, key=lambda one: (one.kind not in UNITES, -one.score, numbers[one.post], numbers[one.other])
+        known,
+        key=lambda edge: (edge.kind not in UNITES, -edge.score, numbers[edge.post], numbers[edge.other]),
     )
     for link in ordered:
         if not link.is_leaf:
@@ -61,40 +62,42 @@ class _Groups:
         self._spans = {post: (at, at) for post, at in enumerate(moments)}
         self._scores: dict[int, dict[int, float]] = defaultdict(dict)
 
-    def link(self, one: int, other: int, score: float) -> None:
-        self._scores[one][other] = self._scores[one].get(other, 0.0) + score
-        self._scores[other][one] = self._scores[other].get(one, 0.0) + score
+    def link(self, group: int, other: int, score: float) -> None:
+        self._scores[group][other] = self._scores[group].get(other, 0.0) + score
+        self._scores[other][group] = self._scores[other].get(group, 0.0) + score
 
-    def hold(self, one: int, other: int) -> None:
-        if self._group[one] != self._group[other]:
-            self._unite(self._group[one], self._group[other])
+    def hold(self, post: int, other: int) -> None:
+        if self._group[post] != self._group[other]:
+            self._unite(self._group[post], self._group[other])
 
     def unite_the_best(self) -> None:
         """Average linkage. Of equal averages the earlier groups are united first."""
         waiting = [
-            self._waiting(one, other)
-            for one, others in self._scores.items()
+            self._waiting(group, other)
+            for group, others in self._scores.items()
             for other in others
-            if one < other
+            if group < other
         ]
         heapify(waiting)
         while waiting and -waiting[0][0] >= SUPPORT:
             best = heappop(waiting)
-            one, other = best[-2:]
+            first, other = best[-2:]
             if (
-                one not in self._members
+                first not in self._members
                 or other not in self._members
-                or self._waiting(one, other) != best
-                or not self._is_short(one, other)
+                or self._waiting(first, other) != best
+                or not self._is_short(first, other)
             ):
                 continue
-            self._unite(one, other)
-            for third in self._scores[one]:
-                heappush(waiting, self._waiting(one, third) if one < third else self._waiting(third, one))
+            self._unite(first, other)
+            for third in self._scores[first]:
+                heappush(
+                    waiting, self._waiting(first, third) if first < third else self._waiting(third, first)
+                )
 
-    def attach(self, one: int, other: int, private: Collection[int]) -> None:
+    def attach(self, end: int, other: int, private: Collection[int]) -> None:
         """A private post that is alone joins the group of the other end."""
-        for leaf, post in ((one, other), (other, one)):
+        for leaf, post in ((end, other), (other, end)):
             if leaf in private and self._members.get(leaf) == [leaf]:
                 self._unite(self._group[post], leaf)
                 return
@@ -104,33 +107,33 @@ class _Groups:
             self._members.values(), key=lambda member: min((self._moments[post], post) for post in member)
         )
 
-    def _waiting(self, one: int, other: int) -> tuple[float, int, int]:
-        pairs = len(self._members[one]) * len(self._members[other])
-        return -self._scores[one].get(other, 0.0) / pairs, one, other
+    def _waiting(self, group: int, other: int) -> tuple[float, int, int]:
+        pairs = len(self._members[group]) * len(self._members[other])
+        return -self._scores[group].get(other, 0.0) / pairs, group, other
 
-    def _is_short(self, one: int, other: int) -> bool:
-        (begins, ends), (other_begins, other_ends) = self._spans[one], self._spans[other]
+    def _is_short(self, group: int, other: int) -> bool:
+        (begins, ends), (other_begins, other_ends) = self._spans[group], self._spans[other]
         return max(ends, other_ends) - min(begins, other_begins) <= MAX_SPAN
 
-    def _unite(self, one: int, other: int) -> None:
+    def _unite(self, group: int, other: int) -> None:
         """The other group becomes part of the one."""
         for post in self._members[other]:
-            self._group[post] = one
-        self._members[one] += self._members.pop(other)
-        (begins, ends), (other_begins, other_ends) = self._spans[one], self._spans.pop(other)
-        self._spans[one] = min(begins, other_begins), max(ends, other_ends)
+            self._group[post] = group
+        self._members[group] += self._members.pop(other)
+        (begins, ends), (other_begins, other_ends) = self._spans[group], self._spans.pop(other)
+        self._spans[group] = min(begins, other_begins), max(ends, other_ends)
         for third, score in self._scores.pop(other, {}).items():
             self._scores[third].pop(other, None)
-            if third != one:
-                self.link(one, third, score)
+            if third != group:
+                self.link(group, third, score)
 
 
 def connected(posts: Collection[PostId], links: Iterable[Link]) -> list[frozenset[PostId]]:
     """The connected parts of some posts of a story: what a reader of these posts alone is shown together."""
     parts = {post: {post} for post in posts}
     for link in links:
-        one, other = parts.get(link.post), parts.get(link.other)
-        if one is not None and other is not None and one is not other:
-            one |= other
-            parts |= dict.fromkeys(other, one)
+        joined, other = parts.get(link.post), parts.get(link.other)
+        if joined is not None and other is not None and joined is not other:
+            joined |= other
+            parts |= dict.fromkeys(other, joined)
     return sorted({frozenset(part) for part in parts.values()}, key=min)

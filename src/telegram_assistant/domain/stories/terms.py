@@ -136,42 +136,42 @@ def weigh(
     )
 
 
-def keys_of(told: WeighedPost, weights: TermWeights) -> dict[int, float]:
+def keys_of(weighed_post: WeighedPost, weights: TermWeights) -> dict[int, float]:
     """The terms under which a post is found, with the weight of each."""
-    terms = told.terms
+    terms = weighed_post.terms
     words = nlargest(
         MAX_KEYS, ((weight, term) for term in terms.words if (weight := weights.of(term)) >= COMMON)
     )
     facts = nlargest(
         MAX_KEYS, ((weights.of(term), term) for part in (terms.names, terms.numbers) for term in part)
     )
-    return {term: weight for weight, term in (*words, *facts)} | sure_keys_of(told)
+    return {term: weight for weight, term in (*words, *facts)} | sure_keys_of(weighed_post)
 
 
-def sure_keys_of(told: WeighedPost) -> dict[int, float]:
+def sure_keys_of(weighed_post: WeighedPost) -> dict[int, float]:
     """Those of which a single one suffices: whole links, and parts of the hashes of pictures."""
-    keys = dict.fromkeys(told.terms.links, LINK_WEIGHT)
-    for look in told.terms.looks:
+    keys = dict.fromkeys(weighed_post.terms.links, LINK_WEIGHT)
+    for look in weighed_post.terms.looks:
         keys |= {_look_key(place, band): LOOK_WEIGHT for place, band in enumerate(bands(look.coarse))}
     return keys
 
 
-def own_keys(told: WeighedPost) -> tuple[int, ...]:
+def own_keys(weighed_post: WeighedPost) -> tuple[int, ...]:
     """Under these a post is found by later ones that mention its channel,
     and by earlier posts of the channels that it mentions.
     """
-    named = (told.username,) if told.username else ()
-    return (*named, *(_mentioning(one) for one in mentioned_by(told)))
+    named = (weighed_post.username,) if weighed_post.username else ()
+    return (*named, *(_mentioning(mention) for mention in mentioned_by(weighed_post)))
 
 
-def mentioned_by(told: WeighedPost) -> frozenset[int]:
+def mentioned_by(weighed_post: WeighedPost) -> frozenset[int]:
     """The channels that a post mentions, without its own."""
-    return told.terms.mentions - {told.username}
+    return weighed_post.terms.mentions - {weighed_post.username}
 
 
-def mentioning_key(told: WeighedPost) -> tuple[int, ...]:
+def mentioning_key(weighed_post: WeighedPost) -> tuple[int, ...]:
     """Under this later posts are found that mention this post's channel."""
-    return (_mentioning(told.username),) if told.username else ()
+    return (_mentioning(weighed_post.username),) if weighed_post.username else ()
 
 
 def _mentioning(username: int) -> int:

@@ -115,12 +115,12 @@ class VisibleStory:
     @property
     def entries(self) -> tuple[VisiblePost, ...]:
         """One post for each entry: of an album the one with the text, or else the first."""
-        found: dict[tuple[ChannelId, int | None, MessageId | None], VisiblePost] = {}
+        entries: dict[tuple[ChannelId, int | None, MessageId | None], VisiblePost] = {}
         for post in self.posts:
-            known = found.setdefault(post.entry, post)
+            known = entries.setdefault(post.entry, post)
             if post.text and not known.text:
-                found[post.entry] = post
-        return tuple(found.values())
+                entries[post.entry] = post
+        return tuple(entries.values())
 
     @property
     def story_id(self) -> PostId:
@@ -217,7 +217,7 @@ def _single_links(known: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -
         return both, SUREST[link.kind], -link.score, link.post, link.other
 
     for link in sorted(leaves, key=order):
-        private = {known[one].entry for one in (link.post, link.other) if known[one].is_private} or {
+        private = {known[end].entry for end in (link.post, link.other) if known[end].is_private} or {
             known[link.post].entry
         }
         if known[link.post].entry != known[link.other].entry and not private & taken:
@@ -229,8 +229,8 @@ def _follows(links: Sequence[Link], known: Mapping[PostId, VisiblePost]) -> dict
     """For each post its surest link to an earlier one; of several alike the one with the best score,
     then the earliest.
     """
-    found: dict[PostId, Link] = {}
+    follows: dict[PostId, Link] = {}
     for link in sorted(links, key=lambda link: (SUREST[link.kind], -link.score, known[link.other].place)):
         if known[link.other].place < known[link.post].place:
-            found.setdefault(link.post, link)
-    return found
+            follows.setdefault(link.post, link)
+    return follows

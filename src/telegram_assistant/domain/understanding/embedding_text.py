@@ -58,18 +58,18 @@ def _words(*texts: str) -> Iterable[str]:
 
 def facts_of(post: Post, facts: PostFacts) -> Facts:
     """The facts that searches filter by. Only facts that hold are included."""
-    found: Facts = {"channel": int(post.channel_id), "at": int(post.posted_at.timestamp())}
+    payload: Facts = {"channel": int(post.channel_id), "at": int(post.posted_at.timestamp())}
     if post.lang:
-        found["lang"] = post.lang
+        payload["lang"] = post.lang
     if flags := list(_flags(post, facts)):
-        found["flags"] = flags
+        payload["flags"] = flags
     for tier, data in facts.tags.items():
         if isinstance(tags := data.get("tags"), list) and tags:
-            found[f"tags_{tier.value}"] = [str(tag) for tag in tags]
+            payload[f"tags_{tier.value}"] = [str(tag) for tag in tags]
         for name in ("topic", "kind"):
             if isinstance(value := data.get(name), str) and value:
-                found[f"{name}_{tier.value}"] = value
-    return found
+                payload[f"{name}_{tier.value}"] = value
+    return payload
 
 
 def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
@@ -80,7 +80,7 @@ def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
         (Has.LINK, bool(urls)),
         (Has.FILE, any(file.kind in FILES for file in files)),
     )
-    return tuple(one for one, is_there in held if is_there)
+    return tuple(feature for feature, is_there in held if is_there)
 
 
 def _flags(post: Post, facts: PostFacts) -> Iterator[str]:

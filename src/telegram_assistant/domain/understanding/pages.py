@@ -99,7 +99,7 @@ class LinkedPage:
 
     def as_json(self, asked_url: str) -> dict[str, Json]:
         """The facts for a post that links to the page as `asked_url`."""
-        found: dict[str, Json] = {"url": asked_url, "status": self.status.value}
+        facts: dict[str, Json] = {"url": asked_url, "status": self.status.value}
         more: dict[str, Json] = {
             "found_at": self.url if self.url != asked_url else None,
             "title": self.title,
@@ -111,7 +111,7 @@ class LinkedPage:
             "why": None if self.why is None else str(self.why),
             "reason": None if self.why is None else self.why.as_json(),
         }
-        return found | {name: value for name, value in more.items() if value}
+        return facts | {name: value for name, value in more.items() if value}
 
 
 def kept_for(status: PageStatus, attempts: int) -> timedelta:

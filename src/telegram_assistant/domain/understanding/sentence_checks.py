@@ -49,7 +49,7 @@ class SentenceChecks:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        return tuple(one.reason for one in self.left_out)
+        return tuple(cause.reason for cause in self.left_out)
 
     def __add__(self, other: "SentenceChecks") -> "SentenceChecks":
         return SentenceChecks((*self.left_out, *other.left_out), self.replaced + other.replaced)

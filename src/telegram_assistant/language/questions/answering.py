@@ -65,25 +65,27 @@ def _counts_people(wanted: Wanted) -> bool:
 
 def _says_another_fate(question: ParsedText, sentence: ParsedText) -> bool:
     """Whether people were killed who are asked about as injured, or the other way round."""
-    asked = [word.readings for word in question.content if not word.readings & sentence.readings]
-    return any(opposites_of(readings) & sentence.readings for readings in asked)
+    missing = [word.readings for word in question.content if not word.readings & sentence.readings]
+    return any(opposites_of(readings) & sentence.readings for readings in missing)
 
 
-def _is_wanted(wanted: Wanted, one: Quantity, sentence: ParsedText) -> bool:
-    if one.value < wanted.at_least or one.against is not None:
+def _is_wanted(wanted: Wanted, quantity: Quantity, sentence: ParsedText) -> bool:
+    if quantity.value < wanted.at_least or quantity.against is not None:
         return False
-    if not wanted.nouns or (wanted.may_be_bare and not one.noun):
+    if not wanted.nouns or (wanted.may_be_bare and not quantity.noun):
         return True
-    return bool(_counted(one, sentence) & wanted.nouns) or (
-        _counts_people(wanted) and _COLLECTIVE.match(sentence.text, one.start) is not None
+    return bool(_counted(quantity, sentence) & wanted.nouns) or (
+        _counts_people(wanted) and _COLLECTIVE.match(sentence.text, quantity.start) is not None
     )
 
 
-def _counted(one: Quantity, sentence: ParsedText) -> frozenset[str]:
+def _counted(quantity: Quantity, sentence: ParsedText) -> frozenset[str]:
     """Readings of the noun and of the first words behind a number: «17 пассажирских рейсов»."""
-    behind = [word for word in sentence.words if word.start >= one.end][:NOUN_WORDS]
-    near = [word.readings for word in behind if not _ENDS_PHRASE.search(sentence.text[one.end : word.start])]
-    return readings_of(one.noun).union(*near) if one.noun else frozenset().union(*near)
+    behind = [word for word in sentence.words if word.start >= quantity.end][:NOUN_WORDS]
+    near = [
+        word.readings for word in behind if not _ENDS_PHRASE.search(sentence.text[quantity.end : word.start])
+    ]
+    return readings_of(quantity.noun).union(*near) if quantity.noun else frozenset().union(*near)
 
 
 def _brings_score(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
@@ -103,16 +105,16 @@ def _brings_person(_: Wanted, question: ParsedText, sentence: ParsedText) -> boo
 
 
 def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    counted = [(one.start, one.end) for one in quantities_in(sentence.text).all] + [
+    counted = [(quantity.start, quantity.end) for quantity in quantities_in(sentence.text).all] + [
         (date.start, date.end) for date in dates_in(sentence.text)
     ]
     added = {word.start for word in _added(question, sentence) if not is_verb(word.folded)}
-    for found in _PLACE.finditer(sentence.text):
-        behind = [word for word in sentence.words if word.start >= found.end()][:PLACE_WORDS]
-        if any(start <= found.end() < end for start, end in counted) or not behind:
+    for match in _PLACE.finditer(sentence.text):
+        behind = [word for word in sentence.words if word.start >= match.end()][:PLACE_WORDS]
+        if any(start <= match.end() < end for start, end in counted) or not behind:
             continue
         if any(
-            word.start in added and not re.search(r"[.,;:!?]", sentence.text[found.end() : word.start])
+            word.start in added and not re.search(r"[.,;:!?]", sentence.text[match.end() : word.start])
             for word in behind
         ):
             return True
@@ -120,8 +122,11 @@ def _brings_place(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool
 
 
 def _brings_time(_: Wanted, question: ParsedText, sentence: ParsedText) -> bool:
-    asked = {question.text[date.start : date.end].casefold() for date in dates_in(question.text)}
-    if any(sentence.text[date.start : date.end].casefold() not in asked for date in dates_in(sentence.text)):
+    question_dates = {question.text[date.start : date.end].casefold() for date in dates_in(question.text)}
+    if any(
+        sentence.text[date.start : date.end].casefold() not in question_dates
+        for date in dates_in(sentence.text)
+    ):
         return True
     return bool(_FROM_NOW.search(sentence.text)) and any(
         readings_of(number.noun) & readings_of_all(TIME_UNITS)
@@ -163,8 +168,12 @@ _BRINGS = {
 
 
 def _new_numbers(question: ParsedText, sentence: ParsedText) -> list[Quantity]:
-    asked = {(one.value, one.against) for one in quantities_in(question.text).all}
-    return [one for one in quantities_in(sentence.text).all if (one.value, one.against) not in asked]
+    question_numbers = {(quantity.value, quantity.against) for quantity in quantities_in(question.text).all}
+    return [
+        quantity
+        for quantity in quantities_in(sentence.text).all
+        if (quantity.value, quantity.against) not in question_numbers
+    ]
 
 
 def _added(question: ParsedText, sentence: ParsedText) -> list[ParsedWord]:

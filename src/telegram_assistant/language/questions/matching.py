@@ -189,8 +189,8 @@ def _sureness(
     is_about_it = (fits[place] > 0 and _has_name(question, sentences[place])) or (
         place > 0 and fits[place - 1] > 0
     )
-    asked = parse_text(" ".join((question.text, *(name.text for name in question.names))))
-    return brings(question.wanted, asked, sentences[place]) if is_about_it else 0.0
+    parsed_question = parse_text(" ".join((question.text, *(name.text for name in question.names))))
+    return brings(question.wanted, parsed_question, sentences[place]) if is_about_it else 0.0
 
 
 def _swaps_roles(question: ParsedQuestion, sentences: Sequence[ParsedText]) -> bool:
@@ -244,17 +244,17 @@ def _names(name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool
 def _is_part(place: int, name: ParsedWord, text: ParsedText, question: ParsedQuestion) -> bool:
     """Whether the word belongs to a longer name than the one asked about."""
     word = text.words[place]
-    asked = frozenset[str]().union(*(name.readings for name in question.names))
+    name_readings = frozenset[str]().union(*(name.readings for name in question.names))
     for beside in (*text.words[max(0, place - 1) : place], *text.words[place + 1 : place + 2]):
-        if beside.is_capitalised and _touch(beside, word, text.text) and not beside.readings & asked:
+        if beside.is_capitalised and _touch(beside, word, text.text) and not beside.readings & name_readings:
             is_organisation = bool(beside.readings & _ORGANISATION) or beside.folded in _ORGANISATION
             if is_organisation or (name.folded in question.places and not beside.begins):
                 return True
     return False
 
 
-def _touch(one: ParsedWord, other: ParsedWord, text: str) -> bool:
-    first, second = sorted((one, other), key=lambda word: word.start)
+def _touch(beside: ParsedWord, other: ParsedWord, text: str) -> bool:
+    first, second = sorted((beside, other), key=lambda word: word.start)
     return text[first.end : second.start] == " "
 
 

@@ -22,15 +22,15 @@ _SUBJECT, _OBJECT, _DOER = "nomn", "accs", "ablt"
 type Name = Sequence[ParsedWord]
 
 
-def acts_on(text: ParsedText, one: Name, other: Name) -> bool | None:
+def acts_on(text: ParsedText, name: Name, other: Name) -> bool | None:
     """True if the first name acts on the second, False if it is the other way round,
     None if the text does not say so plainly.
     """
-    first, second = _span(one, text), _span(other, text)
+    first, second = _span(name, text), _span(other, text)
     if first is None or second is None:
         return None
     if first > second:
-        turned = acts_on(text, other, one)
+        turned = acts_on(text, other, name)
         return None if turned is None else not turned
     words, gap = (
         text.words[first[1] + 1 : second[0]],
@@ -50,7 +50,7 @@ def _span(name: Name, text: ParsedText) -> tuple[int, int] | None:
     places = [
         place
         for place, word in enumerate(text.words)
-        if word.is_capitalised and any(is_same(word, one) for one in name)
+        if word.is_capitalised and any(is_same(word, part) for part in name)
     ]
     if not places:
         return None
@@ -62,7 +62,11 @@ def _span(name: Name, text: ParsedText) -> tuple[int, int] | None:
 
 def _by_score(text: ParsedText) -> bool | None:
     """Of two names beside a score the one with more goals beats the other."""
-    scores = [(one.value, one.against) for one in quantities_in(text.text).all if one.against is not None]
+    scores = [
+        (quantity.value, quantity.against)
+        for quantity in quantities_in(text.text).all
+        if quantity.against is not None
+    ]
     return scores[0][0] > scores[0][1] if scores and scores[0][0] != scores[0][1] else None
 
 
@@ -101,7 +105,11 @@ def _cases(word: str) -> frozenset[str]:
     words = analyser()
     if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
         return frozenset()
-    return frozenset(str(one.tag.case) for one in words.parse(word) if one.tag.POS == "NOUN" and one.tag.case)
+    return frozenset(
+        str(reading.tag.case)
+        for reading in words.parse(word)
+        if reading.tag.POS == "NOUN" and reading.tag.case
+    )
 
 
 def _is_preposition(word: str) -> bool:

@@ -154,12 +154,12 @@ def wanted_by(question: ParsedText) -> Wanted:
     ):
         if pattern.search(text):
             return wanted
-    found = [
+    matches = [
         (match.start(), match.end(), kind)
         for kind, pattern in _KINDS
         if (match := pattern.search(text)) is not None
     ]
-    _, end, kind = min(found, key=lambda one: one[0], default=(0, 0, WantedKind.DETAIL))
+    _, end, kind = min(matches, key=lambda candidate: candidate[0], default=(0, 0, WantedKind.DETAIL))
     noun = _noun_behind(question, end)
     if kind is WantedKind.NUMBER:
         return _wanted_number(text, noun)
@@ -202,7 +202,7 @@ def _noun_behind(question: ParsedText, end: int) -> ParsedWord | None:
     """The noun that a question word goes with: «сколько жилых домов», "how many houses",
     «сколько пострадавших»; not that of «сколько стоит дом».
     """
-    found: ParsedWord | None = None
+    noun: ParsedWord | None = None
     for word in [word for word in question.words if word.start >= end][:NOUN_WORDS]:
         part = _part_of_speech(word.folded)
         if (
@@ -211,11 +211,11 @@ def _noun_behind(question: ParsedText, end: int) -> ParsedWord | None:
             or (word.is_capitalised and not word.begins)
             or part not in _NOUN_PHRASE
         ):
-            return found
-        found = word
+            return noun
+        noun = word
         if part == "NOUN":
-            return found
-    return found
+            return noun
+    return noun
 
 
 def _part_of_speech(word: str) -> str:

@@ -104,9 +104,9 @@ async def test_two_processes_with_one_stream_ask_the_same_only_once(
 ) -> None:
     server.seconds = 0.1
     text = fresh_text()
-    async with opened(**server.gigachat()) as first, opened(**server.gigachat()) as two:
+    async with opened(**server.gigachat()) as first, opened(**server.gigachat()) as second:
         channel_id, _ = await make_paid_channel(first.system)
-        await asyncio.gather(*(tags_of(app.gate, text, channel_id=channel_id) for app in (first, two)))
+        await asyncio.gather(*(tags_of(app.gate, text, channel_id=channel_id) for app in (first, second)))
     assert server.calls == 1
 
 
@@ -206,10 +206,10 @@ async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(
         server.heard.clear()
         async with (
             opened(**server.gigachat()) as first,
-            opened(**server.gigachat()) as two,
+            opened(**server.gigachat()) as second,
         ):
             channel_id, tenant_id = await make_paid_channel(first.system)
-            for app in (first, two):
+            for app in (first, second):
                 result = await tags_of(app.gate, fresh_text(), channel_id=channel_id)
                 assert result.tier is Tier.LOCAL
             assert server.heard["chat"] == 1

@@ -15,14 +15,14 @@ async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(
 ) -> None:
     async with opened(**server.gigachat(AI_EMBEDDINGS="gigachat", AI_PRICES_FILE=str(prices))) as app:
         channel_id, _ = await make_paid_channel(app.system)
-        short, two, three = (fresh_text("a" * number) for number in (1, 2, 3))
-        first = await app.gate.vectors([short, two], channel_id=channel_id)
-        again = await app.gate.vectors([two, three, short], channel_id=channel_id)
+        short, medium, long = (fresh_text("a" * number) for number in (1, 2, 3))
+        first = await app.gate.vectors([short, medium], channel_id=channel_id)
+        again = await app.gate.vectors([medium, long, short], channel_id=channel_id)
         assert (first.value, again.value) == (
-            tuple((float(len(text)), 1.0, 0.5) for text in (short, two)),
-            tuple((float(len(text)), 1.0, 0.5) for text in (two, three, short)),
+            tuple((float(len(text)), 1.0, 0.5) for text in (short, medium)),
+            tuple((float(len(text)), 1.0, 0.5) for text in (medium, long, short)),
         )
-        cached = await app.gate.vectors([three], channel_id=channel_id)
+        cached = await app.gate.vectors([long], channel_id=channel_id)
         assert (cached.is_cached, server.heard["embeddings"]) == (True, 2)
         server.status = 500
         post_id = PostId(channel_id, MessageId(1))

@@ -252,14 +252,14 @@ async def test_a_channel_that_posts_the_same_all_day_costs_no_more_and_more(
 async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(
     system: SystemStores, builder: StoryBuilder, morning: datetime
 ) -> None:
-    first, two, three = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
-    await group(builder, first, two, three)
+    first, second, third = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
+    await group(builder, first, second, third)
     story = (await system.stories.of_posts([first.id]))[first.id]
-    edited = edited_to(MATCH, three)
+    edited = edited_to(MATCH, third)
     await tell(system, edited)
     changed = await group(builder, edited)
-    story_ids = await system.stories.of_posts([first.id, two.id, three.id])
-    assert story_ids[first.id] == story_ids[two.id] == story != story_ids[three.id]
+    story_ids = await system.stories.of_posts([first.id, second.id, third.id])
+    assert story_ids[first.id] == story_ids[second.id] == story != story_ids[third.id]
     assert StoryChange.CREATED in {event.change for event in changed}
 
 

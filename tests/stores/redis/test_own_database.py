@@ -27,8 +27,8 @@ async def put(engine: Engine, number: int) -> None:
 async def test_an_empty_database_is_claimed_and_found_again_and_others_are_left_alone(engine: Engine) -> None:
     given = RedisSettings(url=SecretStr(engine.url))
     await put(engine, 15)
-    first, two = await claim_database(given, "one"), await claim_database(given, "two")
-    assert [claimed.url.get_secret_value() for claimed in (first, two)] == [
+    first, second = await claim_database(given, "one"), await claim_database(given, "two")
+    assert [claimed.url.get_secret_value() for claimed in (first, second)] == [
         engine.url.removesuffix("/0") + f"/{number}" for number in (14, 13)
     ]
     assert await claim_database(given, "one") == first

@@ -165,13 +165,13 @@ async def test_many_channels_are_shown_page_by_page(
 async def test_selected_channels_are_changed_together_and_nothing_else(
     owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
 ) -> None:
-    first, two, other = [
+    first, second, other = [
         await named(system, admin, tenant_id, title, folder="Old") for title in ("one", "two", "other")
     ]
     await owner.open("./channels?q=o")
     answer = await owner.submit(
         "./channels/change",
-        channel=[str(first), str(two)],
+        channel=[str(first), str(second)],
         new_folder="New",
         priority="high",
         history=str(EVERYTHING_DAYS),
@@ -185,7 +185,7 @@ async def test_selected_channels_are_changed_together_and_nothing_else(
         "SELECT folder, priority, history_days, wants_media, ai_policy FROM subscriptions "
         "WHERE channel_id = $1"
     )
-    for channel_id in (first, two):
+    for channel_id in (first, second):
         assert tuple(await admin.fetchrow(query, channel_id) or ()) == (
             "New",
             "high",
@@ -199,7 +199,7 @@ async def test_selected_channels_are_changed_together_and_nothing_else(
     assert await admin.fetchval(query, first) is None
     await owner.open("./channels")
     assert (
-        (await owner.submit("./channels/unfollow", channel=[str(first), str(two)]))
+        (await owner.submit("./channels/unfollow", channel=[str(first), str(second)]))
         .headers["location"]
         .endswith("left=2")
     )

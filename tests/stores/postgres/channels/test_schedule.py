@@ -208,8 +208,8 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     system: SystemStores, admin: Admin
 ) -> None:
     tenant_id = await make_tenant(system)
-    account_id, two = await make_account(system, tenant_id), await make_account(system, tenant_id)
-    channel_id = await open_channel(system, account_id, two)
+    account_id, other_id = await make_account(system, tenant_id), await make_account(system, tenant_id)
+    channel_id = await open_channel(system, account_id, other_id)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
     await system.planning.give_accounts()
     first = await reader_of(admin, channel_id)
@@ -223,7 +223,7 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     assert first is not None
     await system.schedule.lose_access(first, channel_id, quote("private now"))
     await system.planning.give_accounts()
-    assert await reader_of(admin, channel_id) == ({account_id, two} - {first}).pop()
+    assert await reader_of(admin, channel_id) == ({account_id, other_id} - {first}).pop()
 
 
 async def test_channels_are_spread_over_accounts_and_stay_where_they_are(

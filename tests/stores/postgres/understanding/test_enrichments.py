@@ -31,12 +31,16 @@ def vision(post_id: PostId, description: str, *, revision: int = 1, tier: Tier =
 
 
 async def test_what_was_understood_is_read_back_for_many_posts_at_once(system: SystemStores) -> None:
-    first, two, three = await landed(system, "one", "two", "three")
-    made = (vision(first, "a cat"), vision(two, "a dog"), vision(two, "a brown dog", tier=Tier.PROVIDER))
+    first, second, third = await landed(system, "one", "two", "three")
+    made = (
+        vision(first, "a cat"),
+        vision(second, "a dog"),
+        vision(second, "a brown dog", tier=Tier.PROVIDER),
+    )
     await system.enrichments.save(made)
-    loaded = await system.enrichments.load([first, two, three], Kind.VISION)
+    loaded = await system.enrichments.load([first, second, third], Kind.VISION)
     assert sorted(loaded, key=lambda each: (each.post_id, each.tier)) == list(made)
-    assert await system.enrichments.load([first, two, three], Kind.TAGS) == ()
+    assert await system.enrichments.load([first, second, third], Kind.TAGS) == ()
 
 
 async def test_the_later_of_two_results_about_one_revision_is_kept(system: SystemStores) -> None:

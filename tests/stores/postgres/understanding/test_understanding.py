@@ -55,19 +55,22 @@ async def test_a_public_channel_goes_by_the_most_generous_and_a_private_one_by_t
 
 
 async def test_payers_are_those_who_want_a_provider_and_agreed(system: SystemStores, admin: Admin) -> None:
-    channel_id, (first, two, _three, silent) = await followed(system, PROVIDER, PROVIDER, LOCAL, PROVIDER)
+    channel_id, (first, second, _third, silent) = await followed(system, PROVIDER, PROVIDER, LOCAL, PROVIDER)
     await system.ai_policies.withdraw(silent)
-    assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (first, two))
+    assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (first, second))
     await admin.execute("UPDATE subscriptions SET active = false WHERE tenant_id = $1", first)
-    assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (two,))
+    assert await system.ai_policies.of_channel(channel_id) == Allowed(PROVIDER, (second,))
 
 
 async def test_the_first_answer_is_kept_and_a_refusal_is_an_answer(system: SystemStores) -> None:
     request = ProviderRequest(ModelTask.CHAT, "gigachat", "GigaChat-2", "tagging/1")
-    first, two = (fresh_number().to_bytes(32) for _ in range(2))
-    await system.ai_results.keep(request, {first: '{"tags": ["a"]}', two: None})
+    first, second = (fresh_number().to_bytes(32) for _ in range(2))
+    await system.ai_results.keep(request, {first: '{"tags": ["a"]}', second: None})
     await system.ai_results.keep(request, {first: '{"tags": ["b"]}'})
-    assert await system.ai_results.find([first, two, b"unknown"]) == {first: '{"tags": ["a"]}', two: None}
+    assert await system.ai_results.find([first, second, b"unknown"]) == {
+        first: '{"tags": ["a"]}',
+        second: None,
+    }
 
 
 async def posted(system: SystemStores, *ages: timedelta, work: str) -> list[PendingImprovement]:

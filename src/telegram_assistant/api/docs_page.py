@@ -84,7 +84,8 @@ def _operation(method: str, path: str, operation: Described, described: Describe
 def _parameter(parameter: Described) -> str:
     needed = "required" if parameter.get("required") else "optional"
     return (
-        f'<tr><td><code>{escape(parameter["name"])}</code></td><td class="soft">{escape(parameter["in"])}, {needed}</td>'
+        f"<tr><td><code>{escape(parameter['name'])}</code></td>"
+        f'<td class="soft">{escape(parameter["in"])}, {needed}</td>'
         f"<td>{_prose(parameter.get('description', ''))}</td></tr>"
     )
 

@@ -86,12 +86,12 @@ def forwards(
         return
 
     async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
-        answered = await who_forwards(scope, channel_id=await _channel(scope.stores, channel), limit=limit)
+        forwarding = await who_forwards(scope, channel_id=await _channel(scope.stores, channel), limit=limit)
         table = Table("channel", "forwards", "posts", "last", pad_edge=False)
-        for edge in answered.forwarded:
+        for edge in forwarding.forwarded:
             table.add_row(_name(edge.channel), _name(edge.source), str(edge.posts), edge.last_day.isoformat())
-        console.print(table if answered.forwarded else f"Nothing was forwarded since {answered.since}.")
-        return _print_source(answered.by)
+        console.print(table if forwarding.forwarded else f"Nothing was forwarded since {forwarding.since}.")
+        return _print_source(forwarding.by)
 
     _run(ask, tenant, days)
 
@@ -115,17 +115,17 @@ def show_spread(
         return
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        answered = await spread(scope, await _post(scope.stores, post), limit=limit)
-        if answered.original is not None:
-            _print_post("written", answered.original, zone)
+        spreading = await spread(scope, await _post(scope.stores, post), limit=limit)
+        if spreading.original is not None:
+            _print_post("written", spreading.original, zone)
         else:
             console.print(
-                f"written by {_name(answered.source)}; the post is not available: its channel is not followed, "
-                "or the post no longer exists"
+                f"written by {_name(spreading.source)}; the post is not available: its channel is "
+                "not followed, or the post no longer exists"
             )
-        for forward in answered.forwards:
+        for forward in spreading.forwards:
             _print_post("forwarded", forward, zone)
-        return _print_source(answered.by)
+        return _print_source(spreading.by)
 
     _run(ask, tenant, days)
 
@@ -142,18 +142,18 @@ def first(
     """Show where a post, or a link to a page, was first seen."""
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        seen = await (
+        sighting = await (
             first_seen(scope, await _post(scope.stores, what))
             if POST.fullmatch(what)
             else first_link(scope, what)
         )
         if as_json:
-            return print_json(_first(seen))
-        if seen.first is None:
-            console.print(f"No followed channel has posted it since {seen.since}.")
+            return print_json(_first(sighting))
+        if sighting.first is None:
+            console.print(f"No followed channel has posted it since {sighting.since}.")
         else:
-            _print_post("written" if seen.is_original else "first seen", seen.first, zone)
-        return _print_source(seen.by)
+            _print_post("written" if sighting.is_original else "first seen", sighting.first, zone)
+        return _print_source(sighting.by)
 
     _run(ask, tenant, days)
 
@@ -177,11 +177,11 @@ def similar(
         return
 
     async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
-        answered = await similar_channels(
+        similarity = await similar_channels(
             scope, pick(await scope.stores.followed.channels(), channel).channel_id, limit=limit
         )
         table = Table("channel", "score", "shared", "for example", pad_edge=False)
-        for neighbour in answered.similar:
+        for neighbour in similarity.similar:
             table.add_row(
                 _name(neighbour.channel),
                 f"{neighbour.score:.2f}",
@@ -190,8 +190,8 @@ def similar(
             )
         return console.print(
             table
-            if answered.similar
-            else f"No followed channel shares anything with it since {answered.since}."
+            if similarity.similar
+            else f"No followed channel shares anything with it since {similarity.since}."
         )
 
     _run(ask, tenant, days)
@@ -215,13 +215,13 @@ def links(
         return
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
-        answered = await who_links(scope, url, limit=limit)
-        for post in answered.posts:
+        linking = await who_links(scope, url, limit=limit)
+        for post in linking.posts:
             _print_post("links", post, zone)
         return (
             None
-            if answered.posts
-            else console.print(f"No followed channel has linked to it since {answered.since}.")
+            if linking.posts
+            else console.print(f"No followed channel has linked to it since {linking.since}.")
         )
 
     _run(ask, tenant, days)
@@ -267,17 +267,17 @@ def _print_post(word: str, post: SharingPost, zone: ZoneInfo) -> None:
     )
 
 
-def _first(seen: FirstSeen) -> FirstSeenResponse:
-    first = seen.first
+def _first(sighting: FirstSeen) -> FirstSeenResponse:
+    first = sighting.first
     return FirstSeenResponse(
-        since=seen.since,
+        since=sighting.since,
         post_id=str(first.post_id) if first else None,
         channel=first.channel.title if first else None,
         link=first.link if first else None,
         posted_at=first.posted_at if first else None,
-        is_original=seen.is_original,
-        answered_by=seen.by.engine,
-        notice="" if seen.by.why is None else str(seen.by.why),
+        is_original=sighting.is_original,
+        answered_by=sighting.by.engine,
+        notice="" if sighting.by.why is None else str(sighting.by.why),
     )
 
 

@@ -180,7 +180,8 @@ def alerts(
         console.print("There are no alerts.")
     for alert in newest:
         head = Text(
-            f"{alert.watch}  {alert.kind}  {alert.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {alert.channel}  ",
+            f"{alert.watch}  {alert.kind}  "
+            f"{alert.happened_at.astimezone(zone):%Y-%m-%d %H:%M}  {alert.channel}  ",
             style="bold",
         )
         console.print(head.append(link_of_alert(alert), style="blue"))

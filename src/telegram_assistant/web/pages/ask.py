@@ -53,7 +53,8 @@ async def show(view: TenantView) -> Content:
         answer = await final_answer(growing)
     except Rejected as error:
         return {**content, "problem": error.reason}
-    live = f"{view.url('/ask/stream')}?{urlencode([('q', typed), *(('after', question) for question in previous)])}"
+    parameters = urlencode([("q", typed), *(("after", question) for question in previous)])
+    live = f"{view.url('/ask/stream')}?{parameters}"
     thread = [*previous, typed][-MAX_PREVIOUS:]
     return {
         **content,

@@ -149,10 +149,10 @@ def risk(
             for health in await account_health(stores=assembled.tenant(known.tenant_id), now=now)
         ]
 
-    accounts = with_app(look)
-    if not accounts:
+    tenant_accounts = with_app(look)
+    if not tenant_accounts:
         console.print("There are no accounts. `tga accounts login` adds one.")
-    for name, health in accounts:
+    for name, health in tenant_accounts:
         whose = f" of {escape(name)}" if of_all else ""
         about = (
             f"account {health.account.number}{whose} ({health.account.phone_masked or 'no phone'}), "

@@ -71,7 +71,8 @@ def show_channel(
 def _print_activity(activity: ChannelActivity) -> None:
     fresh = activity.freshness
     console.print(
-        f"{activity.posts} posts since {activity.since:%Y-%m-%d}, {activity.posts_per_day(datetime.now(UTC)):.1f} a day"
+        f"{activity.posts} posts since {activity.since:%Y-%m-%d}, "
+        f"{activity.posts_per_day(datetime.now(UTC)):.1f} a day"
     )
     if activity.rhythm:
         console.print(

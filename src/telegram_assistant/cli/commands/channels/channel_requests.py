@@ -101,8 +101,8 @@ async def wait_for(
     deadline = asyncio.get_running_loop().time() + seconds
     with _bar("looking for channels", len(waiting), hidden=not waiting) as progress:
         while True:
-            answered = await some_requests(waiting, requests=requests, now=datetime.now(UTC))
-            statuses |= {status.request.request_id: status for status in answered}
+            latest = await some_requests(waiting, requests=requests, now=datetime.now(UTC))
+            statuses |= {status.request.request_id: status for status in latest}
             waiting = {number for number in waiting if statuses[number].request.state is RequestState.OPEN}
             progress.update(progress.task_ids[0], completed=len(statuses) - len(waiting))
             if not waiting or asyncio.get_running_loop().time() >= deadline:

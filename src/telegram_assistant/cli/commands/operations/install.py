@@ -86,9 +86,9 @@ def doctor(
     console.print("\n[green]All checks passed.[/]")
 
 
-async def _examine(examined: AsyncIterator[Finding], show: Callable[[Finding], None]) -> list[Finding]:
+async def _examine(examination: AsyncIterator[Finding], show: Callable[[Finding], None]) -> list[Finding]:
     findings = []
-    async for finding in examined:
+    async for finding in examination:
         show(finding)
         findings.append(finding)
     return findings

@@ -50,9 +50,9 @@ def trends(
         console.print(_keywords(f"{day.day} UTC", day.trends))
 
 
-def _stories(bursts: Sequence[Trend], zone: ZoneInfo) -> Table:
+def _stories(story_trends: Sequence[Trend], zone: ZoneInfo) -> Table:
     table = Table("began", "channels", "posts", "story", pad_edge=False)
-    for trend in bursts:
+    for trend in story_trends:
         began = f"{trend.burst.began_at.astimezone(zone):%m-%d %H:%M}"
         table.add_row(
             began, str(trend.burst.channels), str(len(trend.story.posts)), Text(trend.telling.headline)

@@ -238,7 +238,10 @@ def _quota(response: TenantResponse) -> str:
 def _state(response: TenantResponse) -> str:
     if response.suspended_at is None:
         return "[green]active[/]"
-    return f"[yellow]suspended since {response.suspended_at:%Y-%m-%d %H:%M}: {escape(response.suspended_reason or '')}[/]"
+    return (
+        f"[yellow]suspended since {response.suspended_at:%Y-%m-%d %H:%M}: "
+        f"{escape(response.suspended_reason or '')}[/]"
+    )
 
 
 def _bytes(size: str) -> int:

@@ -107,9 +107,9 @@ def usage(
         ]
         return TenantUsageResponse(items=items, unit=read_prices(assembled.settings.ai.prices).unit)
 
-    usage_lines = with_app(look)
+    usage_report = with_app(look)
     if as_json:
-        print_json(usage_lines)
+        print_json(usage_report)
         return
     table = Table(
         "day",
@@ -120,10 +120,10 @@ def usage(
         "outcome",
         "calls",
         "tokens",
-        usage_lines.unit,
+        usage_report.unit,
         pad_edge=False,
     )
-    for line in usage_lines.items:
+    for line in usage_report.items:
         counts = (f"{line.calls:,}", f"{line.tokens:,}", money_of(line.micro))
         table.add_row(
             f"{line.day}",
@@ -134,7 +134,7 @@ def usage(
             line.status,
             *counts,
         )
-    console.print(table if usage_lines.items else f"No provider was called in the last {days} days.")
+    console.print(table if usage_report.items else f"No provider was called in the last {days} days.")
 
 
 @app.command()
@@ -153,15 +153,15 @@ def budget(
             await set_budget(assembled, tenant, money, tokens)
         return await all_tenants(assembled)
 
-    tenants = with_app(work)
+    responses = with_app(work)
     if as_json:
         print_json(
             TenantsResponse(
-                items=[response for response in tenants if response.budget is not None], next=None
+                items=[response for response in responses if response.budget is not None], next=None
             )
         )
     else:
-        print_budgets(tenants)
+        print_budgets(responses)
 
 
 @app.command()

@@ -46,11 +46,11 @@ def block(kind: BlockKind, *spans: Span | str) -> Block:
 def items_of(document: Document) -> Iterator[tuple[Block, ...]]:
     """The document in its items: each begins with a heading, the first one with the document."""
     item: list[Block] = []
-    for one in document:
-        if one.kind is BlockKind.HEADING and item:
+    for next_block in document:
+        if next_block.kind is BlockKind.HEADING and item:
             yield tuple(item)
             item = []
-        item.append(one)
+        item.append(next_block)
     if item:
         yield tuple(item)
 
@@ -61,18 +61,18 @@ def numbered(item: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[str, ...]]
     The same link has the same number.
     """
     links: dict[str, int] = {}
-    for one in item:
-        for span in one.spans:
+    for part in item:
+        for span in part.spans:
             if span.link and not span.text:
                 links.setdefault(span.link, len(links) + 1)
     written = tuple(
         Block(
-            one.kind,
+            item_block.kind,
             tuple(
                 Span(span.text or f"[{links[span.link]}]", span.link) if span.link else span
-                for span in one.spans
+                for span in item_block.spans
             ),
         )
-        for one in item
+        for item_block in item
     )
     return written, tuple(links)

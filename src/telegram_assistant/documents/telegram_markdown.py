@@ -33,7 +33,7 @@ def write_messages(document: Document, *, max_units: int = MAX_UNITS) -> tuple[s
         parts = (
             [whole]
             if _units(whole) <= max_units
-            else list(_pack((part for one in written for part in _divide(one, max_units)), max_units))
+            else list(_pack((part for block in written for part in _divide(block, max_units)), max_units))
         )
         if messages and _units(joined := messages[-1] + BETWEEN_ITEMS + parts[0]) <= max_units:
             messages[-1] = joined
@@ -54,19 +54,19 @@ def _pack(parts: Iterator[str], max_units: int) -> Iterator[str]:
         yield message
 
 
-def _divide(one: Block, max_units: int) -> Iterator[str]:
+def _divide(block: Block, max_units: int) -> Iterator[str]:
     """The block as pieces that each fit into a message."""
-    if _units(whole := _write_block(one)) <= max_units:
+    if _units(whole := _write_block(block)) <= max_units:
         yield whole
         return
     taken: list[Span] = []
-    for piece in _pieces(one.spans):
+    for piece in _pieces(block.spans):
         longer = _appended(taken, piece)
-        if taken and _units(_write_block(Block(one.kind, tuple(longer)))) > max_units:
-            yield _write_block(Block(one.kind, tuple(taken)))
+        if taken and _units(_write_block(Block(block.kind, tuple(longer)))) > max_units:
+            yield _write_block(Block(block.kind, tuple(taken)))
             longer = [Span(piece.text.lstrip(), piece.link)]
         taken = longer
-    yield _write_block(Block(one.kind, tuple(taken)))
+    yield _write_block(Block(block.kind, tuple(taken)))
 
 
 def _appended(spans: list[Span], piece: Span) -> list[Span]:
@@ -80,9 +80,9 @@ def _pieces(spans: Sequence[Span]) -> Iterator[Span]:
         yield from (Span(piece, span.link) for piece in _PIECE.findall(span.text))
 
 
-def _write_block(one: Block) -> str:
+def _write_block(block: Block) -> str:
     return "".join(
-        _write_span(span, is_bold=one.kind in {BlockKind.TITLE, BlockKind.HEADING}) for span in one.spans
+        _write_span(span, is_bold=block.kind in {BlockKind.TITLE, BlockKind.HEADING}) for span in block.spans
     )
 
 
@@ -93,8 +93,8 @@ def _write_span(span: Span, *, is_bold: bool) -> str:
     return f"[{text}]({_MARKS_IN_LINK.sub(_escape_mark, span.link)})" if span.link else text
 
 
-def _escape_mark(found: re.Match[str]) -> str:
-    return f"\\{found[0]}"
+def _escape_mark(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"
 
 
 def _units(text: str) -> int:

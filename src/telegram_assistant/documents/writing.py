@@ -24,7 +24,7 @@ def write_html(document: Document, *, language: str) -> str:
     """As a page that mail programs show: styles stand in the tags, nothing is loaded,
     everything is escaped.
     """
-    body = "\n".join(_tag(one) for item in items_of(document) for one in numbered(item)[0])
+    body = "\n".join(_tag(block) for item in items_of(document) for block in numbered(item)[0])
     frame = (
         "margin:0 auto;max-width:640px;padding:16px;font:16px/1.5 -apple-system,'Segoe UI',Roboto,sans-serif"
     )
@@ -44,7 +44,7 @@ def write_fragment(document: Document) -> str:
 
 def _plain_item(item: tuple[Block, ...]) -> str:
     written, links = numbered(item)
-    lines = ["".join(map(_plain_span, one.spans)) for one in written]
+    lines = ["".join(map(_plain_span, block.spans)) for block in written]
     return "\n".join((*lines, *(f"[{number}] {link}" for number, link in enumerate(links, start=1))))
 
 
@@ -52,9 +52,9 @@ def _plain_span(span: Span) -> str:
     return span.text if not span.link or _REFERENCE.fullmatch(span.text) else f"{span.text} ({span.link})"
 
 
-def _tag(one: Block, *, is_styled: bool = True) -> str:
-    name, style = _TAGS[one.kind]
-    words = "".join(_html_span(span, is_styled=is_styled) for span in one.spans)
+def _tag(block: Block, *, is_styled: bool = True) -> str:
+    name, style = _TAGS[block.kind]
+    words = "".join(_html_span(span, is_styled=is_styled) for span in block.spans)
     return f'<{name} dir="auto"{f' style="{style}"' if is_styled else ""}>{words}</{name}>'
 
 

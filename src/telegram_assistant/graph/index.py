@@ -38,13 +38,17 @@ class GraphIndex:
         pending = list(dict.fromkeys(post_ids))
         while pending:
             states = await self._states.load(pending)
-            contributions = [one for state in states.values() if (one := _contribution(state)).day >= oldest]
-            await self._put(contributions, [one for one in pending if one not in states], into)
+            contributions = [
+                contribution
+                for state in states.values()
+                if (contribution := _contribution(state)).day >= oldest
+            ]
+            await self._put(contributions, [post_id for post_id in pending if post_id not in states], into)
             versions = await self._states.versions(pending)
             pending = [
-                one
-                for one in pending
-                if versions.get(one) != (states[one].version if one in states else None)
+                post_id
+                for post_id in pending
+                if versions.get(post_id) != (states[post_id].version if post_id in states else None)
             ]
 
     async def _put(self, contributions: list[Contribution], gone: list[PostId], into: int | None) -> None:

@@ -45,7 +45,9 @@ class GraphQuestions:
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
         """Pairs of channels, the most forwards first; `of` matches either side."""
-        channels = [{"id": one, "since": day.isoformat()} for one, day in self._since(since).items()]
+        channels = [
+            {"id": channel_id, "since": day.isoformat()} for channel_id, day in self._since(since).items()
+        ]
         rows = await self._graph.ask(FORWARDINGS, channels=channels, of=of, limit=limit)
         return tuple(
             Forwarding(
@@ -61,7 +63,8 @@ class GraphQuestions:
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
         """Forwards of one post, the oldest first."""
         moments = {
-            str(one): micros(datetime.combine(day, time.min, UTC)) for one, day in self._since(since).items()
+            str(channel_id): micros(datetime.combine(day, time.min, UTC))
+            for channel_id, day in self._since(since).items()
         }
         rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), since=moments, limit=limit)
         return tuple(Appearance(_post(row["channel"], row["message"]), moment(row["at"])) for row in rows)
@@ -82,8 +85,8 @@ class GraphQuestions:
             since=self._days(since),
             local=sorted(seen.local),
             provider=sorted(seen.provider),
-            local_sights=[one.value for one in VISIBILITIES_OF[Tier.LOCAL]],
-            provider_sights=[one.value for one in VISIBILITIES_OF[Tier.PROVIDER]],
+            local_sights=[visibility.value for visibility in VISIBILITIES_OF[Tier.LOCAL]],
+            provider_sights=[visibility.value for visibility in VISIBILITIES_OF[Tier.PROVIDER]],
             most=MAX_SHARED,
             examples=EXAMPLES,
             limit=limit,
@@ -102,7 +105,7 @@ class GraphQuestions:
 
     def _days(self, since: date) -> dict[str, str]:
         """Like `_since`, as parameters of a query; a channel without an entry is not visible."""
-        return {str(one): day.isoformat() for one, day in self._since(since).items()}
+        return {str(channel_id): day.isoformat() for channel_id, day in self._since(since).items()}
 
 
 def _post(channel: int, message: int) -> PostId:

@@ -114,7 +114,7 @@ async def examine(settings: GraphSettings) -> Finding:
                 "CALL dbms.components() YIELD name, versions, edition RETURN name, versions[0] AS version, "
                 "edition"
             )
-            found = await components.single(strict=True)
+            component = await components.single(strict=True)
             transaction = await session.begin_transaction()
             await (await transaction.run("CREATE (:Doctor)")).consume()
             await transaction.rollback()
@@ -139,13 +139,13 @@ async def examine(settings: GraphSettings) -> Finding:
         )
     finally:
         await server.close()
-    version = f"{found['version']} {found['edition']}"
+    version = f"{component['version']} {component['edition']}"
     return ok(
         SUBJECT,
         Reason(
             "server_found",
             "{program} {version} at {where}",
-            program=found["name"],
+            program=component["name"],
             version=version,
             where=where,
         ),

@@ -41,7 +41,7 @@ class Generations:
 
     @property
     def written(self) -> tuple[int, ...]:
-        return tuple(one for one in (self.shown, self.building) if one is not None)
+        return tuple(generation for generation in (self.shown, self.building) if generation is not None)
 
 
 class Graph:
@@ -57,11 +57,11 @@ class Graph:
         self._state = f"(g:{name}_Graph {{name: 'graph'}})"
 
     async def generations(self) -> Generations:
-        found = await self._server.read(
+        rows = await self._server.read(
             f"MATCH {self._state} RETURN g.shown AS shown, g.building AS building, g.epoch AS epoch, "
             "g.last AS last"
         )
-        return next((Generations(**row) for row in found), Generations())
+        return next((Generations(**row) for row in rows), Generations())
 
     # --- writing ---
 
@@ -70,19 +70,21 @@ class Graph:
     ) -> None:
         """Writes these posts and removes those that are gone, in one generation or in all."""
         rows = rows_of(contributions)
-        rows["posts"] += [{"id": str(one.uuid)} for one in gone]
-        lost = [{"channel": one.channel_id, "message": one.message_id} for one in gone]
+        rows["posts"] += [{"id": str(post_id.uuid)} for post_id in gone]
+        lost = [{"channel": post_id.channel_id, "message": post_id.message_id} for post_id in gone]
 
         async def work(run: RunStatement) -> None:
             for number in await self._lock_generations(run):
                 if into in {None, number}:
-                    found = (
+                    uncounted = (
                         list(uncounted_days(await run(self._cypher(COUNTED, number), rows=lost)))
                         if lost
                         else []
                     )
                     await self._put(
-                        {**rows, "days": rows["days"] + found, "empty": rows["empty"] + found}, run, number
+                        {**rows, "days": rows["days"] + uncounted, "empty": rows["empty"] + uncounted},
+                        run,
+                        number,
                     )
 
         await self._server.write(work)
@@ -126,12 +128,12 @@ class Graph:
 
         Raises Busy if none is shown.
         """
-        shown = (await self.generations()).shown
-        while shown is not None:
-            found = await self._server.read(self._cypher(text, shown), **values)
-            before, shown = shown, (await self.generations()).shown
-            if shown == before:
-                return found
+        generation = (await self.generations()).shown
+        while generation is not None:
+            rows = await self._server.read(self._cypher(text, generation), **values)
+            before, generation = generation, (await self.generations()).shown
+            if generation == before:
+                return rows
         raise Busy(Reason("graph_filling", "the graph is being filled"), retry_after_seconds=60)
 
     # --- generations ---
@@ -166,8 +168,10 @@ class Graph:
     async def switch(self, number: int) -> None:
         """Atomically makes queries use this generation, then drops the former one."""
         former = (await self.generations()).shown
-        shown = "g.shown = $number, g.building = NULL, g.epoch = g.next_epoch"
-        await self._server.alone(f"MATCH {self._state} WHERE g.building = $number SET {shown}", number=number)
+        assignments = "g.shown = $number, g.building = NULL, g.epoch = g.next_epoch"
+        await self._server.alone(
+            f"MATCH {self._state} WHERE g.building = $number SET {assignments}", number=number
+        )
         if former is not None and former != number:
             await self._drop(former)
 
@@ -191,9 +195,9 @@ class Graph:
         """
         named = re.compile(rf"{self._name}_(?:{'|'.join(KEYS)})_(\d+)_\w+")
         return {
-            int(found[1])
+            int(match[1])
             for row in await self._server.read("SHOW CONSTRAINTS YIELD name")
-            if (found := named.fullmatch(row["name"]))
+            if (match := named.fullmatch(row["name"]))
         }
 
     async def _drop(self, number: int) -> None:

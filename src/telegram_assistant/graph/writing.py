@@ -39,49 +39,65 @@ def rows_of(contributions: Sequence[Contribution]) -> Rows:
                 "key": key,
                 "channel": some[0].post_id.channel_id,
                 "day": some[0].day.isoformat(),
-                "touched": [one.post_id.message_id for one in some],
-                "kept": [one.post_id.message_id for one in some if one.is_counted],
+                "touched": [contribution.post_id.message_id for contribution in some],
+                "kept": [contribution.post_id.message_id for contribution in some if contribution.is_counted],
             }
             for key, some in days.items()
         ],
-        "forwards": _edges(((day_key(one), str(one.source)), one) for one in counted if one.source),
-        "links": _edges(((day_key(one), page), one) for one in counted for page in one.pages),
-        "names": _edges(
-            ((day_key(one), f"{name.kind}|{name.text}", sight.value), one)
-            for one in counted
-            for sight, name in one.names
+        "forwards": _edges(
+            ((day_key(contribution), str(contribution.source)), contribution)
+            for contribution in counted
+            if contribution.source
         ),
-        "tags": _edges(((day_key(one), tag, sight.value), one) for one in counted for sight, tag in one.tags),
+        "links": _edges(
+            ((day_key(contribution), page), contribution)
+            for contribution in counted
+            for page in contribution.pages
+        ),
+        "names": _edges(
+            ((day_key(contribution), f"{name.kind}|{name.text}", sight.value), contribution)
+            for contribution in counted
+            for sight, name in contribution.names
+        ),
+        "tags": _edges(
+            ((day_key(contribution), tag, sight.value), contribution)
+            for contribution in counted
+            for sight, tag in contribution.tags
+        ),
         "posts": [{"id": str(contribution.post_id.uuid)} for contribution in contributions],
-        "forwarded": [_link(one, one.origin) for one in linked if one.origin],
-        "replying": [_link(one, one.reply_to) for one in linked if one.reply_to],
+        "forwarded": [
+            _link(contribution, contribution.origin) for contribution in linked if contribution.origin
+        ],
+        "replying": [
+            _link(contribution, contribution.reply_to) for contribution in linked if contribution.reply_to
+        ],
     }
     rows["full"] = [row for row in rows["days"] if row["kept"]]
     rows["empty"] = [row for row in rows["days"] if not row["kept"]]
     return rows
 
 
-def day_key(one: Contribution) -> str:
-    return f"{one.post_id.channel_id}/{one.day.isoformat()}"
+def day_key(contribution: Contribution) -> str:
+    return f"{contribution.post_id.channel_id}/{contribution.day.isoformat()}"
 
 
-def _edges(found: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
+def _edges(keyed: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
     edges: Edges = defaultdict(list)
-    for key, one in found:
-        edges[key].append(one.post_id.message_id)
+    for key, contribution in keyed:
+        edges[key].append(contribution.post_id.message_id)
     return [
         {"day": day, "target": target, "sight": "".join(sight), "posts": posts}
         for (day, target, *sight), posts in edges.items()
     ]
 
 
-def _link(one: Contribution, to: PostId) -> Row:
-    post = one.post_id
+def _link(contribution: Contribution, to: PostId) -> Row:
+    post = contribution.post_id
     return {
         "id": str(post.uuid),
         "channel": post.channel_id,
         "message": post.message_id,
-        "at": micros(one.posted_at),
+        "at": micros(contribution.posted_at),
         "to": str(to.uuid),
     }
 

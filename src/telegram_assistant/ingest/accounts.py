@@ -114,7 +114,7 @@ class Holder:
                 if time.monotonic() - renewed_at >= RENEW_SECONDS:
                     renewed_at = time.monotonic()
                     await self._unless_busy(self._renew)
-                await self._release([one for one, task in self._tasks.items() if task.done()])
+                await self._release([account_id for account_id, task in self._tasks.items() if task.done()])
             await self._finish()
         finally:
             await self._release(list(self._tasks))
@@ -159,7 +159,7 @@ class Holder:
         deadline = time.monotonic() + self._finish_seconds
         while self._tasks and (left := deadline - time.monotonic()) > 0:
             await asyncio.wait(self._tasks.values(), timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            await self._release([one for one, task in self._tasks.items() if task.done()])
+            await self._release([account_id for account_id, task in self._tasks.items() if task.done()])
 
     async def _release(self, account_ids: list[AccountId]) -> None:
         """Release accounts, each only after its task and therefore its connection has ended."""

@@ -57,16 +57,16 @@ class Resolved:
     def words(self) -> Reason:
         """The outcome for people."""
         count = len(self.channels) or self.listed
-        found = (
+        what = (
             quote(self.channels[0].title)
             if len(self.channels) == 1
             else Reason("channels_found", "{count} channel", "{count} channels", count=count)
         )
         return (
-            found
+            what
             if self.left_out is None
             else Reason(
-                "found_and_left_out", "{found}; left out: {left_out}", found=found, left_out=self.left_out
+                "found_and_left_out", "{found}; left out: {left_out}", found=what, left_out=self.left_out
             )
         )
 
@@ -212,14 +212,14 @@ class ChannelResolver:
         await self._wait_for_turn()
         begun = self._waits.now()
         stored = await self._channels.named(request.reference)
-        found = (
+        looked_up = (
             None
             if stored is not None and not stored.is_private
             else await self._reader.resolve(request.reference)
         )
         await self._waits.sleep(max(0.0, begun + LOOK_UP_SECONDS - self._waits.now()))
-        if found is not None:
-            return await self._follow(request, [found])
+        if looked_up is not None:
+            return await self._follow(request, [looked_up])
         assert stored is not None  # otherwise it was looked up
         is_new = await self._subscribe(request, stored.channel_id)
         return Resolved([stored], was_followed=not is_new)
@@ -234,24 +234,28 @@ class ChannelResolver:
 
         If Telegram makes us wait for a page, the next attempt starts with that page.
         """
-        cursor, found, was_followed = parse_cursor(request.progress), list[Channel](), True
+        cursor, channels, was_followed = parse_cursor(request.progress), list[Channel](), True
         while True:
             page, cursor = await self._reader.joined(cursor)
             resolved = await self._follow(request, page)
-            found += resolved.channels
+            channels += resolved.channels
             was_followed = was_followed and (resolved.was_followed or not page)
             if cursor is None:
-                return Resolved(found, was_followed=was_followed and bool(found))
+                return Resolved(channels, was_followed=was_followed and bool(channels))
             await self._queue.keep_progress(request.request_id, dump_cursor(cursor))
 
-    async def _follow(self, request: ClaimedRequest, found: Sequence[FoundChannel]) -> Resolved:
+    async def _follow(self, request: ClaimedRequest, channels: Sequence[FoundChannel]) -> Resolved:
         new = 0
-        for one in found:
+        for channel in channels:
             await self._channels.open_to(
-                self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock()
+                self._account_id,
+                channel.channel,
+                channel.access_hash,
+                joined=channel.joined,
+                read_at=self._clock(),
             )
-            new += await self._subscribe(request, one.channel.channel_id)
-        return Resolved([one.channel for one in found], was_followed=bool(found) and not new)
+            new += await self._subscribe(request, channel.channel.channel_id)
+        return Resolved([entry.channel for entry in channels], was_followed=bool(channels) and not new)
 
     async def _subscribe(self, request: ClaimedRequest, channel_id: ChannelId) -> bool:
         """Subscribe the tenant.
@@ -265,15 +269,15 @@ class ChannelResolver:
         )
 
 
-def _describe_left_out(found: Listing) -> Reason | None:
+def _describe_left_out(listing: Listing) -> Reason | None:
     """Describe which chats are not followed."""
-    groups = Reason("groups_left_out", "{count} group", "{count} groups", count=found.groups)
+    groups = Reason("groups_left_out", "{count} group", "{count} groups", count=listing.groups)
     closed = Reason(
         "private_channels_left_out",
         "{count} private channel that the account has not joined",
         "{count} private channels that the account has not joined",
-        count=found.closed,
+        count=listing.closed,
     )
-    if found.groups and found.closed:
+    if listing.groups and listing.closed:
         return Reason("groups_and_private_channels", "{groups}, {channels}", groups=groups, channels=closed)
-    return groups if found.groups else closed if found.closed else None
+    return groups if listing.groups else closed if listing.closed else None

@@ -50,9 +50,11 @@ class FolderFollower:
         """
         listed = await self._reader.folders()
         title = request.reference.strip()
-        folder = next((one for one in listed if one.title.casefold() == title.casefold()), None)
+        folder = next(
+            (candidate for candidate in listed if candidate.title.casefold() == title.casefold()), None
+        )
         if folder is None:
-            names = ", ".join(one.title for one in listed) or "–"
+            names = ", ".join(candidate.title for candidate in listed) or "–"
             raise Rejected(
                 Reason(
                     "folder_unknown_at_telegram",
@@ -95,8 +97,8 @@ class FolderFollower:
         """Apply the difference to the last comparison. Looks up new chats only; the others are known."""
         listed = await self._joined() if folder.has_all_channels else {}
         inside = {chat.channel_id: chat for chat in folder.chats} | {
-            channel_id: Readable(channel_id, one.access_hash)
-            for channel_id, one in listed.items()
+            channel_id: Readable(channel_id, channel.access_hash)
+            for channel_id, channel in listed.items()
             if channel_id not in folder.without
         }
         before = await self._folders.members(followed.folder_id)
@@ -106,9 +108,13 @@ class FolderFollower:
             *listing.channels,
             *(listed[chat.channel_id] for chat in new if chat.channel_id in listed),
         )
-        for one in channels:
+        for new_channel in channels:
             await self._channels.open_to(
-                self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock()
+                self._account_id,
+                new_channel.channel,
+                new_channel.access_hash,
+                joined=new_channel.joined,
+                read_at=self._clock(),
             )
         changed = await self._folders.change(
             followed,
@@ -129,6 +135,6 @@ class FolderFollower:
         cursor: DialogCursor | None = None
         while True:
             page, cursor = await self._reader.joined(cursor)
-            listed |= {one.channel.channel_id: one for one in page}
+            listed |= {channel.channel.channel_id: channel for channel in page}
             if cursor is None:
                 return listed

@@ -44,7 +44,7 @@ class JoinedLists:
         cursor = parse_cursor(request.progress)
         while True:
             page, cursor = await self._reader.joined(cursor)
-            joined = [one for one in page if one.joined]
+            joined = [channel for channel in page if channel.joined]
             await self._listings.keep(
                 request.tenant_id, self._account_id, request.request_id, joined, at=self._clock()
             )
@@ -67,12 +67,16 @@ class JoinedLists:
                     "read the list of joined channels again",
                 )
             )
-        found = listed.found
+        channel = listed.found
         await self._channels.open_to(
-            listed.account_id, found.channel, found.access_hash, joined=found.joined, read_at=listed.listed_at
+            listed.account_id,
+            channel.channel,
+            channel.access_hash,
+            joined=channel.joined,
+            read_at=listed.listed_at,
         )
-        wanted = replace(request.subscription, channel_id=found.channel.channel_id)
-        return found.channel, await self._channels.subscribe(request.tenant_id, wanted)
+        wanted = replace(request.subscription, channel_id=channel.channel.channel_id)
+        return channel.channel, await self._channels.subscribe(request.tenant_id, wanted)
 
 
 def dump_cursor(cursor: DialogCursor) -> str:

@@ -197,7 +197,7 @@ class Scheduler:
         if counts:
             pooled = profile_of([sum(hours) for hours in zip(*counts.values(), strict=True)], FLAT)
             await self._planning.keep_profiles(
-                {one: profile_of(hours, pooled) for one, hours in counts.items()}, now
+                {channel_id: profile_of(hours, pooled) for channel_id, hours in counts.items()}, now
             )
 
     async def _open_backfills(self) -> None:

@@ -117,10 +117,10 @@ class Spool:
             self._folder.glob(NAME.format(kind="[pd]", media_id="*")) if self._folder.is_dir() else ()
         ):
             try:
-                found = path.stat()
+                file_status = path.stat()
             except FileNotFoundError:
                 continue
-            yield path, found.st_size, found.st_mtime
+            yield path, file_status.st_size, file_status.st_mtime
 
     def _path(self, media_id: int, *, is_photo: bool) -> Path:
         return self._folder / NAME.format(kind="p" if is_photo else "d", media_id=media_id)

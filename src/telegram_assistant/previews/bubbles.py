@@ -42,10 +42,10 @@ class PreviewLink(NamedTuple):
 
 
 def address_of(text: str, pattern: re.Pattern[str] = LINK) -> PreviewLink | None:
-    found = pattern.match(text)
-    if found is None or not 1 <= int(found["id"]) <= MAX_ID:
+    match = pattern.match(text)
+    if match is None or not 1 <= int(match["id"]) <= MAX_ID:
         return None
-    return PreviewLink(found["name"], MessageId(int(found["id"])))
+    return PreviewLink(match["name"], MessageId(int(match["id"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,24 +110,24 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
     first = min(items)
     return [
         bubble.post(
-            one,
+            message_id,
             media,
-            body if one == first else NOTHING,
-            more=counts_facts if one == first else {},
+            body if message_id == first else NOTHING,
+            more=counts_facts if message_id == first else {},
             group=first,
         )
-        for one, media in sorted(items.items())
+        for message_id, media in sorted(items.items())
     ]
 
 
 def _items(node: Node) -> dict[MessageId, PreviewMedia]:
     group = node.first("tgme_widget_message_grouped_wrap", leave_out=QUOTED)
-    found: dict[MessageId, PreviewMedia] = {}
+    items: dict[MessageId, PreviewMedia] = {}
     for inside in group.inside() if group is not None else ():
         link = address_of(inside.get("href")) if inside.get("href").endswith("?single") else None
         if link is not None:
-            found.setdefault(link.message_id, media_of(inside) or NOT_SHOWN)
-    return found
+            items.setdefault(link.message_id, media_of(inside) or NOT_SHOWN)
+    return items
 
 
 def _media_of(node: Node, *, has_text: bool) -> PreviewMedia:
@@ -191,13 +191,15 @@ def _counts_of(node: Node) -> Facts:
     if views is not None:
         counts["views"], exact = views
     reactions: dict[str, Json] = {}
-    for one in node.all("tgme_reaction", leave_out=QUOTED):
-        found = _count("".join(child for child in one.children if isinstance(child, str)).strip())
-        custom = next((inside.get("emoji-id") for inside in one.inside() if inside.tag == "tg-emoji"), None)
-        emoji = next(one.all("emoji"), None)
-        if found is not None and (custom or emoji is not None):
-            reactions[storable(custom or (emoji.words() if emoji else ""))] = found[0]
-            exact = exact and found[1]
+    for reaction in node.all("tgme_reaction", leave_out=QUOTED):
+        count = _count("".join(child for child in reaction.children if isinstance(child, str)).strip())
+        custom = next(
+            (inside.get("emoji-id") for inside in reaction.inside() if inside.tag == "tg-emoji"), None
+        )
+        emoji = next(reaction.all("emoji"), None)
+        if count is not None and (custom or emoji is not None):
+            reactions[storable(custom or (emoji.words() if emoji else ""))] = count[0]
+            exact = exact and count[1]
     if reactions:
         counts["reactions"] = reactions
     if counts:
@@ -209,21 +211,21 @@ def _counts_of(node: Node) -> Facts:
     ):
         facts["edited"] = True
     buttons: list[Json] = [
-        {"text": storable(one.words()), "url": storable(one.get("href"))}
-        for one in node.all("tgme_widget_message_inline_button")
-        if one.get("href").startswith(("http://", "https://"))
+        {"text": storable(button.words()), "url": storable(button.get("href"))}
+        for button in node.all("tgme_widget_message_inline_button")
+        if button.get("href").startswith(("http://", "https://"))
     ]
     return {**facts, "buttons": buttons} if buttons else facts
 
 
 def _count(text: str | None) -> tuple[int, bool] | None:
     """Parse a number as people see it. Returns it and whether it is exact: 12.3K is not."""
-    found = COUNT.match(text or "")
+    match = COUNT.match(text or "")
     return (
-        None if found is None else (round(float(found["number"]) * UNITS[found["unit"]]), not found["unit"])
+        None if match is None else (round(float(match["number"]) * UNITS[match["unit"]]), not match["unit"])
     )
 
 
 def _text_in(node: Node, class_name: str) -> str | None:
-    found = node.first(class_name, leave_out=QUOTED)
-    return storable(found.words()) or None if found is not None else None
+    element = node.first(class_name, leave_out=QUOTED)
+    return storable(element.words()) or None if element is not None else None

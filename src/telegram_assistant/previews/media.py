@@ -22,7 +22,8 @@ class PreviewMedia(NamedTuple):
 def first_media_in(node: Node, *, leave_out: Collection[str]) -> PreviewMedia | None:
     """Return the first picture, video or file below an element."""
     return next(
-        (media for one in node.inside(leave_out=leave_out) if (media := media_of(one)) is not None), None
+        (media for element in node.inside(leave_out=leave_out) if (media := media_of(element)) is not None),
+        None,
     )
 
 
@@ -43,10 +44,10 @@ def _only_kind(kind: str) -> Callable[[Node], Facts]:
 def _with_duration(kind: str, class_name: str) -> Callable[[Node], Facts]:
     def translate(node: Node) -> Facts:
         time = node.first(class_name)
-        found = DURATION.match(time.words()) if time is not None else None
-        if found is None:
+        match = DURATION.match(time.words()) if time is not None else None
+        if match is None:
             return {"kind": kind}
-        hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        hours, minutes, seconds = (int(part or 0) for part in match.groups())
         return {"kind": kind, "duration_seconds": hours * 3600 + minutes * 60 + seconds}
 
     return translate
@@ -71,8 +72,8 @@ def _audio(node: Node) -> Facts:
 
 
 def _text_in(node: Node, class_name: str) -> str:
-    found = node.first(class_name)
-    return storable(found.words()) if found is not None else ""
+    element = node.first(class_name)
+    return storable(element.words()) if element is not None else ""
 
 
 def _document(node: Node) -> Facts:
@@ -105,7 +106,7 @@ def poll_in(node: Node) -> PreviewMedia | None:
     if poll is None:
         return None
     facts: Facts = {"question": _text_in(poll, "tgme_widget_message_poll_question")}
-    facts["answers"] = [_answer(one) for one in poll.all("tgme_widget_message_poll_option")]
+    facts["answers"] = [_answer(option) for option in poll.all("tgme_widget_message_poll_option")]
     if "Quiz" in _text_in(poll, "tgme_widget_message_poll_type"):
         facts["quiz"] = True
     return PreviewMedia(PostKind.POLL, {"poll": facts})

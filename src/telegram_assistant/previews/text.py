@@ -118,7 +118,7 @@ def _mark_of(node: Node, inside: Node, words: str) -> Mark | None:
 
 
 def _language(node: Node) -> str | None:
-    code = next((one for one in node.inside() if one.tag == "code"), None)
+    code = next((element for element in node.inside() if element.tag == "code"), None)
     names = [
         name.removeprefix("language-")
         for name in (code.classes if code else ())
@@ -158,5 +158,5 @@ def _link(address: str, words: str) -> Mark | None:
 
 
 def _is_same_url(address: str, words: str) -> bool:
-    spellings = {one.rstrip("/") for one in (words, f"http://{words}", f"https://{words}")}
+    spellings = {spelling.rstrip("/") for spelling in (words, f"http://{words}", f"https://{words}")}
     return address.rstrip("/") in spellings or unquote(address).rstrip("/") in spellings

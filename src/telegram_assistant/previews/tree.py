@@ -68,14 +68,14 @@ class Node:
 
     def words(self) -> str:
         """Return the visible text on one line."""
-        found, waiting = list[str](), list[Node | str](reversed(self.children))
+        texts, waiting = list[str](), list[Node | str](reversed(self.children))
         while waiting:
             child = waiting.pop()
             if isinstance(child, str):
-                found.append(child)
+                texts.append(child)
             elif child.tag not in UNREAD:
                 waiting += reversed(child.children)
-        return " ".join("".join(found).split())
+        return " ".join("".join(texts).split())
 
 
 def tree_of(html: str) -> Node:

@@ -50,23 +50,31 @@ async def _choose_links(
     try:
         done = await pages.read_for(list(wanted.items()))
         stored = [
-            one
-            for one in await posts.load([post for post in wanted if post not in done])
-            if one.deleted_at is None
+            stored_post
+            for stored_post in await posts.load([post for post in wanted if post not in done])
+            if stored_post.deleted_at is None
         ]
-        decisions = {one.post.id: decisions for one in stored if (decisions := _decide(one, crawl_rules))}
+        decisions = {
+            stored_post.post.id: decisions
+            for stored_post in stored
+            if (decisions := _decide(stored_post, crawl_rules))
+        }
         to_read = {
             post: urls
-            for post, found in decisions.items()
-            if (urls := tuple(one.url for one in found if one.verdict is CrawlDecision.READ))
+            for post, post_decisions in decisions.items()
+            if (
+                urls := tuple(
+                    decision.url for decision in post_decisions if decision.verdict is CrawlDecision.READ
+                )
+            )
         }
         known = await pages.known(list({url for urls in to_read.values() for url in urls})) if to_read else {}
         read_before = {post: urls for post, urls in to_read.items() if all(url in known for url in urls)}
         if decisions:
             await pages.note(
                 [
-                    (post, wanted[post], _facts(found, read_before.get(post, ()), known))
-                    for post, found in decisions.items()
+                    (post, wanted[post], _facts(post_decisions, read_before.get(post, ()), known))
+                    for post, post_decisions in decisions.items()
                 ]
             )
     except Busy:
@@ -82,12 +90,12 @@ async def _choose_links(
 
 
 def _facts(
-    found: Sequence[Decision], urls: Sequence[str], known: Mapping[str, LinkedPage]
+    decisions: Sequence[Decision], urls: Sequence[str], known: Mapping[str, LinkedPage]
 ) -> dict[str, Json]:
     """Returns why each link is read or not; and the pages,
     if all of them were already read for another post.
     """
-    links: dict[str, Json] = {"links": {one.url: one.verdict.value for one in found}}
+    links: dict[str, Json] = {"links": {decision.url: decision.verdict.value for decision in decisions}}
     return links | ({"pages": [known[url].as_json(url) for url in urls]} if urls else {})
 
 

@@ -33,9 +33,15 @@ async def enrichment(
     """
     if event.urls and event.trigger is Trigger.INITIAL:
         try:
-            found = await _read_all(event.urls, pages=pages, page_reader=page_reader)
+            read_pages = await _read_all(event.urls, pages=pages, page_reader=page_reader)
             await pages.note(
-                [(event.post, event.revision, {"pages": [page.as_json(url) for url, page in found.items()]})]
+                [
+                    (
+                        event.post,
+                        event.revision,
+                        {"pages": [page.as_json(url) for url, page in read_pages.items()]},
+                    )
+                ]
             )
         except Busy:
             raise
@@ -59,21 +65,21 @@ async def _read_all(
     """
     owner, deadline = uuid.uuid4().hex, asyncio.get_running_loop().time() + page_reader.max_seconds
     lease = timedelta(seconds=page_reader.max_seconds + LEASE_MARGIN_SECONDS)
-    found: dict[str, LinkedPage] = {}
+    read_pages: dict[str, LinkedPage] = {}
     while True:
-        claims = await pages.claim([url for url in urls if url not in found], owner=owner, lease=lease)
-        found |= {url: claimed.known for url, claimed in claims.items() if claimed.known is not None}
-        found |= await _read_claimed(
+        claims = await pages.claim([url for url in urls if url not in read_pages], owner=owner, lease=lease)
+        read_pages |= {url: claimed.known for url, claimed in claims.items() if claimed.known is not None}
+        read_pages |= await _read_claimed(
             {url: claimed for url, claimed in claims.items() if claimed.ours},
             owner,
             pages=pages,
             page_reader=page_reader,
         )
-        if len(found) == len(set(urls)):
-            return {url: found[url] for url in urls}
+        if len(read_pages) == len(set(urls)):
+            return {url: read_pages[url] for url in urls}
         if asyncio.get_running_loop().time() >= deadline:
             return {
-                url: found.get(url) or LinkedPage(url=url, status=PageStatus.WAITING, why=READ_ELSEWHERE)
+                url: read_pages.get(url) or LinkedPage(url=url, status=PageStatus.WAITING, why=READ_ELSEWHERE)
                 for url in urls
             }
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
@@ -83,17 +89,19 @@ async def _read_claimed(
     ours: Mapping[str, PageClaim], owner: str, *, pages: LinkedPages, page_reader: PageReader
 ) -> Mapping[str, LinkedPage]:
     """Reads the claimed pages. If it is interrupted, it releases the claims."""
-    found: dict[str, LinkedPage] = {}
+    read_pages: dict[str, LinkedPage] = {}
     try:
-        reading = (_read(url, one, owner, pages=pages, page_reader=page_reader) for url, one in ours.items())
+        reading = (
+            _read(url, claim, owner, pages=pages, page_reader=page_reader) for url, claim in ours.items()
+        )
         for url, page in zip(ours, await asyncio.gather(*reading, return_exceptions=True), strict=True):
             if isinstance(page, BaseException):
                 raise page
-            found[url] = page
+            read_pages[url] = page
     finally:
-        if len(found) < len(ours):
+        if len(read_pages) < len(ours):
             await pages.release(list(ours), owner=owner)
-    return found
+    return read_pages
 
 
 async def _read(

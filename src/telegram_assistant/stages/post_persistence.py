@@ -30,8 +30,8 @@ async def post_persistence(
     """
     stored = await posts.load(list({event.post for event in events}))
     derived = []
-    for one in stored:
-        derived.append(derived_of(one))
+    for stored_post in stored:
+        derived.append(derived_of(stored_post))
         await asyncio.sleep(0)  # finding the names of a text full of capital letters takes milliseconds
     await posts.save_derived(derived)
     await _compare(stored, versions)
@@ -41,37 +41,42 @@ async def post_persistence(
 
 async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
     """Computes the differences of edits once, here, and not on every read."""
-    edited = [one.post.id for one in stored if one.revision > 1]
+    edited = [stored_post.post.id for stored_post in stored if stored_post.revision > 1]
     if not edited:
         return
     compared = []
-    for one in await versions.uncompared(edited):
-        compared.append((one, difference(one.before, one.after), meaning_changes(one.before, one.after)))
+    for edit in await versions.uncompared(edited):
+        compared.append((edit, difference(edit.before, edit.after), meaning_changes(edit.before, edit.after)))
         await asyncio.sleep(0)  # each takes milliseconds: two hundred would block the event loop
     if compared:
         await versions.keep(compared)
 
 
 async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:
-    shown = [(one, files) for one in stored if (files := files_of(one.post)) or one.revision > 1]
-    if not shown:
+    with_files = [
+        (stored_post, files)
+        for stored_post in stored
+        if (files := files_of(stored_post.post)) or stored_post.revision > 1
+    ]
+    if not with_files:
         return
     terms = await media.terms(
-        list({one.post.channel_id for one, files in shown if files}), quota_bytes=rules.quota_bytes
+        list({stored_post.post.channel_id for stored_post, files in with_files if files}),
+        quota_bytes=rules.quota_bytes,
     )
-    found = [
+    new_files = [
         FoundFile(
-            one.post.id,
-            one.revision,
+            stored_post.post.id,
+            stored_post.revision,
             file,
             decide(
                 file,
-                is_protected=bool(one.post.facts.get("noforwards")),
-                terms=terms.get(one.post.channel_id, NOBODY),
+                is_protected=bool(stored_post.post.facts.get("noforwards")),
+                terms=terms.get(stored_post.post.channel_id, NOBODY),
                 rules=rules,
             ),
         )
-        for one, files in shown
+        for stored_post, files in with_files
         for file in files
     ]
-    await media.keep([(one.post.id, len(files)) for one, files in shown], found)
+    await media.keep([(stored_post.post.id, len(files)) for stored_post, files in with_files], new_files)

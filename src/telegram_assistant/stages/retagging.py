@@ -28,8 +28,8 @@ async def retagging(
             event.revision,
             occurred_at=event.occurred_at,
             trigger=Trigger.VISION_RETAG,
-            tags=one.local.tags,
+            tags=result.local.tags,
         )
         for event in events
-        if (one := understood.get(event.post)) is not None and one.local is not None
+        if (result := understood.get(event.post)) is not None and result.local is not None
     ]

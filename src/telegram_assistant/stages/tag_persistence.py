@@ -26,26 +26,29 @@ async def tag_persistence(
     Skips posts that do not exist or have changed since, tags outside the vocabulary, and channels whose
     policy is off for all tenants.
     """
-    said = {event.post: event for event in events if event.tags}
-    if not said:
+    tagged = {event.post: event for event in events if event.tags}
+    if not tagged:
         return
-    done = {(row.post_id, row.revision) for row in await enrichments.load(list(said), Kind.TAGS)}
-    missing = [event for post, event in said.items() if (post, event.revision) not in done]
+    done = {(row.post_id, row.revision) for row in await enrichments.load(list(tagged), Kind.TAGS)}
+    missing = [event for post, event in tagged.items() if (post, event.revision) not in done]
     if not missing:
         return
     allowed = await ai_policies.of_channels(list({event.post.channel_id for event in missing}))
-    stored = {one.post.id: one for one in await posts.load([event.post for event in missing])}
+    stored = {
+        stored_post.post.id: stored_post
+        for stored_post in await posts.load([event.post for event in missing])
+    }
     vocabulary = await vocabularies.current()
     rows = []
     for event in missing:
-        one = stored.get(event.post)
+        current = stored.get(event.post)
         if (
-            one is None
-            or one.revision != event.revision
+            current is None
+            or current.revision != event.revision
             or allowed[event.post.channel_id].policy is AiPolicy.OFF
         ):
             continue
-        ours = vocabulary.of(language_for(one.post.text))
+        ours = vocabulary.of(language_for(current.post.text))
         tags = [tag for tag in dict.fromkeys(event.tags) if tag in ours][:MAX_TAGS]
         if tags:
             rows.append(

@@ -22,7 +22,11 @@ async def tagging(events: list[PostParsed], *, posts: Posts, tagger: Tagger) -> 
         understood = await tagger.tag(
             await posts.load(list({event.post for event in events})), urgency=Urgency.LIVE
         )
-        tags = {str(post_id): one.local.tags for post_id, one in understood.items() if one.local is not None}
+        tags = {
+            str(post_id): result.local.tags
+            for post_id, result in understood.items()
+            if result.local is not None
+        }
     except Busy:
         raise
     except Exception:

@@ -120,10 +120,10 @@ class Handling:
             return await self._attempt(parsed)
         except Exception:
             log.warning("batch_split", stage=self._stage.name, size=len(parsed), exc_info=True)
-        return [outcome for one in parsed for outcome in await self._handle_one(one)]
+        return [outcome for parsed_entry in parsed for outcome in await self._handle_one(parsed_entry)]
 
-    async def _handle_one(self, one: ParsedEntry) -> list[Outcome]:
-        entry, event = one
+    async def _handle_one(self, parsed_entry: ParsedEntry) -> list[Outcome]:
+        entry, event = parsed_entry
         with logged_with_traces({event.post_id: event.trace_id}):
             return await self._handle_traced(entry, event)
 

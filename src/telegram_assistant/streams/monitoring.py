@@ -92,9 +92,9 @@ async def measure_stages(redis: Redis, stages: Sequence[AnyStage], partitions: i
     return states
 
 
-async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _Group | None:
+async def _group(redis: Redis, key: str, stage: str, group_infos: Sequence[Any]) -> _Group | None:
     """Measure the stage's group, given the groups of the stream. Returns None if the group does not exist."""
-    info = next((one for one in found if text_of(one["name"]) == stage), None)
+    info = next((group_info for group_info in group_infos if text_of(group_info["name"]) == stage), None)
     if info is None:
         return None
     summary: Any = await redis.xpending(key, stage)
@@ -108,7 +108,7 @@ async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _G
     if waiting is None and lag:
         first: Any = await redis.xrange(key, f"({delivered}", "+", count=1)
         waiting = text_of(first[0][0]) if first else None
-    owners = {text_of(one["name"]): one["pending"] for one in summary["consumers"]}
+    owners = {text_of(consumer["name"]): consumer["pending"] for consumer in summary["consumers"]}
     return _Group(
         lag=int(lag),
         pending=int(summary["pending"]),
@@ -130,13 +130,15 @@ async def trim(
     readers = readers_of(stages, partitions)
     trimmed: dict[str, int] = {}
     for key, expected in readers.items():
-        found = await groups_of(redis, key)
-        former = await _former_readers(redis, key, found, {stage.name for stage in stages} - set(expected))
-        groups = [await _group(redis, key, name, found) for name in (*expected, *former)]
+        group_infos = await groups_of(redis, key)
+        former = await _former_readers(
+            redis, key, group_infos, {stage.name for stage in stages} - set(expected)
+        )
+        groups = [await _group(redis, key, name, group_infos) for name in (*expected, *former)]
         if any(group is None for group in groups):
             continue
         ours = [stage.name for stage in stages]
-        _warn_about_unknown_groups(unknown_among(key, found, ours), set() if warned is None else warned)
+        _warn_about_unknown_groups(unknown_among(key, group_infos, ours), set() if warned is None else warned)
         lowest = min((group.needed_from for group in groups if group is not None), key=_sort_key)
         trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
@@ -149,13 +151,15 @@ async def trim(
     return trimmed
 
 
-async def _former_readers(redis: Redis, key: str, found: Sequence[Any], others: Collection[str]) -> list[str]:
+async def _former_readers(
+    redis: Redis, key: str, group_infos: Sequence[Any], others: Collection[str]
+) -> list[str]:
     """Return the stages that read this stream in a process of an earlier release.
 
     Removes their groups when no such process is left.
     """
     readers = []
-    for name in (text_of(group["name"]) for group in found):
+    for name in (text_of(group["name"]) for group in group_infos):
         if name in others:
             consumers: list[Any] = await redis.xinfo_consumers(key, name)
             if any(consumer["idle"] < FORMER_READER_MS for consumer in consumers):

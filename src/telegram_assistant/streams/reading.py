@@ -120,9 +120,9 @@ class StreamReader:
             while left := await redis.xpending_range(
                 source.key, name, "-", "+", MAX_SCANNED, consumername=self._consumer
             ):
-                for one in left:
+                for entry in left:
                     await redis.execute_command(
-                        *hand_back(source.key, name, one["message_id"], one["times_delivered"]), **RAW
+                        *hand_back(source.key, name, entry["message_id"], entry["times_delivered"]), **RAW
                     )
             await self._redis.xgroup_delconsumer(source.key, name, self._consumer)
 
@@ -192,8 +192,8 @@ class Reclaimer:
                 if is_missing_group(error):
                     return
                 raise
-            for one in page:
-                yield one
+            for entry in page:
+                yield entry
             if len(page) < MAX_SCANNED:
                 return
             start = f"({page[-1]['message_id'].decode()}"
@@ -217,7 +217,11 @@ class Reclaimer:
         claimed: Any = await self._redis.xclaim(
             source.key, self._stage.name, self._consumer, min_ms, [entry_id], retrycount=deliveries
         )
-        return [entry_of(source, one, fields, deliveries) for one, fields in claimed if fields is not None]
+        return [
+            entry_of(source, claimed_id, fields, deliveries)
+            for claimed_id, fields in claimed
+            if fields is not None
+        ]
 
     async def tidy(self, sources: Iterable[StreamSource]) -> None:
         """From time to time, remove consumers of dead processes.

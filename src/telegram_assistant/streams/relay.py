@@ -228,9 +228,12 @@ class Relay:
             log.warning("announced_again", reason=reason, posts=count)
 
 
-def parsed_event(one: Announcement) -> PostParsed:
+def parsed_event(announcement: Announcement) -> PostParsed:
     """Build the event of an outbox row. The trace begins here."""
-    occurred_at = one.created_at.astimezone(UTC)
+    occurred_at = announcement.created_at.astimezone(UTC)
     return PostParsed.about(
-        one.post_id, one.revision, occurred_at=occurred_at, trace_id=trace_of(one.post_id, one.revision)
+        announcement.post_id,
+        announcement.revision,
+        occurred_at=occurred_at,
+        trace_id=trace_of(announcement.post_id, announcement.revision),
     )

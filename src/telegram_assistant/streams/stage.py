@@ -82,8 +82,8 @@ def stage(
         hints = get_type_hints(handler)
         keyword_only = [
             name
-            for name, one in inspect.signature(handler).parameters.items()
-            if one.kind is one.KEYWORD_ONLY
+            for name, parameter in inspect.signature(handler).parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY
         ]
         return Stage(
             name=handler.__name__,

@@ -53,7 +53,7 @@ class LimitStore(Protocol):
     """Stores floods and budgets between processes."""
 
     async def of(self, account_id: AccountId) -> Mapping[str, SavedMeter]: ...
-    async def keep(self, account_id: AccountId, method: str, kept: SavedMeter) -> None: ...
+    async def keep(self, account_id: AccountId, method: str, meter: SavedMeter) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class AccountClient:
         self._limits = limits
         self._clock = clock
         self._meters = {
-            method: meter_of(budget_of(method), one, clock.now()) for method, one in saved.items()
+            method: meter_of(budget_of(method), meter, clock.now()) for method, meter in saved.items()
         }
         self._turns: defaultdict[str, _Turn] = defaultdict(_Turn)
         self._in_flight = asyncio.Lock()

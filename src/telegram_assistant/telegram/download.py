@@ -52,7 +52,9 @@ async def locate(
     peer = types.InputChannel(channel.channel_id, channel.access_hash)
     try:
         answer = await client.ask(
-            functions.channels.GetMessagesRequest(peer, [types.InputMessageID(one) for one in ids])
+            functions.channels.GetMessagesRequest(
+                peer, [types.InputMessageID(message_id) for message_id in ids]
+            )
         )
     except CLOSED as error:
         raise AccessLost(
@@ -63,10 +65,10 @@ async def locate(
             )
         ) from error
     return {
-        (message.id, ordinal): found
+        (message.id, ordinal): located
         for message in answer.messages
         for ordinal, media in enumerate(_media_items(getattr(message, "media", None)))
-        if (found := _located(media)) is not None
+        if (located := _located(media)) is not None
     }
 
 

@@ -47,8 +47,8 @@ def demanded_wait_seconds(error: Exception) -> float | None:
         return None
     seconds = getattr(error, "seconds", None)
     if seconds is None:
-        found = re.search(r"_(-?\d+)$", str(error.message or ""))
-        seconds = float(found.group(1)) if found else DEFAULT_WAIT_SECONDS
+        match = re.search(r"_(-?\d+)$", str(error.message or ""))
+        seconds = float(match.group(1)) if match else DEFAULT_WAIT_SECONDS
     return max(1.0, float(seconds))
 
 

@@ -212,7 +212,7 @@ class QrScanned:
         received = (
             [updates.update] if isinstance(updates, types.UpdateShort) else getattr(updates, "updates", [])
         )
-        if any(isinstance(one, types.UpdateLoginToken) for one in received):
+        if any(isinstance(update, types.UpdateLoginToken) for update in received):
             self.event.set()
 
     def note_possible_gap(self) -> None:

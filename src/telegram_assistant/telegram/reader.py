@@ -108,10 +108,10 @@ class ChannelReader:
             raise Rejected(
                 Reason("name_unknown", "there is no @{username} on Telegram", username=username)
             ) from error
-        found = [_found(chat) for chat in answer.chats if _is_channel(chat)]
-        if not found:
+        channels = [_found(chat) for chat in answer.chats if _is_channel(chat)]
+        if not channels:
             raise Rejected(Reason("name_not_a_channel", "@{username} is not a channel", username=username))
-        return found[0]
+        return channels[0]
 
     async def join(self, invite: str) -> FoundChannel:
         """Open a private channel by its invitation, and join it unless the account has joined already."""
@@ -182,10 +182,10 @@ class ChannelReader:
         )
         answer = await self.client.ask(request)
         chats = {chat.id: chat for chat in answer.chats}
-        found = tuple(_found(chat) for chat in chats.values() if _is_channel(chat))
+        channels = tuple(_found(chat) for chat in chats.values() if _is_channel(chat))
         if not isinstance(answer, types.messages.DialogsSlice) or len(answer.dialogs) < PAGE:
-            return found, None
-        return found, _cursor_after(answer, chats)
+            return channels, None
+        return channels, _cursor_after(answer, chats)
 
     async def shared_folder(self, slug: str) -> Listing:
         """List the chats behind a link to a folder, without joining anything."""
@@ -203,18 +203,18 @@ class ChannelReader:
         """Return the account's own folders."""
         answer = await self.client.ask(functions.messages.GetDialogFiltersRequest())
         return tuple(
-            _folder(one)
-            for one in answer.filters
-            if isinstance(one, types.DialogFilter | types.DialogFilterChatlist)
+            _folder(telegram_folder)
+            for telegram_folder in answer.filters
+            if isinstance(telegram_folder, types.DialogFilter | types.DialogFilterChatlist)
         )
 
     async def look_up(self, chats: Sequence[Readable]) -> Listing:
         """Look up chats of which only ids are known."""
-        found: list[Any] = []
+        received: list[Any] = []
         for start in range(0, len(chats), PAGE):
-            found += await self._chats(chats[start : start + PAGE])
-        listing = _listing(found)
-        return replace(listing, closed=listing.closed + len(chats) - len(found))
+            received += await self._chats(chats[start : start + PAGE])
+        listing = _listing(received)
+        return replace(listing, closed=listing.closed + len(chats) - len(received))
 
     async def _chats(self, chats: Sequence[Readable]) -> list[Any]:
         """Load chats, without those that Telegram does not show.
@@ -310,9 +310,9 @@ def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats
 
 def _listing(chats: Sequence[Any]) -> Listing:
     channels = tuple(
-        found
+        channel
         for chat in chats
-        if _is_channel(chat) and ((found := _found(chat)).joined or not found.channel.is_private)
+        if _is_channel(chat) and ((channel := _found(chat)).joined or not channel.channel.is_private)
     )
     groups = sum(
         isinstance(chat, types.Chat | types.ChatForbidden) or not getattr(chat, "broadcast", False)
@@ -334,7 +334,9 @@ def _folder(telegram_folder: types.DialogFilter | types.DialogFilterChatlist) ->
         telegram_folder.title.text,
         ids_in([*telegram_folder.pinned_peers, *telegram_folder.include_peers]),
         has_all_channels=bool(getattr(telegram_folder, "broadcasts", False)),
-        without=frozenset(one.channel_id for one in ids_in(getattr(telegram_folder, "exclude_peers", ()))),
+        without=frozenset(
+            readable.channel_id for readable in ids_in(getattr(telegram_folder, "exclude_peers", ()))
+        ),
     )
 
 

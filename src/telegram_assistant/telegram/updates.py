@@ -129,7 +129,9 @@ class UpdateBuffer:
         """Return and remove the buffered updates."""
         waiting, self._waiting, self._count = self._waiting, {}, 0
         self.has_updates.clear()
-        return tuple(_channel_updates(ChannelId(channel_id), one) for channel_id, one in waiting.items())
+        return tuple(
+            _channel_updates(ChannelId(channel_id), buffered) for channel_id, buffered in waiting.items()
+        )
 
     def _receive_all(self, updates: Iterable[Any]) -> None:
         for update in updates:
@@ -201,7 +203,11 @@ def _channel_updates(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates
     messages = tuple(waiting.messages.values())
     posts = tuple(post for message in messages if (post := post_of(channel_id, message)) is not None)
     return ChannelUpdates(
-        channel_id, posts, messages, tuple(MessageId(one) for one in sorted(waiting.deleted)), waiting.gap
+        channel_id,
+        posts,
+        messages,
+        tuple(MessageId(message_id) for message_id in sorted(waiting.deleted)),
+        waiting.gap,
     )
 
 

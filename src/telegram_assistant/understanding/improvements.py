@@ -54,15 +54,15 @@ def better_tags(tagger: Tagger) -> Improvement:
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
         understood = await tagger.tag(stored, urgency=urgency, pays_for_history=True)
         improved = {}
-        for one in stored:
-            result = understood[one.post.id]
+        for stored_post in stored:
+            result = understood[stored_post.post.id]
             tags = result.local.tags if result.local is not None else ()
             event = (
-                _event(PostTagged, one, trigger=Trigger.PROVIDER_RETAG, tags=tags)
+                _event(PostTagged, stored_post, trigger=Trigger.PROVIDER_RETAG, tags=tags)
                 if result.tier is Tier.PROVIDER
                 else None
             )
-            improved[one.post.id] = Improved(result.reason, event)
+            improved[stored_post.post.id] = Improved(result.reason, event)
         return improved
 
     return Improvement(TAGGING, 20, make)
@@ -73,15 +73,15 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
     so that it is tagged again once.
     """
 
-    async def look(one: StoredPost, urgency: Urgency) -> Improved:
+    async def look(stored_post: StoredPost, urgency: Urgency) -> Improved:
         try:
-            sights = await picture_analyzer.look(one, urgency=urgency, pays_for_history=True)
+            sights = await picture_analyzer.look(stored_post, urgency=urgency, pays_for_history=True)
         except Busy:
             raise
         except Exception:
             log.exception(
                 "pictures_not_analyzed",
-                post_id=str(one.post.id),
+                post_id=str(stored_post.post.id),
                 what_to_do="what was read here stays; report it",
             )
             return Improved(FallbackReason.FAILED)
@@ -90,12 +90,13 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
             return Improved(reason)
         status = VisionStatus(status_of(sights))
         return Improved(
-            reason, _event(PostVisionAnalyzed, one, status=status, grouped_id=one.post.grouped_id)
+            reason,
+            _event(PostVisionAnalyzed, stored_post, status=status, grouped_id=stored_post.post.grouped_id),
         )
 
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
-        found = await asyncio.gather(*(look(one, urgency) for one in stored))
-        return {one.post.id: result for one, result in zip(stored, found, strict=True)}
+        results = await asyncio.gather(*(look(stored_post, urgency) for stored_post in stored))
+        return {stored_post.post.id: result for stored_post, result in zip(stored, results, strict=True)}
 
     return Improvement(VISION, 5, make)
 
@@ -104,7 +105,7 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
     """Computes and pays for vectors; the event makes the index load the cached answer."""
 
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
-        known = await states.load([one.post.id for one in stored])
+        known = await states.load([stored_post.post.id for stored_post in stored])
         texts = {
             post_id: text
             for post_id, state in known.items()
@@ -112,10 +113,12 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
         }
         made = await gate.post_vectors(texts, urgency=urgency)
         return {
-            one.post.id: Improved(event=_event(PostEnriched, one, trigger=Trigger.PROVIDER_RETAG))
-            if one.post.id in made.vectors
-            else Improved(made.reasons.get(one.post.id))
-            for one in stored
+            stored_post.post.id: Improved(
+                event=_event(PostEnriched, stored_post, trigger=Trigger.PROVIDER_RETAG)
+            )
+            if stored_post.post.id in made.vectors
+            else Improved(made.reasons.get(stored_post.post.id))
+            for stored_post in stored
         }
 
     return Improvement(VECTORS, 50, make)

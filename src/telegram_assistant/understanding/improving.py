@@ -59,20 +59,28 @@ async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Po
         return 0
     now = datetime.now(UTC)
     stored = {
-        one.post.id: one for one in await posts.load([one.post_id for one in taken]) if one.deleted_at is None
+        stored_post.post.id: stored_post
+        for stored_post in await posts.load([pending.post_id for pending in taken])
+        if stored_post.deleted_at is None
     }
-    lanes = {post_id: lane_of(one.post.posted_at, now) for post_id, one in stored.items()}
+    lanes = {post_id: lane_of(stored_post.post.posted_at, now) for post_id, stored_post in stored.items()}
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
     with logged_with_traces(
-        {str(post_id): trace_of(post_id, one.revision) for post_id, one in stored.items()}
+        {str(post_id): trace_of(post_id, stored_post.revision) for post_id, stored_post in stored.items()}
     ):
-        found = await improvement.make(list(stored.values()), urgency) if stored else {}
+        results = await improvement.make(list(stored.values()), urgency) if stored else {}
     notices = [
-        QueuedNotice(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None
+        QueuedNotice(result.event, lanes[post_id])
+        for post_id, result in results.items()
+        if result.event is not None
     ]
-    reasons = {one: found[one.post_id].reason if one.post_id in found else None for one in taken}
+    reasons = {
+        pending: results[pending.post_id].reason if pending.post_id in results else None for pending in taken
+    }
     await _put_back(wanted, reasons, has_answered=bool(notices))
-    await wanted.done([one for one, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], notices)
+    await wanted.done(
+        [pending for pending, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], notices
+    )
     return len(notices)
 
 
@@ -86,7 +94,7 @@ async def _put_back(
     """
 
     def those(*which: FallbackReason) -> list[PendingImprovement]:
-        return [one for one, reason in reasons.items() if reason in which]
+        return [pending for pending, reason in reasons.items() if reason in which]
 
     await wanted.put_back(those(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
     await wanted.put_back(those(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)

@@ -54,10 +54,10 @@ class PictureAnalyzer:
         """Analyses all files of a post and saves the results. Files with a result are not analysed again."""
         pays = pays_for_history or datetime.now(UTC) - stored.post.posted_at <= NEWS
         async with asyncio.timeout(MAX_SECONDS):
-            found = await _Look(stored, self, urgency, pays=pays).at_all()
-        sights = [sight for sight, _ in found]
+            looks = await _Look(stored, self, urgency, pays=pays).at_all()
+        sights = [sight for sight, _ in looks]
         await self.enrichments.save(
-            _rows(stored, sights, next((model for _, model in found if model is not None), None))
+            _rows(stored, sights, next((model for _, model in looks if model is not None), None))
         )
         return sights
 
@@ -77,16 +77,16 @@ class _Look:
     async def at_all(self) -> list[tuple[FileVision, VisionModel | None]]:
         """The result of each file, with the provider's model that analysed it, if any."""
         results, post = self.by.media_results, self.stored.post
-        shown = await results.shown_by(post.id)
+        post_files = await results.shown_by(post.id)
         allowed = await self.by.ai_policies.of_channel(post.channel_id)
         verdicts = {
             file: decide(
                 file,
                 policy=allowed.policy,
-                is_protected=shown.is_protected,
+                is_protected=post_files.is_protected,
                 has_place=self.by.files is not None,
             )
-            for file in shown.files
+            for file in post_files.files
         }
         hashes = [
             file.sha256 for file, verdict in verdicts.items() if verdict.is_seen and file.sha256 is not None
@@ -96,12 +96,12 @@ class _Look:
             self._look_or_say_why(file, verdict, known.get(file.sha256 or b"", {}))
             for file, verdict in verdicts.items()
         )
-        found = []
-        for one in await asyncio.gather(*looks, return_exceptions=True):
-            if isinstance(one, BaseException):
-                raise one
-            found.append(one)
-        return found
+        sights = []
+        for outcome in await asyncio.gather(*looks, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            sights.append(outcome)
+        return sights
 
     async def _look_or_say_why(
         self, file: VisionFile, verdict: VisionDecision, known: Mapping[Tier, FileResult]

@@ -37,21 +37,27 @@ class Tagger:
 
         So it does not matter how often and in which order a post is processed.
         """
-        alive = [one for one in stored if one.deleted_at is None]
+        alive = [stored_post for stored_post in stored if stored_post.deleted_at is None]
         if not alive:
             return {}
         seen = await self._seen(alive)
         since = datetime.now(UTC) - NEWS
         materials = [
             _material(
-                one, seen.get(one.post.id, {}), is_history=one.post.posted_at < since and not pays_for_history
+                stored_post,
+                seen.get(stored_post.post.id, {}),
+                is_history=stored_post.post.posted_at < since and not pays_for_history,
             )
-            for one in alive
+            for stored_post in alive
         ]
         understood = await self.gate.tags(
             materials, vocabulary=await self.vocabularies.current(), urgency=urgency
         )
-        rows = [row for one, result in zip(alive, understood, strict=True) for row in _rows(one, result)]
+        rows = [
+            row
+            for stored_post, result in zip(alive, understood, strict=True)
+            for row in _rows(stored_post, result)
+        ]
         await self.enrichments.save(rows)
         await self.vocabularies.propose(
             [
@@ -60,20 +66,24 @@ class Tagger:
                 for proposal in _proposals(material, result)
             ]
         )
-        return {one.post.id: result for one, result in zip(alive, understood, strict=True)}
+        return {stored_post.post.id: result for stored_post, result in zip(alive, understood, strict=True)}
 
     async def _seen(self, stored: Sequence[StoredPost]) -> Mapping[PostId, Mapping[Tier, str]]:
-        shown = {one.post.id: one.revision for one in stored if one.post.kind not in WITHOUT_PICTURES}
+        revisions = {
+            stored_post.post.id: stored_post.revision
+            for stored_post in stored
+            if stored_post.post.kind not in WITHOUT_PICTURES
+        }
         seen: dict[PostId, dict[Tier, str]] = {}
-        for row in await self.enrichments.load(list(shown), Kind.VISION) if shown else ():
-            if row.revision == shown[row.post_id] and (said := said_in(row)):
-                seen.setdefault(row.post_id, {})[row.tier] = said
+        for row in await self.enrichments.load(list(revisions), Kind.VISION) if revisions else ():
+            if row.revision == revisions[row.post_id] and (text := said_in(row)):
+                seen.setdefault(row.post_id, {})[row.tier] = text
         return seen
 
 
 def said_in(row: Enrichment) -> str:
     """The text that pictures add to a post; empty if they add nothing."""
-    return "\n".join(said for name in SEEN if (said := str(row.data.get(name) or "").strip()))
+    return "\n".join(text for name in SEEN if (text := str(row.data.get(name) or "").strip()))
 
 
 def _material(stored: StoredPost, pictures: Mapping[Tier, str], *, is_history: bool) -> Material:
@@ -107,11 +117,11 @@ def _row(
 
 
 def _proposals(material: Material, result: Understood[Tags]) -> list[Proposal]:
-    found = result.value
-    if found is None or not found.proposed or found.is_ad or result.is_cached:
+    tags = result.value
+    if tags is None or not tags.proposed or tags.is_ad or result.is_cached:
         return []
     text = content_of(material.text)
     return [
-        Proposal(language_for(material.text), tag, found.topic or "society", material.channel_id, text)
-        for tag in found.proposed
+        Proposal(language_for(material.text), tag, tags.topic or "society", material.channel_id, text)
+        for tag in tags.proposed
     ]

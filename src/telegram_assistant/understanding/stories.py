@@ -33,42 +33,50 @@ class StoryBuilder:
 
         Posts without text, picture or header have no story and are left out.
         """
-        sources = {one.post: one for one in await self.sources.load(list(dict.fromkeys(posts)))}
+        sources = {source.post: source for source in await self.sources.load(list(dict.fromkeys(posts)))}
         known = {} if again else await self.groups.grouped(list(sources))
         terms = await asyncio.to_thread(_terms_of_all, sources)
-        hashes = {post: one.hash for post, one in terms.items()}
+        hashes = {post: post_terms.hash for post, post_terms in terms.items()}
         done = [grouped for post, (terms_hash, grouped) in known.items() if terms_hash == hashes[post]]
-        passed = {one.post for one in done}
+        passed = {grouped.post for grouped in done}
         left = [
             post
-            for post, one in sources.items()
-            if post not in passed and (one.text.strip() or one.looks or _certain(one))
+            for post, source in sources.items()
+            if post not in passed and (source.text.strip() or source.looks or _certain(source))
         ]
         if not left:
             return done
         weights = await self.terms.weights(now, posts=len(left))
         read = [_weighed(sources[post], terms[post], hashes[post], weights) for post in left]
         async with self.groups.alone() as grouping:
-            unchanged = await grouping.unchanged({one.post: sources[one.post].revision for one in read})
-            told = [one for one in read if one.post in unchanged]
-            if not told:
+            unchanged = await grouping.unchanged(
+                {weighed_post.post: sources[weighed_post.post].revision for weighed_post in read}
+            )
+            weighed_posts = [weighed_post for weighed_post in read if weighed_post.post in unchanged]
+            if not weighed_posts:
                 return done
-            around = await grouping.surround(told, weights)
-            compared = await asyncio.to_thread(_compared_all, told, sources, around, weights)
+            around = await grouping.surround(weighed_posts, weights)
+            compared = await asyncio.to_thread(_compared_all, weighed_posts, sources, around, weights)
             return done + await grouping.regroup(compared)
 
 
 def _compared_all(
-    told: Sequence[WeighedPost],
+    weighed_posts: Sequence[WeighedPost],
     sources: Mapping[PostId, StorySource],
     around: Surroundings,
     weights: TermWeights,
 ) -> list[Compared]:
-    passed = {one.post for one in (*told, *around.again)}
+    passed = {weighed_post.post for weighed_post in (*weighed_posts, *around.again)}
     compared = [
-        _compared(one, sources[one.post], around.neighbours[one.post], passed, weights) for one in told
+        _compared(
+            weighed_post, sources[weighed_post.post], around.neighbours[weighed_post.post], passed, weights
+        )
+        for weighed_post in weighed_posts
     ]
-    return compared + [_compared_again(one, around.neighbours[one.post], weights) for one in around.again]
+    return compared + [
+        _compared_again(weighed_post, around.neighbours[weighed_post.post], weights)
+        for weighed_post in around.again
+    ]
 
 
 def _terms_of_all(sources: Mapping[PostId, StorySource]) -> dict[PostId, StoryTerms]:
@@ -103,7 +111,7 @@ def _certain(source: StorySource) -> dict[PostId, LinkKind]:
 
 
 def _compared(
-    told: WeighedPost,
+    weighed_post: WeighedPost,
     source: StorySource,
     neighbours: Neighbours,
     passed: Collection[PostId],
@@ -111,20 +119,25 @@ def _compared(
 ) -> Compared:
     """A new post beside earlier ones, and beside those later ones that do not look back at it themselves."""
     certain = _certain(source)
-    others = [*neighbours.earlier, *(one for one in neighbours.later if one.post not in passed)]
+    others = [
+        *neighbours.earlier,
+        *(neighbour for neighbour in neighbours.later if neighbour.post not in passed),
+    ]
     links = [
         link
         for other in others
-        if other.post not in certain and (link := compare(told, other, weights)) is not None
+        if other.post not in certain and (link := compare(weighed_post, other, weights)) is not None
     ]
-    moment = told.posted_at
+    moment = weighed_post.posted_at
     links += [
-        Link(told.post, post, kind, MAX_SCORE, moment, moment, is_leaf=told.is_private)
+        Link(weighed_post.post, post, kind, MAX_SCORE, moment, moment, is_leaf=weighed_post.is_private)
         for post, kind in certain.items()
     ]
-    return Compared(told, tuple(links), neighbours.found)
+    return Compared(weighed_post, tuple(links), neighbours.found)
 
 
-def _compared_again(told: WeighedPost, neighbours: Neighbours, weights: TermWeights) -> Compared:
-    links = tuple(link for other in neighbours.earlier if (link := compare(told, other, weights)) is not None)
-    return Compared(told, links, neighbours.found, is_told=False)
+def _compared_again(weighed_post: WeighedPost, neighbours: Neighbours, weights: TermWeights) -> Compared:
+    links = tuple(
+        link for other in neighbours.earlier if (link := compare(weighed_post, other, weights)) is not None
+    )
+    return Compared(weighed_post, links, neighbours.found, is_told=False)

@@ -73,8 +73,8 @@ class EmbeddedVectors:
         self._lock.close()
 
     async def collections(self) -> Mapping[str, str | None]:
-        shown = {collection: name for name, collection in self._shown.items()}
-        return {collection: shown.get(collection) for collection in self._shards}
+        names = {collection: name for name, collection in self._shown.items()}
+        return {collection: names.get(collection) for collection in self._shards}
 
     async def create(self, space: Space, collection: str) -> None:
         async with self._writing:
@@ -92,7 +92,7 @@ class EmbeddedVectors:
     async def drop(self, collection: str) -> None:
         async with self._writing:
             shard = self._shards.pop(collection, None)
-            self._shown = {name: shown for name, shown in self._shown.items() if shown != collection}
+            self._shown = {name: current for name, current in self._shown.items() if current != collection}
             self._save()
         if shard is not None:
             await _remove(shard)

@@ -50,7 +50,7 @@ def filter_for(query: VectorQuery) -> PointFilter | None:
         must.append(Between("at", since, until))
     if query.languages:
         must.append(AnyOf("lang", query.languages))
-    must += [_flagged(one.value) for one in query.has]
+    must += [_flagged(flag.value) for flag in query.has]
     is_about_understanding = bool(query.tags or query.topics or query.kinds or query.without_ads)
     if not is_about_understanding:
         if query.reach is None:

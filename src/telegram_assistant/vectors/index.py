@@ -73,9 +73,10 @@ class VectorIndex:
             written |= versions
             has_appeared = bool(await self._collections(into) - before)
             pending = [
-                one
-                for one in pending
-                if has_appeared or versions.get(one) != (states[one].version if one in states else None)
+                post_id
+                for post_id in pending
+                if has_appeared
+                or versions.get(post_id) != (states[post_id].version if post_id in states else None)
             ]
         return written
 
@@ -99,15 +100,15 @@ class VectorIndex:
         urgency: Urgency,
     ) -> set[str]:
         """Writes the posts; returns the collections that it wrote to."""
-        shown = {post_id: state for post_id, state in states.items() if state.is_shown}
+        visible = {post_id: state for post_id, state in states.items() if state.is_shown}
         texts = {
             post_id: text
-            for post_id, state in shown.items()
+            for post_id, state in visible.items()
             if (text := text_of(state.stored.post, state.facts))
         }
         made = await self._gate.post_vectors(texts, urgency=urgency) if texts else None
         points = [
-            Point(post_id, vector, facts_of(shown[post_id].stored.post, shown[post_id].facts))
+            Point(post_id, vector, facts_of(visible[post_id].stored.post, visible[post_id].facts))
             for post_id, vector in (made.vectors.items() if made else ())
         ]
         if made and points:

@@ -143,17 +143,21 @@ def _place(settings: VectorSettings) -> Reason:
 
 async def _found(store: Vectors, place: Reason, model: str) -> Finding:
     collections = await store.collections()
-    posts = {one: await store.count(one) for one, name in sorted(collections.items()) if name is not None}
+    posts = {
+        collection: await store.count(collection)
+        for collection, name in sorted(collections.items())
+        if name is not None
+    }
     if not posts:
         return ok(
             SUBJECT, Reason("vectors_empty", "{place}: empty; the model is {model}", place=place, model=model)
         )
-    shown = ", ".join(f"{one}: {count}" for one, count in posts.items())
+    listing = ", ".join(f"{collection}: {count}" for collection, count in posts.items())
     what = Reason(
         "vectors_found",
         "{place}, posts in {shown}; the model is {model}",
         place=place,
-        shown=shown,
+        shown=listing,
         model=model,
     )
     return ok(SUBJECT, what) if len(posts) == 1 else warning(SUBJECT, what, remedy=ONE_MODEL)

@@ -131,7 +131,7 @@ class ServerVectors:
             return ()
         points: list[models.ScoredPoint] = []
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-            found = await self._client.query_points(
+            response = await self._client.query_points(
                 self._prefix + space.name,
                 query=list(query.vector),
                 query_filter=_filter(filter_for(query)),
@@ -139,7 +139,7 @@ class ServerVectors:
                 with_payload=False,
                 search_params=SEARCH_PARAMS,
             )
-            points = found.points
+            points = response.points
         return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in points)
 
     async def count(self, collection: str) -> int:
@@ -185,18 +185,25 @@ def _filter(wanted: PointFilter | None) -> models.Filter | None:
     if wanted is None:
         return None
     return models.Filter(
-        must=[_condition(one) for one in wanted.must] or None,
-        must_not=[_condition(one) for one in wanted.must_not] or None,
-        should=[one for alternative in wanted.either if (one := _filter(alternative)) is not None] or None,
+        must=[_condition(condition) for condition in wanted.must] or None,
+        must_not=[_condition(condition) for condition in wanted.must_not] or None,
+        should=[
+            point_filter
+            for alternative in wanted.either
+            if (point_filter := _filter(alternative)) is not None
+        ]
+        or None,
     )
 
 
-def _condition(one: AnyOf | Between) -> models.FieldCondition:
-    match one:
+def _condition(condition: AnyOf | Between) -> models.FieldCondition:
+    match condition:
         case AnyOf():
-            return models.FieldCondition(key=one.field, match=models.MatchAny(any=one.listed))
+            return models.FieldCondition(key=condition.field, match=models.MatchAny(any=condition.listed))
         case Between():
-            return models.FieldCondition(key=one.field, range=models.Range(gte=one.since, lt=one.until))
+            return models.FieldCondition(
+                key=condition.field, range=models.Range(gte=condition.since, lt=condition.until)
+            )
 
 
 def _index_of(kind: FieldType) -> models.IntegerIndexParams | models.KeywordIndexParams:

@@ -229,27 +229,36 @@ def _filter(wanted: PointFilter | None) -> Filter | None:
     if wanted is None:
         return None
     return Filter(
-        must=[_condition(one) for one in wanted.must] or None,
-        must_not=[_condition(one) for one in wanted.must_not] or None,
-        should=[one for alternative in wanted.either if (one := _filter(alternative)) is not None] or None,
+        must=[_condition(condition) for condition in wanted.must] or None,
+        must_not=[_condition(condition) for condition in wanted.must_not] or None,
+        should=[
+            point_filter
+            for alternative in wanted.either
+            if (point_filter := _filter(alternative)) is not None
+        ]
+        or None,
     )
 
 
-def _condition(one: AnyOf | Between) -> FieldCondition:
-    match one:
+def _condition(condition: AnyOf | Between) -> FieldCondition:
+    match condition:
         case AnyOf():
-            return FieldCondition(one.field, match=MatchAny(one.listed))
+            return FieldCondition(condition.field, match=MatchAny(condition.listed))
         case Between():
-            return FieldCondition(one.field, range=RangeFloat(gte=one.since, lt=one.until))
+            return FieldCondition(condition.field, range=RangeFloat(gte=condition.since, lt=condition.until))
 
 
 def _carried_over(old: EdgeShard, new: EdgeShard, touched: Collection[PostId]) -> None:
     ids = [post_id.uuid for post_id in touched]
     for start in range(0, len(ids), AT_ONCE):
         some = set(ids[start : start + AT_ONCE])
-        found = old.retrieve([*some], with_payload=True, with_vector=True)
-        points = [EdgePoint(one.id, one.vector, one.payload) for one in found if one.vector is not None]
+        records = old.retrieve([*some], with_payload=True, with_vector=True)
+        points = [
+            EdgePoint(record.id, record.vector, record.payload)
+            for record in records
+            if record.vector is not None
+        ]
         if points:
             new.update(UpdateOperation.upsert_points(points))
-        if gone := some - {one.id for one in found}:
+        if gone := some - {record.id for record in records}:
             new.update(UpdateOperation.delete_points([*gone]))

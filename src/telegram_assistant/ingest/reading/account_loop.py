@@ -184,7 +184,9 @@ class AccountLoop:
                 await deps.schedule.complete(deps.account_id, deps.lease_epoch, empties, polled_at=begun_at)
             if read < len(batch):
                 await deps.schedule.put_back(
-                    deps.lease_epoch, [one.channel_id for one in batch[read:]], at=rest_at or deps.clock()
+                    deps.lease_epoch,
+                    [unread.channel_id for unread in batch[read:]],
+                    at=rest_at or deps.clock(),
                 )
             await save_raw(raw, archive=deps.raw_archive, outage=self._extras_outage)
             await save_counts(seen, counts=deps.counts, seen_at=begun_at, outage=self._extras_outage)

@@ -169,9 +169,9 @@ class Backfiller:
             if page.proven is None:
                 step.done = True
                 return
-            shown = ObservedPage(page.posts, asked_at, is_newest=below is None)
+            observed = ObservedPage(page.posts, asked_at, is_newest=below is None)
             below = page.proven.low
-            await self._land(job, step, page, below=below, shown=shown)
+            await self._land(job, step, page, below=below, observed=observed)
             step.seen += page.posts
             since = job.since if job.kind in LOOKS_BACK else None
             too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since
@@ -184,7 +184,7 @@ class Backfiller:
         page: HistoryPage,
         *,
         below: MessageId | None,
-        shown: ObservedPage | None = None,
+        observed: ObservedPage | None = None,
     ) -> None:
         now = self._clock()
         claim = BackfillClaim(job.channel_id, job.backfill_id, job.lease_epoch, below)
@@ -196,7 +196,7 @@ class Backfiller:
                 lane=Lane.BULK,
                 requested_by=job.requested_by or None,
                 mode=Mode.HISTORICAL,
-                shown=shown,
+                shown=observed,
             ),
             claim,
         )

@@ -128,17 +128,18 @@ class Poller:
         if newest.proven is None:
             return
         edge, floor = await self._edge(run, newest)
-        shown = await self._recheck(run, newest)
-        news = newest.posts if shown is not None else await self._select_news(run, newest.posts, edge)
+        observed = await self._recheck(run, newest)
+        news = newest.posts if observed is not None else await self._select_news(run, newest.posts, edge)
         connects = closes(newest.proven, edge)
-        if connects and not news and shown is None and channel.known is not None:
+        if connects and not news and observed is None and channel.known is not None:
             if run.mark is not None:
                 await self._marks.drop_high_water(channel.channel_id)
             return
         run.newest_posted_at = max(
-            [post.posted_at for post in newest.posts] + [one for one in (channel.newest_posted_at,) if one]
+            [post.posted_at for post in newest.posts]
+            + [posted_at for posted_at in (channel.newest_posted_at,) if posted_at]
         )
-        await self._land(run, newest, news, floor, ends=connects, shown=shown)
+        await self._land(run, newest, news, floor, ends=connects, observed=observed)
         if not connects:
             await self._fill(run, edge, newest.proven)
         run.completed = True
@@ -189,8 +190,8 @@ class Poller:
             run.seen += newest.posts
         elif not channel.was_asked and not _has_recent_post_without_push(run):
             return None
-        shown = ObservedPage(newest.posts, run.started_at, is_newest=True)
-        return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
+        observed = ObservedPage(newest.posts, run.started_at, is_newest=True)
+        return observed if await self._landing.differs(channel.channel_id, proven, observed) else None
 
     async def _select_news(self, run: PollRun, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
         late = await self._late_posts(run, posts)
@@ -255,7 +256,7 @@ class Poller:
         floor: "_Floor | None",
         *,
         ends: bool,
-        shown: ObservedPage | None = None,
+        observed: ObservedPage | None = None,
     ) -> None:
         channel, now = run.channel, self._clock()
         run.fresh += [
@@ -269,7 +270,7 @@ class Poller:
                 floor_id=floor.message_id if floor else None,
                 floor_at=floor.since if floor else None,
                 mode=run.mode,
-                shown=shown,
+                shown=observed,
             ),
             Claim(channel.channel_id, channel.lease_epoch, by_preview=channel.username is not None),
             ends=await self._end_of(run, now) if ends else None,

@@ -166,7 +166,7 @@ class PreviewLoop:
         finally:
             if done < len(batch):
                 await deps.schedule.put_back(
-                    deps.turns.epoch, [one.channel_id for one in batch[done:]], at=deps.clock()
+                    deps.turns.epoch, [unread.channel_id for unread in batch[done:]], at=deps.clock()
                 )
         return request is not None or bool(batch)
 

@@ -117,7 +117,7 @@ class PushWorker:
         unknown = [channel_id for channel_id in channel_ids if channel_id not in self._channels]
         if unknown:
             ours = await self.hints.read_by(self.account_id, self.lease_epoch, unknown)
-            self._channels |= {one: ours.get(one) for one in unknown}
+            self._channels |= {channel_id: ours.get(channel_id) for channel_id in unknown}
 
     async def _store(self, channel: ReadChannel, updates: ChannelUpdates) -> bool:
         """Land the updates of one channel.
@@ -134,7 +134,7 @@ class PushWorker:
                     channel, (post for post in updates.posts if post.message_id in landed.new_ids), now=now
                 )
                 newest = [post.posted_at for post in updates.posts] + [
-                    one for one in (channel.newest_posted_at,) if one
+                    posted_at for posted_at in (channel.newest_posted_at,) if posted_at
                 ]
                 self._channels[updates.channel_id] = replace(channel, newest_posted_at=max(newest))
                 if landed.inserted or landed.changed:

@@ -35,23 +35,23 @@ _KINDS = {
 }
 
 _DETAILS: dict[type, Callable[[Any], str | int | None]] = {
-    types.MessageEntityMentionName: lambda one: int(one.user_id),
-    types.MessageEntityCustomEmoji: lambda one: int(one.document_id),
-    types.MessageEntityPre: lambda one: storable(one.language) or None,
-    types.MessageEntityBlockquote: lambda one: "collapsed" if one.collapsed else None,
-    types.MessageEntityFormattedDate: lambda one: str(one.date.isoformat()),
-    types.MessageEntityDiffReplace: lambda one: storable(one.old_text),
+    types.MessageEntityMentionName: lambda entity: int(entity.user_id),
+    types.MessageEntityCustomEmoji: lambda entity: int(entity.document_id),
+    types.MessageEntityPre: lambda entity: storable(entity.language) or None,
+    types.MessageEntityBlockquote: lambda entity: "collapsed" if entity.collapsed else None,
+    types.MessageEntityFormattedDate: lambda entity: str(entity.date.isoformat()),
+    types.MessageEntityDiffReplace: lambda entity: storable(entity.old_text),
 }
 
 
-def entity_of(one: types.TypeMessageEntity) -> TextEntity:
-    kind = type(one)
+def entity_of(entity: types.TypeMessageEntity) -> TextEntity:
+    kind = type(entity)
     name = _KINDS.get(kind, "other")
     if kind is types.MessageEntityTextUrl:
-        return TextEntity(name, one.offset, one.length, storable(one.url))
+        return TextEntity(name, entity.offset, entity.length, storable(entity.url))
     detail = _DETAILS.get(kind)
     return (
-        TextEntity(name, one.offset, one.length)
+        TextEntity(name, entity.offset, entity.length)
         if detail is None
-        else TextEntity(name, one.offset, one.length, None, detail(one))
+        else TextEntity(name, entity.offset, entity.length, None, detail(entity))
     )

@@ -69,37 +69,37 @@ def document_facts(document: types.TypeDocument) -> Facts:
     return facts
 
 
-def _file_name(facts: Facts, one: types.DocumentAttributeFilename) -> None:
-    facts["file_name"] = storable(one.file_name)
+def _file_name(facts: Facts, attribute: types.DocumentAttributeFilename) -> None:
+    facts["file_name"] = storable(attribute.file_name)
 
 
-def _image(facts: Facts, one: types.DocumentAttributeImageSize) -> None:
-    facts["width"], facts["height"] = one.w, one.h
+def _image(facts: Facts, attribute: types.DocumentAttributeImageSize) -> None:
+    facts["width"], facts["height"] = attribute.w, attribute.h
 
 
-def _video(facts: Facts, one: types.DocumentAttributeVideo) -> None:
-    facts["width"], facts["height"] = one.w, one.h
-    if math.isfinite(one.duration):
-        facts["duration_seconds"] = one.duration
+def _video(facts: Facts, attribute: types.DocumentAttributeVideo) -> None:
+    facts["width"], facts["height"] = attribute.w, attribute.h
+    if math.isfinite(attribute.duration):
+        facts["duration_seconds"] = attribute.duration
     if facts["kind"] != "sticker":
-        facts["kind"] = "round" if one.round_message else "video"
+        facts["kind"] = "round" if attribute.round_message else "video"
 
 
-def _audio(facts: Facts, one: types.DocumentAttributeAudio) -> None:
-    facts["kind"] = "voice" if one.voice else "audio"
-    facts["duration_seconds"] = one.duration
-    if one.title:
-        facts["title"] = storable(one.title)
-    if one.performer:
-        facts["performer"] = storable(one.performer)
+def _audio(facts: Facts, attribute: types.DocumentAttributeAudio) -> None:
+    facts["kind"] = "voice" if attribute.voice else "audio"
+    facts["duration_seconds"] = attribute.duration
+    if attribute.title:
+        facts["title"] = storable(attribute.title)
+    if attribute.performer:
+        facts["performer"] = storable(attribute.performer)
 
 
-def _sticker(facts: Facts, one: types.DocumentAttributeSticker) -> None:
+def _sticker(facts: Facts, attribute: types.DocumentAttributeSticker) -> None:
     facts["kind"] = "sticker"
-    if one.alt:
-        facts["emoji"] = storable(one.alt)
-    if type(one.stickerset) is types.InputStickerSetID:
-        facts["sticker_set_id"] = one.stickerset.id
+    if attribute.alt:
+        facts["emoji"] = storable(attribute.alt)
+    if type(attribute.stickerset) is types.InputStickerSetID:
+        facts["sticker_set_id"] = attribute.stickerset.id
 
 
 _ATTRIBUTES: dict[type, Callable[[Facts, Any], None]] = {

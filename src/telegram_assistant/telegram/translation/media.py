@@ -111,7 +111,7 @@ def _paid(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> Mes
     """Translate paid media. Until it is paid for, only previews are known."""
     facts, extended = _other_facts(media), media.extended_media
     items = [
-        _item(one) for one in (extended if isinstance(extended, list) else [extended]) if one is not None
+        _item(item) for item in (extended if isinstance(extended, list) else [extended]) if item is not None
     ]
     if items:
         facts["items"] = items

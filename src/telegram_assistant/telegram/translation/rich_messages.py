@@ -119,8 +119,8 @@ class _TextBuilder:
         if isinstance(node, str):
             self._append(node)
         elif isinstance(node, list):
-            for one in node:
-                self.write(one)
+            for child in node:
+                self.write(child)
         else:
             self._write_marked(node)
 

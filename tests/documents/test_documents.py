@@ -35,7 +35,7 @@ def test_messages_show_the_text_of_the_document_and_are_short_enough(document: D
     messages = write_messages(document, max_units=1000)
     assert all(len(message.encode("utf-16-le")) // 2 <= 1000 for message in messages)
     text = "".join(
-        span.text for item in items_of(document) for line in numbered(item)[0] for span in line.spans
+        span.text for item in items_of(document) for block in numbered(item)[0] for span in block.spans
     )
     assert words_of("".join(map(shown, messages))) == words_of(text)
 

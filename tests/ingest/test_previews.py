@@ -270,7 +270,7 @@ async def test_a_channel_without_a_public_name_is_left_to_accounts(window: Windo
         channel.channel_id,
     )
     claimed = await window.app.system.previews.claim(window.turns.epoch, most=1000)
-    assert channel.channel_id not in {claim.channel_id for claim in claimed}
+    assert channel.channel_id not in {due.channel_id for due in claimed}
 
 
 async def test_the_loop_waits_out_trouble_reads_on_and_leaves_its_place_to_others(

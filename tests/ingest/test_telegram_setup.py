@@ -52,11 +52,11 @@ async def test_what_is_entered_is_used_for_the_next_connection(
         8080,
         "сезам",
     )
-    status = await setup.get()
+    telegram_setup = await setup.get()
     assert (
-        status.has_application,
-        status.entered[TelegramSecret.APPLICATION].shown,
-        status.entered[TelegramSecret.APPLICATION].entered_by,
+        telegram_setup.has_application,
+        telegram_setup.entered[TelegramSecret.APPLICATION].shown,
+        telegram_setup.entered[TelegramSecret.APPLICATION].entered_by,
     ) == (
         True,
         "12345",

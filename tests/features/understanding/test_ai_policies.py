@@ -92,7 +92,7 @@ async def test_a_tenant_sees_its_own_share_of_what_was_spent(system: SystemStore
     for stores in (world.stores_a, world.stores_b):
         spent = await spending.usage(since, stores=stores, prices=None)
         assert (spent.calls, spent.micro, spent.tokens, spent.unit) == (1, 350, 35, "RUB")
-        report = await spending.budget(stores=stores, prices=None)
-        assert report.budget is not None
-        assert (report.budget.micro, report.budget.used_micro) == (1_000_000, 350)
+        status = await spending.budget(stores=stores, prices=None)
+        assert status.budget is not None
+        assert (status.budget.micro, status.budget.used_micro) == (1_000_000, 350)
     assert (await spending.usage(since, stores=world.stores_nobody, prices=None)).lines == ()

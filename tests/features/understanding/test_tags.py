@@ -45,8 +45,8 @@ async def tag(
 
 async def used(world: World, now: datetime) -> list[tuple[str, int, int]]:
     return [
-        (use.tag, use.posts, use.channels)
-        for use in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)
+        (tag_count.tag, tag_count.posts, tag_count.channels)
+        for tag_count in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)
     ]
 
 
@@ -71,7 +71,9 @@ async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_t
     for gone in ("спорт", "погода", "чепуха"):
         with pytest.raises(Missing):
             await found(world, gone, now)
-    listed = {word.tag: word for word in await vocabulary(stores=world.stores_a, language="ru")}
+    listed = {
+        tenant_tag.tag: tenant_tag for tenant_tag in await vocabulary(stores=world.stores_a, language="ru")
+    }
     assert (listed["спорт"].shown_as, listed["погода"].hidden) == ("игры", True)
     await choose_tag("спорт", stores=world.stores_a)
     assert len(await found(world, "спорт", now)) == 3
@@ -164,7 +166,8 @@ async def test_recent_tags_are_counted_once_a_minute_for_each_tenant(
 
     async def seen(tenant_id: TenantId, stores: TenantStores, at: datetime) -> list[str]:
         return [
-            use.tag for use in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)
+            tag_count.tag
+            for tag_count in await recently_used(tenant_id, recent=recent, stores=stores, now=at, limit=10)
         ]
 
     await tag(system, world.only_a[0], 1, "спорт")

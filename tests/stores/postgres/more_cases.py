@@ -141,8 +141,8 @@ async def _tag_use_most_used(stores: TenantStores, _world: World) -> set[Channel
     used = await stores.tag_use.most_used(
         datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC), limit=1000
     )
-    assert all((use.posts, use.channels) == (1, 1) for use in used)
-    return {ChannelId(int(use.tag)) for use in used}
+    assert all((tag_count.posts, tag_count.channels) == (1, 1) for tag_count in used)
+    return {ChannelId(int(tag_count.tag)) for tag_count in used}
 
 
 async def _tag_use_places(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -201,8 +201,8 @@ async def _accounts_reset(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _history_outdated(stores: TenantStores, _world: World) -> set[ChannelId]:
     version = ResultVersion("another model", "another prompt", "tagging")
     return {
-        post.channel_id
-        for post in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))
+        outdated.channel_id
+        for outdated in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))
     }
 
 
@@ -258,8 +258,8 @@ async def _ai_sendable(stores: TenantStores, world: World) -> set[ChannelId]:
     if consented:
         await stores.ai.choose(world.channels, AiPolicy.PROVIDER)
     return {
-        post.channel_id
-        for post in await stores.ai.sendable(
+        post_id.channel_id
+        for post_id in await stores.ai.sendable(
             [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
         )
     }

@@ -37,8 +37,10 @@ async def _stories_bursting(stores: TenantStores, world: World) -> set[ChannelId
 
 async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
     """Whichever post is asked for, only own posts and links between them are found."""
-    stories = [await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
-    return set().union(*map(channels_of, stories))
+    materials = [
+        await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels
+    ]
+    return set().union(*map(channels_of, materials))
 
 
 async def _stories_read_pictures(stores: TenantStores, world: World) -> set[ChannelId]:

@@ -149,7 +149,9 @@ async def test_a_past_that_others_asked_for_is_not_there(
         6,
         5,
     ]
-    assert [use.posts for use in await stores.tag_use.most_used(LONG_AGO, FAR_FUTURE, limit=50)] == [3]
+    assert [
+        tag_count.posts for tag_count in await stores.tag_use.most_used(LONG_AGO, FAR_FUTURE, limit=50)
+    ] == [3]
     assert {change.message_id for change in await stores.changes.since(LONG_AGO)} == {5, 6, 7}
     assert {appearance.post_id.message_id for appearance in await stores.forwards.appearances(posts)} == {
         5,

@@ -107,7 +107,7 @@ async def fill(app: App) -> tuple[str, dict[str, list[str]]]:
     known = {
         "channel_id": [str(channel) for channel in channels],
         "message_id": ["1", "2"],
-        "key_id": [str(one.key.key_id) for one in made[1:]],
+        "key_id": [str(issued.key.key_id) for issued in made[1:]],
     }
     return made[0].secret, known
 
@@ -118,11 +118,11 @@ def served(installation: Settings) -> Iterator[Seeded]:
     settings = installation.model_copy(update={"api": installation.api.model_copy(update=OPEN)})
     listener = socket.create_server(("127.0.0.1", 0))
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    ready, stop, found = threading.Event(), threading.Event(), list[tuple[str, dict[str, list[str]]]]()
+    ready, stop, filled = threading.Event(), threading.Event(), list[tuple[str, dict[str, list[str]]]]()
 
     async def serve() -> None:
         async with assemble(settings) as app:
-            found.append(await fill(app))
+            filled.append(await fill(app))
             server = uvicorn.Server(
                 uvicorn.Config(build_site(app), log_config=None, access_log=False, lifespan="off")
             )
@@ -143,7 +143,7 @@ def served(installation: Settings) -> Iterator[Seeded]:
     thread.start()
     try:
         ready.wait(60)
-        key, known = found[0]
+        key, known = filled[0]
         yield Seeded(f"http://127.0.0.1:{listener.getsockname()[1]}", key, known)
     finally:
         stop.set()
@@ -153,17 +153,17 @@ def served(installation: Settings) -> Iterator[Seeded]:
 def ask_all(site: Seeded, *, cases: int, first_seed: int) -> Asked:
     """Round by round, every operation in turn, until so many cases were asked."""
     schema = schemathesis.openapi.from_dict(requests.get(f"{site.url}/openapi.json", timeout=10).json())
-    operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
-    asked, session, number = Asked(), requests.Session(), 0
+    operations = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+    tally, session, number = Asked(), requests.Session(), 0
     session.headers["Authorization"] = f"Bearer {site.key}"
-    while asked.cases < cases and not asked.failures:
+    while tally.cases < cases and not tally.failures:
         for operation in operations:
             for mode in GenerationMode:
                 number += 1
-                _ask_some(operation, mode, site, session, asked, number=first_seed + number)
-                if asked.cases >= cases:
-                    return asked
-    return asked
+                _ask_some(operation, mode, site, session, tally, number=first_seed + number)
+                if tally.cases >= cases:
+                    return tally
+    return tally
 
 
 def _ask_some(
@@ -171,7 +171,7 @@ def _ask_some(
     mode: GenerationMode,
     site: Seeded,
     session: requests.Session,
-    asked: Asked,
+    tally: Asked,
     *,
     number: int,
 ) -> None:
@@ -198,9 +198,9 @@ def _ask_some(
             else None
         )
         answer = case.call(base_url=site.url, session=session, headers=headers, timeout=30)
-        asked.cases += 1
-        asked.statuses[answer.status_code] += 1
-        asked.by_operation[operation.label] += 1
+        tally.cases += 1
+        tally.statuses[answer.status_code] += 1
+        tally.by_operation[operation.label] += 1
         case.validate_response(answer, checks=CHECKS)
 
     try:
@@ -208,7 +208,7 @@ def _ask_some(
     except Unsatisfiable:  # nothing can be wrong about an operation without parameters
         return
     except Exception as error:  # noqa: BLE001 -- whatever it is, it is the result
-        asked.failures.append(
+        tally.failures.append(
             f"{operation.label} ({mode.value}, seed {number}): {type(error).__name__}: {error}"
         )
 
@@ -221,19 +221,19 @@ def _measured(installation: Settings, cases: int, first_seed: int) -> tuple[Aske
 
 async def run(cases: int, first_seed: int) -> dict[str, object]:
     async with own_database("tga_bench_api_schema") as installation:
-        asked, seconds = await asyncio.to_thread(_measured, installation, cases, first_seed)
-        for failure in asked.failures:
+        tally, seconds = await asyncio.to_thread(_measured, installation, cases, first_seed)
+        for failure in tally.failures:
             print(failure, file=sys.stderr)
     return {
         "bench": "api_schema",
         "seed": first_seed,
-        "cases": asked.cases,
-        "operations": len(asked.by_operation),
-        "failures": len(asked.failures),
-        "server_errors": sum(count for status, count in asked.statuses.items() if status >= 500),
-        "statuses": {str(status): asked.statuses[status] for status in sorted(asked.statuses)},
-        "least_asked": min(asked.by_operation.values()),
-        "cases_per_s": round(asked.cases / seconds, 1),
+        "cases": tally.cases,
+        "operations": len(tally.by_operation),
+        "failures": len(tally.failures),
+        "server_errors": sum(count for status, count in tally.statuses.items() if status >= 500),
+        "statuses": {str(status): tally.statuses[status] for status in sorted(tally.statuses)},
+        "least_asked": min(tally.by_operation.values()),
+        "cases_per_s": round(tally.cases / seconds, 1),
     }
 
 

@@ -44,8 +44,8 @@ LIMITS = (*at_least(0.95, "supported"), *at_least(0.9, "refused"), *at_least(0.6
 async def land_words(app: App, tenant_id: TenantId, posts: Sequence[Planned]) -> dict[PostId, Planned]:
     """Stores the posts with their words; without vectors, as an installation without any model has them."""
     by_channel: dict[str, list[Planned]] = defaultdict(list)
-    for one in posts:
-        by_channel[one.channel.name].append(one)
+    for planned in posts:
+        by_channel[planned.channel.name].append(planned)
     stored: dict[PostId, Planned] = {}
     for number, its in enumerate(by_channel.values(), start=1):
         channel_id = ChannelId(number)
@@ -58,22 +58,25 @@ async def land_words(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
             make_post(
                 channel_id=channel_id,
                 message_id=place,
-                text=written(one),
-                posted_at=datetime.fromtimestamp(one.date, UTC),
-                lang=one.channel.language,
+                text=written(planned_post),
+                posted_at=datetime.fromtimestamp(planned_post.date, UTC),
+                lang=planned_post.channel.language,
             )
-            for place, one in enumerate(its, start=1)
+            for place, planned_post in enumerate(its, start=1)
         ]
         await app.system.landing.land(make_page(*made), Claim(channel_id, 0))
         await app.system.posts.save_derived([Derived(post, 1, post.lang, ()) for post in made])
-        stored |= {PostId(channel_id, MessageId(place)): one for place, one in enumerate(its, start=1)}
+        stored |= {
+            PostId(channel_id, MessageId(place)): planned_post
+            for place, planned_post in enumerate(its, start=1)
+        }
     return stored
 
 
 async def measure(
     app: App,
     tenant_id: TenantId,
-    asked: Sequence[Asked],
+    questions: Sequence[Asked],
     stored: Mapping[PostId, Planned],
     *,
     writer: TenantQuestions | None = None,
@@ -82,47 +85,48 @@ async def measure(
     now = datetime.fromtimestamp(NOW, UTC)
     stores = app.tenant(tenant_id)
     growing = (
-        answer_question(one.text, tenant_id=tenant_id, stores=stores, index=None, now=now, writer=writer)
-        for one in asked
+        answer_question(question.text, tenant_id=tenant_id, stores=stores, index=None, now=now, writer=writer)
+        for question in questions
     )
-    answers = [await final_answer(one) for one in growing]
+    answers = [await final_answer(growing_answer) for growing_answer in growing]
     took, cpu = time.monotonic() - began, own_cpu_seconds() - cpu
-    pairs = list(zip(asked, answers, strict=True))
-    can = [(one, answer) for one, answer in pairs if one.story is not None]
-    cannot = [(one, answer) for one, answer in pairs if one.story is None]
-    given = [(one, answer) for one, answer in can if answer.outcome is Outcome.ANSWERED]
+    pairs = list(zip(questions, answers, strict=True))
+    can = [(question, answer) for question, answer in pairs if question.story is not None]
+    cannot = [(question, answer) for question, answer in pairs if question.story is None]
+    given = [(question, answer) for question, answer in can if answer.outcome is Outcome.ANSWERED]
     right = sum(
         all(
-            is_about(one, stored[answer.passages[place].post_id])
-            for said in answer.sentences
-            for place in said.passages
+            is_about(question, stored[answer.passages[place].post_id])
+            for sentence in answer.sentences
+            for place in sentence.passages
         )
-        for one, answer in given
+        for question, answer in given
     )
-    refused = Counter(one.kind for one, answer in cannot if answer.outcome is not Outcome.ANSWERED)
-    found = sum(
-        any(is_about(one, stored[passage.post_id]) for passage in answer.passages) for one, answer in can
+    refused = Counter(question.kind for question, answer in cannot if answer.outcome is not Outcome.ANSWERED)
+    recalled = sum(
+        any(is_about(question, stored[passage.post_id]) for passage in answer.passages)
+        for question, answer in can
     )
     return {
         "answered": round(len(given) / len(can), 3),
         "supported": round(right / max(len(given), 1), 3),
         "refused": round(refused.total() / len(cannot), 3),
-        "recall": round(found / len(can), 3),
+        "recall": round(recalled / len(can), 3),
         "refused_by_kind": {
             kind: f"{refused[kind]} of {count}"
-            for kind, count in Counter(one.kind for one, _ in cannot).items()
+            for kind, count in Counter(question.kind for question, _ in cannot).items()
         },
         "outcomes": dict(Counter(answer.outcome.value for answer in answers)),
-        "questions": len(asked),
+        "questions": len(questions),
         "posts": len(stored),
-        "ms_per_question": round(took / len(asked) * 1000, 1),
-        "cpu_ms_per_question": round(cpu / len(asked) * 1000, 1),
+        "ms_per_question": round(took / len(questions) * 1000, 1),
+        "cpu_ms_per_question": round(cpu / len(questions) * 1000, 1),
     }, answers
 
 
 async def run(*, seed: int, count: int, shows: bool) -> dict[str, object]:
     posts = told(POSTS * count // QUESTIONS)
-    asked = questions_about(posts, count, seed=seed)
+    questions = questions_about(posts, count, seed=seed)
     model = InventingModel(seed)
     async with (
         fake_server() as server,
@@ -133,9 +137,9 @@ async def run(*, seed: int, count: int, shows: bool) -> dict[str, object]:
         tenant_id = (await app.system.tenants.ensure("bench")).tenant_id
         await app.system.ai_policies.consent(tenant_id, given_by="bench")
         stored = await land_words(app, tenant_id, posts)
-        local, answers = await measure(app, tenant_id, asked, stored)
-        written, by_provider = await measure(app, tenant_id, asked, stored, writer=app.questions)
-    shown = [sentence.text for answer in by_provider for sentence in answer.sentences]
+        local, answers = await measure(app, tenant_id, questions, stored)
+        written, by_provider = await measure(app, tenant_id, questions, stored, writer=app.questions)
+    sentences = [sentence.text for answer in by_provider for sentence in answer.sentences]
     result: dict[str, object] = {
         "bench": "ask",
         **{key: min(local[key], written[key]) for key in ("answered", "supported", "refused", "recall")},
@@ -146,7 +150,7 @@ async def run(*, seed: int, count: int, shows: bool) -> dict[str, object]:
             "calls": server.calls,
             "sentences": model.written,
             "planted": len(model.planted),
-            "planted_and_shown": sum(one in model.planted for one in shown),
+            "planted_and_shown": sum(sentence in model.planted for sentence in sentences),
             "replaced": sum(answer.checks.replaced for answer in by_provider),
             "left_out": sum(len(answer.checks.left_out) for answer in by_provider),
         },
@@ -154,17 +158,18 @@ async def run(*, seed: int, count: int, shows: bool) -> dict[str, object]:
     if shows:
         answers = by_provider
     if shows:
-        for one, answer in zip(asked, answers, strict=True):
-            sure = one.story is not None and all(
-                is_about(one, stored[passage.post_id]) for passage in answer.passages[: len(answer.sentences)]
+        for question, answer in zip(questions, answers, strict=True):
+            sure = question.story is not None and all(
+                is_about(question, stored[passage.post_id])
+                for passage in answer.passages[: len(answer.sentences)]
             )
             print(
-                one.kind,
+                question.kind,
                 answer.outcome.value,
                 sure,
-                one.text,
+                question.text,
                 "|",
-                " / ".join(said.text for said in answer.sentences),
+                " / ".join(sentence.text for sentence in answer.sentences),
             )
     return result
 

@@ -161,10 +161,10 @@ def questions_about(posts: Sequence[Planned], count: int, *, seed: int = 11) -> 
     for post in posts:
         if post.story is not None and post.story.event.name in TEMPLATES and not post.denies:
             by_story[post.story.number].append(post)
-    told = [one for one in by_story.values() if len({post.channel.name for post in one}) > 1]
-    hand.shuffle(told)
+    threads = [thread for thread in by_story.values() if len({post.channel.name for post in thread}) > 1]
+    hand.shuffle(threads)
     answerable = []
-    for its in told[: count // 2]:
+    for its in threads[: count // 2]:
         story, language = its[0].story, hand.choice(its).root.channel.language
         assert story is not None
         template = TEMPLATES[story.event.name][language == "en"]
@@ -173,22 +173,23 @@ def questions_about(posts: Sequence[Planned], count: int, *, seed: int = 11) -> 
     return answerable + _unanswerable(stories, count - len(answerable), hand)
 
 
-def is_about(asked: Asked, post: Planned) -> bool:
+def is_about(question: Asked, post: Planned) -> bool:
     """Whether the post tells the story asked about, or another one of the same kind about the same names."""
-    if asked.story is None or post.story is None or post.story.event is not asked.story.event:
+    if question.story is None or post.story is None or post.story.event is not question.story.event:
         return False
-    template = TEMPLATES[asked.story.event.name][asked.language == "en"]
+    template = TEMPLATES[question.story.event.name][question.language == "en"]
     return all(
-        post.story.values[slot] == asked.story.values[slot] for slot in _named_slots(template, asked.story)
+        post.story.values[slot] == question.story.values[slot]
+        for slot in _named_slots(template, question.story)
     )
 
 
 def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> list[Asked]:
-    found: list[Asked] = []
+    questions: list[Asked] = []
     kinds = ("no_such_story", "no_such_story", "invented_name", "off_topic")
     seen: set[str] = set()
-    while len(found) < count:
-        kind, language = kinds[len(found) % len(kinds)], hand.choice(("ru", "en"))
+    while len(questions) < count:
+        kind, language = kinds[len(questions) % len(kinds)], hand.choice(("ru", "en"))
         story = hand.choice(stories)
         template = TEMPLATES[story.event.name][language == "en"]
         slots = _named_slots(template, story)
@@ -205,7 +206,7 @@ def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> 
             text = said(template, values, language, hand)
         else:
             slot = hand.choice(slots)
-            choices = [one for one in story.event.slots[slot] if isinstance(one, Name)]
+            choices = [choice for choice in story.event.slots[slot] if isinstance(choice, Name)]
             taken = [other.values[slot] for other in stories if other.event is story.event]
             free = [
                 choice for choice in choices if choice not in taken and choice not in story.values.values()
@@ -215,8 +216,8 @@ def _unanswerable(stories: Sequence[Story], count: int, hand: random.Random) -> 
             text = said(template, {**story.values, slot: hand.choice(free)}, language, hand)
         if text not in seen or kind == "off_topic":
             seen.add(text)
-            found.append(Asked(text, language, kind))
-    return found
+            questions.append(Asked(text, language, kind))
+    return questions
 
 
 def _named_slots(template: str, story: Story) -> list[str]:

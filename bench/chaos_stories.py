@@ -75,8 +75,8 @@ async def end_worker(worker: Process) -> None:
     await worker.wait()
 
 
-async def land_in_any_order(app: App, told: Sequence[ToldPost], hand: random.Random) -> None:
-    pages = await pages_of_channels(app, told, PAGE)
+async def land_in_any_order(app: App, posts: Sequence[ToldPost], hand: random.Random) -> None:
+    pages = await pages_of_channels(app, posts, PAGE)
     hand.shuffle(pages)
     for page in pages:
         await app.system.landing.land(make_page(*page), Claim(page[0].channel_id, 0))
@@ -112,22 +112,27 @@ async def disturb(
     return happened
 
 
-async def stories_of(app: App, told: Sequence[ToldPost]) -> set[frozenset[PostId]]:
-    found = await app.system.stories.of_posts([one.post.id for one in told])
+async def stories_of(app: App, posts: Sequence[ToldPost]) -> set[frozenset[PostId]]:
+    story_ids = await app.system.stories.of_posts([told_post.post.id for told_post in posts])
     groups: dict[object, set[PostId]] = {}
-    for post, story in found.items():
+    for post, story in story_ids.items():
         groups.setdefault(story, set()).add(post)
     return {frozenset(group) for group in groups.values()}
 
 
-async def count_words(settings: Settings, told: Sequence[ToldPost]) -> None:
+async def count_words(settings: Settings, posts: Sequence[ToldPost]) -> None:
     """As if all posts had been counted: counting while posts come depends on which have come."""
-    terms = [terms_of(one.post.text) for one in told]
-    counts = Counter(term for one in terms for part in (one.words, one.names, one.numbers) for term in part)
+    terms = [terms_of(post.post.text) for post in posts]
+    counts = Counter(
+        term
+        for post_terms in terms
+        for part in (post_terms.words, post_terms.names, post_terms.numbers)
+        for term in part
+    )
     admin = await connected(settings)
     await admin.execute(
         "INSERT INTO term_counts VALUES (1, now(), $1, $2, $3)",
-        len(told),
+        len(posts),
         list(counts),
         list(counts.values()),
     )
@@ -139,33 +144,33 @@ async def connected(settings: Settings) -> "asyncpg.Connection[asyncpg.Record]":
     return await asyncpg.connect(settings.database.admin_url.get_secret_value())
 
 
-async def undisturbed(told: Sequence[ToldPost]) -> set[frozenset[PostId]]:
+async def undisturbed(posts: Sequence[ToldPost]) -> set[frozenset[PostId]]:
     async with own_database(DATABASE) as settings, assemble(settings) as app:
-        await land(app, told)
-        await count_words(settings, told)
-        for batch in batched(told, BATCH):
-            await app.story_builder.group([one.post.id for one in batch], now=datetime.now(UTC))
-        return await stories_of(app, told)
+        await land(app, posts)
+        await count_words(settings, posts)
+        for batch in batched(posts, BATCH):
+            await app.story_builder.group([post.post.id for post in batch], now=datetime.now(UTC))
+        return await stories_of(app, posts)
 
 
 async def run(days: int, seed: int) -> dict[str, object]:
-    told, hand = world(days=days), random.Random(seed)
-    calm = await undisturbed(told)
+    posts, hand = world(days=days), random.Random(seed)
+    calm = await undisturbed(posts)
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
         async with (
             own_database(DATABASE, variables={"REDIS_URL": engine.url}) as settings,
             assemble(settings) as app,
         ):
-            await count_words(settings, told)
-            await land_in_any_order(app, told, hand)
+            await count_words(settings, posts)
+            await land_in_any_order(app, posts, hand)
             admin = await connected(settings)
             urls = {"DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
             happened = await disturb(admin, engine, {**os.environ, **urls, "NEO4J_URI": ""}, hand)
             waiting = await admin.fetchval("SELECT count(*) FROM outbox")
             await admin.close()
-            disturbed = await stories_of(app, told)
+            disturbed = await stories_of(app, posts)
     return {
-        "posts": len(told),
+        "posts": len(posts),
         "stories": len(calm),
         "kills": happened["kills"],
         "emptied": happened["emptied"],

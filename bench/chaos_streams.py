@@ -111,12 +111,12 @@ async def run_schedule(bench: Bench, seed: int) -> Found:
     await bench.fleet.start(WORKERS)
     try:
         await make_trouble(bench, landed, seed)
-        found = await judge(bench, landed)
+        wrongs = await judge(bench, landed)
     finally:
         await bench.fleet.end()
     for letter in await bench.system.dead_letters.newest(limit=1000):
         await discard(letter.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis)
-    return found
+    return wrongs
 
 
 async def make_trouble(bench: Bench, landed: Landed, seed: int) -> None:
@@ -205,9 +205,9 @@ async def judge(bench: Bench, landed: Landed) -> Found:
     """Wait until all is done, at most so long; then count what is wrong."""
     deadline = time.monotonic() + CALM_SECONDS
     while True:
-        found = await look_for_wrongs(bench, landed)
-        if not found or found.innocent_buried or found.twice or time.monotonic() > deadline:
-            return found
+        wrongs = await look_for_wrongs(bench, landed)
+        if not wrongs or wrongs.innocent_buried or wrongs.twice or time.monotonic() > deadline:
+            return wrongs
         await asyncio.sleep(0.5)
 
 
@@ -275,13 +275,13 @@ async def run(
             ):
                 fleet = Fleet(engine, *roads, log=bench.fleet.log)
                 bench.fleet = fleet
-                found = await run_schedule(bench, seed + number)
-                total.update(vars(found))
+                wrongs = await run_schedule(bench, seed + number)
+                total.update(vars(wrongs))
                 total["deaths"] += fleet.deaths
-                if found:
+                if wrongs:
                     failed.append(seed + number)
                 print(
-                    f"schedule {seed + number}: {'FAILED ' + str(found) if found else 'right'} "
+                    f"schedule {seed + number}: {'FAILED ' + str(wrongs) if wrongs else 'right'} "
                     f"({time.monotonic() - began:.0f} s)",
                     file=sys.stderr,
                     flush=True,

@@ -137,11 +137,11 @@ class Case:
 def stories_told() -> list[tuple[Story, str, list[Planned]]]:
     """The stories of the demo world by language, with the posts that tell the truth about them."""
     demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=DAYS["demo"])
-    found: dict[tuple[int, str], list[Planned]] = defaultdict(list)
+    posts_by_story: dict[tuple[int, str], list[Planned]] = defaultdict(list)
     stories: dict[int, Story] = {}
     for past in demo.pasts:
         for post in past.posts[1:]:
-            told = (
+            tells_truth = (
                 post.kind is Kind.NEWS
                 and post.story is not None
                 and post.part == 0
@@ -149,14 +149,16 @@ def stories_told() -> list[tuple[Story, str, list[Planned]]]:
                 and not post.denies
             )
             if (
-                told
+                tells_truth
                 and post.story is not None
                 and post.edit is None
                 and post.role in {Role.FIRST, Role.REWRITE, Role.TRANSLATION}
             ):
                 stories[post.story.number] = post.story
-                found[post.story.number, post.channel.language].append(post)
-    return [(stories[number], language, posts) for (number, language), posts in sorted(found.items())]
+                posts_by_story[post.story.number, post.channel.language].append(post)
+    return [
+        (stories[number], language, posts) for (number, language), posts in sorted(posts_by_story.items())
+    ]
 
 
 def cases(*, is_held_out: bool, most: int, seed: int = 3) -> list[Case]:
@@ -164,11 +166,11 @@ def cases(*, is_held_out: bool, most: int, seed: int = 3) -> list[Case]:
     hand = random.Random(seed)
     names = sorted({event.name for event in packs().events})
     wanted = {name for place, name in enumerate(names) if bool(place % 2) is is_held_out}
-    told = [one for one in stories_told() if one[0].event.name in wanted]
-    hand.shuffle(told)
+    stories = [candidate for candidate in stories_told() if candidate[0].event.name in wanted]
+    hand.shuffle(stories)
     made: list[Case] = []
-    for place, (story, language, posts) in enumerate(told[:most]):
-        elsewhere = told[(place + 7) % len(told)]
+    for place, (story, language, posts) in enumerate(stories[:most]):
+        elsewhere = stories[(place + 7) % len(stories)]
         made += _of_story(story, language, hand.sample(posts, min(CITED, len(posts))), elsewhere, hand)
     return made
 
@@ -187,14 +189,17 @@ def _of_story(
     texts = "\n".join(post.text for post in cited)
     base = Case("", cited, "", language)
     words = story.event.words[language]
-    own = [one for post in posts for one in _single(core_of(post, 0).sentences)]
+    own = [own_sentence for post in posts for own_sentence in _single(core_of(post, 0).sentences)]
     sentence = hand.choice(own) if own else ""
     if sentence:
         yield replace(base, sentence=sentence, kind="own")
         if spelled := _spelled(sentence, language):
             yield replace(base, sentence=spelled, kind="number_in_words")
     templates = [
-        one for key in ("head", "lead") for one in words[key] if ". " not in one and "сегодня" not in one
+        wording
+        for key in ("head", "lead")
+        for wording in words[key]
+        if ". " not in wording and "сегодня" not in wording
     ]
     for template in templates:
         text = _finished(said(template, story.values, language, hand))
@@ -209,12 +214,12 @@ def _of_story(
         yield replace(base, sentence=quoted, kind="own")
         yield replace(
             base,
-            sentence=_SPEAKER.sub(lambda found: f"{found[1]}{hand.choice(SPEAKERS[language])}.", quoted),
+            sentence=_SPEAKER.sub(lambda match: f"{match[1]}{hand.choice(SPEAKERS[language])}.", quoted),
             kind="speaker",
         )
         yield replace(base, sentence=_other_quote(quoted, language, hand), kind="quote")
         yield replace(base, sentence=_word_changed(quoted, hand), kind="quote")
-    foreign = [one for one in words["fact"] if "{" not in one and one.rstrip(".") not in texts]
+    foreign = [fact for fact in words["fact"] if "{" not in fact and fact.rstrip(".") not in texts]
     if foreign:
         yield replace(
             base, sentence=said(hand.choice(foreign), story.values, language, hand), kind="foreign_claim"
@@ -234,14 +239,14 @@ def _planted(
     if numbers:
         number = hand.choice(numbers)
         new = next(
-            one
-            for one in iter(lambda: str(int(number) + hand.choice((-3, -2, 2, 3, 5, 10, 40))), "")
-            if int(one) > 1 and one not in texts
+            candidate
+            for candidate in iter(lambda: str(int(number) + hand.choice((-3, -2, 2, 3, 5, 10, 40))), "")
+            if int(candidate) > 1 and candidate not in texts
         )
         yield replace(base, sentence=_put(text, number, new), kind="number")
         if spelled := _spelled(_put(text, number, new), language):
             yield replace(base, sentence=spelled, kind="number")
-        others = [one for one in _NUMBER.findall(texts) if one not in text and int(one) > 1]
+        others = [figure for figure in _NUMBER.findall(texts) if figure not in text and int(figure) > 1]
         if others and len(set(numbers)) == 1:
             yield replace(
                 base, sentence=_put(text, number, hand.choice(others)), kind="number_of_another_noun"
@@ -261,10 +266,10 @@ def _planted(
     )
     if denied := _denied(text, language):
         yield replace(base, sentence=denied, kind="negation")
-    turned = [(one, other) for one, other in TURNED[language] if re.search(rf"\b{one}\b", text)]
+    turned = [(phrase, other) for phrase, other in TURNED[language] if re.search(rf"\b{phrase}\b", text)]
     if turned:
-        one, other = hand.choice(turned)
-        yield replace(base, sentence=re.sub(rf"\b{one}\b", other, text, count=1), kind="antonym")
+        word, other = hand.choice(turned)
+        yield replace(base, sentence=re.sub(rf"\b{word}\b", other, text, count=1), kind="antonym")
 
 
 def _renamed(base: Case, template: str, story: Story, texts: str, hand: random.Random) -> Iterator[Case]:
@@ -280,9 +285,9 @@ def _renamed(base: Case, template: str, story: Story, texts: str, hand: random.R
         slot = hand.choice(slots)
         old = story.values[slot]
         choices = [
-            one
-            for one in story.event.slots[slot]
-            if isinstance(one, Name) and one is not old and _first_form(one, language) not in texts
+            name
+            for name in story.event.slots[slot]
+            if isinstance(name, Name) and name is not old and _first_form(name, language) not in texts
         ]
         if choices:
             changed = {**story.values, slot: hand.choice(choices)}
@@ -297,7 +302,9 @@ def _renamed(base: Case, template: str, story: Story, texts: str, hand: random.R
     if things:
         slot = hand.choice(things)
         choices = [
-            one for one in story.event.slots[slot] if isinstance(one, Name) and one is not story.values[slot]
+            name
+            for name in story.event.slots[slot]
+            if isinstance(name, Name) and name is not story.values[slot]
         ]
         changed = {**story.values, slot: hand.choice(choices)}
         yield replace(
@@ -306,11 +313,13 @@ def _renamed(base: Case, template: str, story: Story, texts: str, hand: random.R
             kind="another_thing",
         )
     same = [
-        slot for slot in slots if sum(story.event.slots[slot] == story.event.slots[one] for one in slots) > 1
+        slot
+        for slot in slots
+        if sum(story.event.slots[slot] == story.event.slots[rival] for rival in slots) > 1
     ]
     if len(same) > 1:
-        one, other = same[:2]
-        swapped = {**story.values, one: story.values[other], other: story.values[one]}
+        first, other = same[:2]
+        swapped = {**story.values, first: story.values[other], other: story.values[first]}
         yield replace(
             base, sentence=_finished(said(template, swapped, language, random.Random(1))), kind="roles"
         )
@@ -332,8 +341,8 @@ def _stands(value: Name | float, language: str, texts: str) -> bool:
     if isinstance(value, Name):
         forms = value.ru if language == "ru" else value.en
         return any(form in texts for key, form in forms.items() if key != "sex")
-    shown = str(value).removesuffix(".0").replace(".", "," if language == "ru" else ".")
-    return re.search(rf"(?<![\d,.:]){re.escape(shown)}(?![\d,.:]\d|\d)", texts) is not None
+    digits = str(value).removesuffix(".0").replace(".", "," if language == "ru" else ".")
+    return re.search(rf"(?<![\d,.:]){re.escape(digits)}(?![\d,.:]\d|\d)", texts) is not None
 
 
 def _is_entity(story: Story, slot: str) -> bool:
@@ -351,21 +360,23 @@ def _put(text: str, number: str, other: str) -> str:
 
 def _spelled(text: str, language: str) -> str | None:
     """With a number in words; None if there is none below a hundred that counts something."""
-    found = re.search(
+    match = re.search(
         r"(?<![\d:,.] )(?<![\d:,.-])\b(\d{1,2})(?= [^\W\d_]{3,})(?! (?:м/|m/|sq|км|км/|млн|млрд|billion|"
         r"million|percent))",
         text,
     )
-    if found is None or found.start() == 0 or int(found[1]) < 2:
+    if match is None or match.start() == 0 or int(match[1]) < 2:
         return None
-    return text[: found.start()] + spelled_number(int(found[1]), language) + text[found.end() :]
+    return text[: match.start()] + spelled_number(int(match[1]), language) + text[match.end() :]
 
 
 def spelled_number(number: int, language: str) -> str:
     if number < len(_WORDS[language]):
         return _WORDS[language][number]
-    ten, one = divmod(number, 10)
-    return _TENS[language][ten] + (("-" if language == "en" else " ") + _WORDS[language][one] if one else "")
+    ten, unit = divmod(number, 10)
+    return _TENS[language][ten] + (
+        ("-" if language == "en" else " ") + _WORDS[language][unit] if unit else ""
+    )
 
 
 def _other_quote(quoted: str, language: str, hand: random.Random) -> str:
@@ -374,9 +385,9 @@ def _other_quote(quoted: str, language: str, hand: random.Random) -> str:
 
 def _word_changed(quoted: str, hand: random.Random) -> str:
     """One word inside the quotation is another one."""
-    found = _QUOTE.search(quoted)
-    assert found is not None
-    inside = found.group()
+    match = _QUOTE.search(quoted)
+    assert match is not None
+    inside = match.group()
     words = re.findall(r"[^\W\d_]{4,}", inside)
     word = hand.choice(words)
     return quoted.replace(

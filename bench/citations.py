@@ -40,39 +40,39 @@ def with_links(made: list[Case]) -> list[Case]:
     """The supported sentences once more, each with a link that no post has."""
     more = ", подробности на t.me/invented/12.", ", more at t.me/invented/12."
     return [
-        replace(one, sentence=one.sentence.rstrip(".") + more[one.language == "en"], kind="link")
-        for one in made
-        if one.kind == "own"
+        replace(case, sentence=case.sentence.rstrip(".") + more[case.language == "en"], kind="link")
+        for case in made
+        if case.kind == "own"
     ]
 
 
-def check_line(one: Case) -> CheckedSentence:
+def check_line(case: Case) -> CheckedSentence:
     """As a provider's line is read: the sentence with the numbers of its posts behind it."""
-    text = WrittenText(one.posts)
-    shown = list(
-        text.end(f"{one.sentence} {' '.join(f'[{place}]' for place in range(1, len(one.posts) + 1))}")
+    text = WrittenText(case.posts)
+    sentences = list(
+        text.end(f"{case.sentence} {' '.join(f'[{place}]' for place in range(1, len(case.posts) + 1))}")
     )
-    if not shown:
+    if not sentences:
         return CheckedSentence("", Verdict.DROPPED, next(iter(text.checks.reasons), None))
-    is_written = " ".join(sentence.text for sentence in shown).strip(" .") == one.sentence.strip(" .")
-    return CheckedSentence(shown[0].text, Verdict.SUPPORTED if is_written else Verdict.REPLACED)
+    is_written = " ".join(sentence.text for sentence in sentences).strip(" .") == case.sentence.strip(" .")
+    return CheckedSentence(sentences[0].text, Verdict.SUPPORTED if is_written else Verdict.REPLACED)
 
 
 def measure(
     made: list[Case], check: Callable[[Case], CheckedSentence]
 ) -> tuple[dict[str, Any], list[tuple[Case, CheckedSentence]]]:
-    for one in made[:50]:
-        check(one)
+    for case in made[:50]:
+        check(case)
     began = own_cpu_seconds()
-    checked = [(one, check(one)) for one in made]
+    checked = [(sample, check(sample)) for sample in made]
     cpu = own_cpu_seconds() - began
     verdicts: dict[str, Counter[Verdict]] = defaultdict(Counter)
-    for one, result in checked:
-        verdicts[one.kind][result.verdict] += 1
+    for case, result in checked:
+        verdicts[case.kind][result.verdict] += 1
 
     def share(kinds: tuple[str, ...], *wanted: Verdict) -> float:
         all_of = sum((verdicts[kind] for kind in kinds), Counter[Verdict]())
-        return round(sum(all_of[one] for one in wanted) / max(all_of.total(), 1), 4)
+        return round(sum(all_of[verdict] for verdict in wanted) / max(all_of.total(), 1), 4)
 
     not_shown = (Verdict.DROPPED, Verdict.REPLACED)
     return {
@@ -103,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     made = cases(is_held_out=not options.looked_at, most=STORIES)
     made += with_links(made)
-    alone, checked = measure(made, lambda one: check_sentence(one.sentence, one.posts))
+    alone, checked = measure(made, lambda sample: check_sentence(sample.sentence, sample.posts))
     as_line, _ = measure(made, check_line)
     worse = {
         key: min(alone[key], as_line[key])
@@ -116,11 +116,13 @@ def main() -> None:
         "alone": alone,
         "as_line": as_line,
     }
-    for one, found in checked:
-        if one.kind == options.show and (found.verdict is Verdict.SUPPORTED) is (one.kind not in SUPPORTED):
+    for case, answer in checked:
+        if case.kind == options.show and (answer.verdict is Verdict.SUPPORTED) is (
+            case.kind not in SUPPORTED
+        ):
             print(
-                f"{found.verdict}: {one.sentence} [{found.reason}] {found.text}\n"
-                f"    {' | '.join(post.text for post in one.posts)!r}"
+                f"{answer.verdict}: {case.sentence} [{answer.reason}] {answer.text}\n"
+                f"    {' | '.join(post.text for post in case.posts)!r}"
             )
     finish(result, options, *LIMITS)
 

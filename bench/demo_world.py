@@ -181,15 +181,15 @@ def main() -> None:
     measuring = Demo(seed=1, present=NOW, clock=lambda: NOW, days=DAYS["measuring"])
     if options.plot:
         draw(demo, options.plot)
-    found, larger = statistics_of(demo, DAYS["demo"]), statistics_of(measuring, DAYS["measuring"])
+    smaller, larger = statistics_of(demo, DAYS["demo"]), statistics_of(measuring, DAYS["measuring"])
     if not options.json:
         print("| what | demo | measuring | real channels |\n|---|---|---|---|")
         for name, key, real in ROWS:
-            print(f"| {name} | {found[key]} | {larger[key]} | {real} |")
+            print(f"| {name} | {smaller[key]} | {larger[key]} | {real} |")
         print()
     result: dict[str, object] = {
         "bench": "demo_world",
-        **found,
+        **smaller,
         "measuring_posts": larger["posts"],
         "measuring_stories": larger["stories"],
     }

@@ -78,7 +78,7 @@ async def store(
     )
     for start in range(0, len(posts), BATCH):
         batch = posts[start : start + BATCH]
-        await app.story_builder.group([one.post.id for one in batch], now=batch[-1].post.posted_at)
+        await app.story_builder.group([post.post.id for post in batch], now=batch[-1].post.posted_at)
 
 
 def repeated(story: DigestStory, earlier: Sequence[Digest]) -> int:
@@ -134,13 +134,13 @@ async def judge(
     judged.digests.append(digest)
     judged.novelties.update(story.novelty.value for story in digest.stories)
     judged.repeated += sum(repeated(story, earlier) for story in digest.stories)
-    told = {post for one in (*earlier, digest) for story in one.stories for post in story.posts}
+    mentioned = {post for issue in (*earlier, digest) for story in issue.stories for post in story.posts}
     for posts in begun:
         if len({post.post.channel_id for post in posts}) > 1 and all(
             touched([post.post.text], interests).topics for post in posts
         ):
             judged.interesting += 1
-            judged.missed += not told & {post.post.id for post in posts}
+            judged.missed += not mentioned & {post.post.id for post in posts}
     if gone is not None:
         mended = [
             story for story in digest.stories if gone in story.posts and story.novelty is not Novelty.NEW
@@ -169,7 +169,7 @@ async def delete_one(
 
 
 async def measured(days: int, *, shows: bool) -> dict[str, Any]:
-    posts = [one for one in world(days=days) if not one.is_private]
+    posts = [post for post in world(days=days) if not post.is_private]
     until = posts[-1].post.posted_at
     begin, judged, known, stories_known = until - days * DAY, Judged(), set[ChannelId](), set[object]()
     async with own_database("tga_bench_digests") as settings, assemble(settings) as app:

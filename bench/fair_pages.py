@@ -138,16 +138,22 @@ async def run(posts: int, seconds: float, pairs: int, *, keep: bool) -> dict[str
 
 def figures(quiet: Sequence[Round], flooded: Sequence[Round], names: Sequence[str]) -> dict[str, object]:
     p95 = {
-        name: (median([one.p95_ms(name) for one in quiet]), median([one.p95_ms(name) for one in flooded]))
+        name: (
+            median([sample.p95_ms(name) for sample in quiet]),
+            median([sample.p95_ms(name) for sample in flooded]),
+        )
         for name in names
     }
     p50 = {
-        name: (median([one.p50_ms(name) for one in quiet]), median([one.p50_ms(name) for one in flooded]))
+        name: (
+            median([sample.p50_ms(name) for sample in quiet]),
+            median([sample.p50_ms(name) for sample in flooded]),
+        )
         for name in names
     }
-    answers_a: Counter[int] = sum((Counter(one.flood) for one in flooded), Counter())
+    answers_a: Counter[int] = sum((Counter(sample.flood) for sample in flooded), Counter())
     answers_b = sum(
-        (one.readings[name].answers for one in (*quiet, *flooded) for name in names), Counter[int]()
+        (sample.readings[name].answers for sample in (*quiet, *flooded) for name in names), Counter[int]()
     )
     return {
         "parallel": PARALLEL,
@@ -160,14 +166,15 @@ def figures(quiet: Sequence[Round], flooded: Sequence[Round], names: Sequence[st
         "p95_ms": {name: [round(value, 1) for value in pair] for name, pair in p95.items()},
         "p50_ms": {name: [round(value, 1) for value in pair] for name, pair in p50.items()},
         "p95_ms_of_rounds": {
-            name: [[round(one.p95_ms(name)) for one in rounds] for rounds in (quiet, flooded)]
+            name: [[round(sample.p95_ms(name)) for sample in rounds] for rounds in (quiet, flooded)]
             for name in names
         },
         "api_cpu_s": [
-            round(median([one.api_cpu_seconds for one in rounds]), 2) for rounds in (quiet, flooded)
+            round(median([sample.api_cpu_seconds for sample in rounds]), 2) for rounds in (quiet, flooded)
         ],
         "postgres_cpu_s": [
-            round(median([one.postgres_cpu_seconds for one in rounds]), 2) for rounds in (quiet, flooded)
+            round(median([sample.postgres_cpu_seconds for sample in rounds]), 2)
+            for rounds in (quiet, flooded)
         ],
     }
 

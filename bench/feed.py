@@ -196,12 +196,12 @@ def _lines(node: dict[str, object], depth: int = 0) -> Iterator[str]:
     )
     yield f"{'  ' * depth}{node['Node Type']} {name} {counted}"
     children = json.loads(json.dumps(node.get("Plans", [])))
-    shown = (
+    printed = (
         [child for child in children if child.get("Actual Loops")][:1]
         if "Append" in str(node["Node Type"])
         else children
     )
-    for child in shown:
+    for child in printed:
         yield from _lines(child, depth + 1)
 
 

@@ -45,24 +45,29 @@ def fitted(
     return weights
 
 
-def weighed(told: Sequence[ToldPost]) -> tuple[list[WeighedPost], TermWeights]:
+def weighed(posts: Sequence[ToldPost]) -> tuple[list[WeighedPost], TermWeights]:
     terms = [
-        terms_of(one.post.text, addresses=tuple(entity.url for entity in one.post.entities if entity.url))
-        for one in told
+        terms_of(post.post.text, addresses=tuple(entity.url for entity in post.post.entities if entity.url))
+        for post in posts
     ]
-    counts = Counter(term for one in terms for part in (one.words, one.names, one.numbers) for term in part)
-    weights = TermWeights.counted(len(told), counts)
+    counts = Counter(
+        term
+        for post_terms in terms
+        for part in (post_terms.words, post_terms.names, post_terms.numbers)
+        for term in part
+    )
+    weights = TermWeights.counted(len(posts), counts)
     return [
         weigh(
-            one.post.id,
-            one.post.posted_at,
+            post.post.id,
+            post.post.posted_at,
             its,
             weights,
-            is_private=one.is_private,
-            username=hash_of_username(one.username) if one.username else 0,
+            is_private=post.is_private,
+            username=hash_of_username(post.username) if post.username else 0,
             terms_hash=0,
         )
-        for one, its in zip(told, terms, strict=True)
+        for post, its in zip(posts, terms, strict=True)
     ], weights
 
 
@@ -78,31 +83,31 @@ def pairs(posts: Sequence[WeighedPost], weights: TermWeights) -> Iterator[tuple[
                 if (post.posted_at - posts[other].posted_at).total_seconds() <= PERIOD_SECONDS:
                     scores[other] += weight
                     votes[other] += MIN_VOTES if key in sure else 1
-        found = sorted(
+        nearest = sorted(
             (other for other in scores if votes[other] >= MIN_VOTES),
             key=lambda other: (-scores[other], posts[other].post),
         )
-        yield from ((place, other) for other in found[:MAX_FOUND])
+        yield from ((place, other) for other in nearest[:MAX_FOUND])
         if not post.is_private:
             for key in (*keys, *own_keys(post)):
                 index[key].append(place)
 
 
 def main() -> None:
-    told, _ = halves(world())
-    posts, weights = weighed(told)
+    told_posts, _ = halves(world())
+    posts, weights = weighed(told_posts)
     by_side: dict[str, list[tuple[Features, bool]]] = defaultdict(list)
-    for one, other in pairs(posts, weights):
-        is_same = told[one].truth == told[other].truth
-        by_side[side_of(posts[one], posts[other])].append(
-            (features_of(posts[one], posts[other], weights), is_same)
+    for place, other in pairs(posts, weights):
+        is_same = told_posts[place].truth == told_posts[other].truth
+        by_side[side_of(posts[place], posts[other])].append(
+            (features_of(posts[place], posts[other], weights), is_same)
         )
-    for side, found in sorted(by_side.items()):
+    for side, examples in sorted(by_side.items()):
         constants = fitted(
-            np.array([features for features, _ in found]), np.array([is_same for _, is_same in found])
+            np.array([features for features, _ in examples]), np.array([is_same for _, is_same in examples])
         )
         weights = ", ".join(f"{constant:.2f}" for constant in constants[:-1])
-        print(f'"{side}": ({weights}), bias {constants[-1]:.2f}, {len(found)} pairs')
+        print(f'"{side}": ({weights}), bias {constants[-1]:.2f}, {len(examples)} pairs')
 
 
 if __name__ == "__main__":

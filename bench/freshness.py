@@ -203,7 +203,7 @@ def run_all(sizes: dict[str, Size], options: Namespace) -> dict[str, list[Run]]:
             ]
             for name, size in sizes.items()
         }
-        return {name: [one.result() for one in those] for name, those in runs.items() if those}
+        return {name: [task.result() for task in those] for name, those in runs.items() if those}
 
 
 def mean(runs: list[Run], policy: str) -> float:
@@ -240,11 +240,11 @@ def decision_us() -> float:
     rhythms = [
         first_page(posts, now, MONDAY) for posts in make_world(Nature(), begin=MONDAY, end=now, seed=1).posts
     ]
-    price = rhythm.price(sum(rhythm.base(one, rhythm.FLAT, now) ** 0.5 for one in rhythms), 1.0)
+    price = rhythm.price(sum(rhythm.base(state, rhythm.FLAT, now) ** 0.5 for state in rhythms), 1.0)
     began, rounds = time.process_time(), 20
     for _ in range(rounds):
-        for one in rhythms:
-            rhythm.wait_seconds(one, rhythm.FLAT, now=now, price=price, max_seconds=2000.0)
+        for channel_rhythm in rhythms:
+            rhythm.wait_seconds(channel_rhythm, rhythm.FLAT, now=now, price=price, max_seconds=2000.0)
     return (time.process_time() - began) / rounds / len(rhythms) * 1e6
 
 

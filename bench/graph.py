@@ -159,14 +159,16 @@ async def forget_bare(driver: AsyncDriver) -> None:
 
 
 async def question_figures(graph: Graph) -> dict[str, float]:
-    asked = GraphQuestions(
+    graph_questions = GraphQuestions(
         graph, Visible(channels := frozenset(map(ChannelId, range(1, CHANNELS + 1))), channels, frozenset())
     )
     since, figures = (datetime.now(UTC) - timedelta(days=30)).date(), {}
     questions: dict[str, Callable[[ChannelId], Awaitable[object]]] = {
-        "forwards": lambda _one: asked.forwardings(since=since, of=None, limit=50),
-        "links": lambda one: asked.links_to(f"https://news.example/{one}", since=since),
-        "similar": lambda one: asked.similar(one, since=since, limit=10),
+        "forwards": lambda _one: graph_questions.forwardings(since=since, of=None, limit=50),
+        "links": lambda channel_id: graph_questions.links_to(
+            f"https://news.example/{channel_id}", since=since
+        ),
+        "similar": lambda channel_id: graph_questions.similar(channel_id, since=since, limit=10),
     }
     for name, question in questions.items():
         times = []
@@ -215,7 +217,9 @@ async def measure(
             await graph_indexing(batch, graph_index=index, rebuilds=system.rebuilds)
 
     states = await system.post_states.load(ids)
-    made: list[Contribution] = [contribution_of(states[one].stored.post, states[one].facts) for one in ids]
+    made: list[Contribution] = [
+        contribution_of(states[post_id].stored.post, states[post_id].facts) for post_id in ids
+    ]
     rows = [rows_of(made[start : start + BATCH]) for start in range(0, len(made), BATCH)]
     await stage(batches[:warm])  # Java compiles what is hot
     await prepare_bare(driver)

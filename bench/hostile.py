@@ -39,8 +39,8 @@ async def run(seconds: float) -> dict[str, object]:
         ports = {name: str(free_port()) for name in ("WORKER_PORT", "API_PORT")}
         places = {"FILES_DIR": str(folder / "files"), "VECTORS_DIR": str(folder / "vectors")}
         environ = {**os.environ, **UNLIMITED, **servers, **ports, **places}
-        found = await measure(environ, folder, seconds=seconds)
-    return {"bench": "hostile", "contents": contents.counted(), **asdict(found)}
+        measured = await measure(environ, folder, seconds=seconds)
+    return {"bench": "hostile", "contents": contents.counted(), **asdict(measured)}
 
 
 def main() -> None:

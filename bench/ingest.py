@@ -99,25 +99,29 @@ async def seat_of(
     )
     await bare.connect()
     stack.push_async_callback(bare.disconnect)
-    found, _ = await reader.joined()
+    memberships, _ = await reader.joined()
     return Seat(
         account_id,
         mine,
         reader,
         AccountLoop(desk, asyncio.Event(), health=Health(probes={})),
         bare,
-        {one.channel.channel_id: one for one in found},
+        {membership.channel.channel_id: membership for membership in memberships},
     )
 
 
 async def prepare(app: App, seat: Seat, tenant_id: TenantId, channel_id: int) -> None:
     """Followed with all of its past, and its newest page read."""
-    found, system = seat.joined[channel_id], app.system
+    joined_channel, system = seat.joined[channel_id], app.system
     await system.channels.open_to(
-        seat.account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC)
+        seat.account_id,
+        joined_channel.channel,
+        joined_channel.access_hash,
+        joined=True,
+        read_at=datetime.now(UTC),
     )
     await system.channels.subscribe(
-        tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=EVERYTHING_DAYS)
+        tenant_id, Subscription(channel_id=joined_channel.channel.channel_id, history_days=EVERYTHING_DAYS)
     )
     await system.planning.give_accounts()
     await seat.reading.turn()
@@ -159,11 +163,11 @@ async def run(rounds: int, at_once: int) -> dict[str, object]:
     mine, theirs = sides["ours"][1:], sides["bare"][1:]
     return {
         "bench": "ingest",
-        "ratio": round(median([one / other for (one, _), (other, _) in zip(mine, theirs, strict=True)]), 3),
+        "ratio": round(median([own / other for (own, _), (other, _) in zip(mine, theirs, strict=True)]), 3),
         "ours_per_s": round(median([rate for rate, _ in mine])),
         "bare_per_s": round(median([rate for rate, _ in theirs])),
         "extra_cpu_us_per_post": round(
-            median([one - other for (_, one), (_, other) in zip(mine, theirs, strict=True)]), 1
+            median([own - other for (_, own), (_, other) in zip(mine, theirs, strict=True)]), 1
         ),
         "bare_cpu_us_per_post": round(median([cpu for _, cpu in theirs]), 1),
         "posts_stored": stored,

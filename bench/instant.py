@@ -54,7 +54,9 @@ class Drawn:
         vectors = self._heaps[self._hand.integers(0, len(self._heaps), count)] + 0.7 * self._hand.normal(
             size=(count, DIMENSION)
         )
-        return [tuple(one) for one in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()]
+        return [
+            tuple(vector) for vector in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()
+        ]
 
 
 class InstantLocal(LocalModels):

@@ -72,8 +72,8 @@ class World:
             await asyncio.gather(
                 asyncio.sleep(0.005),
                 *(
-                    self._land(channels[one % len(channels)], first_id + one // len(channels), 1)
-                    for one in due
+                    self._land(channels[number % len(channels)], first_id + number // len(channels), 1)
+                    for number in due
                 ),
             )
             landed += len(due)

@@ -148,11 +148,11 @@ async def run(rounds: int, posts: int) -> dict[str, object]:
         "p95_ratio": ratio(passing, idle),
         "p95_ratio_while_landing": ratio(landing, idle),
         **{
-            f"{name}_p{share}_ms": round(median([percentile(one, share / 100) for one in rounds_of]), 1)
+            f"{name}_p{share}_ms": round(median([percentile(delays, share / 100) for delays in rounds_of]), 1)
             for name, rounds_of in (("idle", idle), ("landing", landing), ("passing", passing))
             for share in (50, 95)
         },
-        "news_while_passing": sum(len(one) for one in passing),
+        "news_while_passing": sum(len(delays) for delays in passing),
         "backfill_posts": posts,
         "backfill_posts_per_s": round(posts / median(took)),
         "rounds": rounds,

@@ -67,14 +67,14 @@ LIMITS = (*at_least(0.85, "shipped.precision"), *at_least(0.5, "shipped.recall")
 
 
 def figures(near: "np.ndarray[Any, Any]", right: "np.ndarray[Any, Any]", least: float) -> dict[str, float]:
-    found = near >= least
-    hits = int((found & right).sum())
-    precision, recall = hits / max(int(found.sum()), 1), hits / max(int(right.sum()), 1)
+    matches = near >= least
+    hits = int((matches & right).sum())
+    precision, recall = hits / max(int(matches.sum()), 1), hits / max(int(right.sum()), 1)
     return {
         "least": least,
         "precision": round(precision, 4),
         "recall": round(recall, 4),
-        "f_half": round(1.25 * hits / max(found.sum() + 0.25 * right.sum(), 1), 4),
+        "f_half": round(1.25 * hits / max(matches.sum() + 0.25 * right.sum(), 1), 4),
     }
 
 
@@ -82,35 +82,38 @@ def embedded(texts: Sequence[str], kind: TextKind, model: SentenceModel) -> "np.
     return np.array(model.embed(texts, kind))
 
 
-def kind_of(one: ToldPost) -> str:
-    return "" if one.planned.story is None else one.planned.story.event.name
+def kind_of(post: ToldPost) -> str:
+    return "" if post.planned.story is None else post.planned.story.event.name
 
 
 def measured(days: int) -> dict[str, object]:
-    told = [one for one in world(days=days) if not one.planned.part and language_of(one.post.text) == "en"]
+    posts = [
+        post for post in world(days=days) if not post.planned.part and language_of(post.post.text) == "en"
+    ]
     with tempfile.TemporaryDirectory() as folder:
         model = SentenceModel(folder_of(packaged_models(Path(folder)), MINILM))
         kinds = sorted(WATCHED)
         near = (
-            embedded([one.post.text for one in told], TextKind.DOCUMENT, model)
+            embedded([post.post.text for post in posts], TextKind.DOCUMENT, model)
             @ embedded([WATCHED[kind] for kind in kinds], TextKind.QUERY, model).T
         )
-    right = np.array([[kind_of(one) == kind for kind in kinds] for one in told])
+    right = np.array([[kind_of(post) == kind for kind in kinds] for post in posts])
     places = list(range(len(kinds)))
     random.Random(3).shuffle(places)
     fitted, reported = places[: len(places) // 2], places[len(places) // 2 :]
     chosen = max(
-        (figures(near[:, fitted], right[:, fitted], least) for least in STEPS), key=lambda one: one["f_half"]
+        (figures(near[:, fitted], right[:, fitted], least) for least in STEPS),
+        key=lambda step: step["f_half"],
     )
-    found: Mapping[str, float] = figures(near[:, reported], right[:, reported], chosen["least"])
+    reported_figures: Mapping[str, float] = figures(near[:, reported], right[:, reported], chosen["least"])
     return {
         "bench": "meaning_watches",
-        "posts": len(told),
+        "posts": len(posts),
         "watches": len(kinds),
         "reported_watches": len(reported),
-        "precision": found["precision"],
-        "recall": found["recall"],
-        "chosen": found,
+        "precision": reported_figures["precision"],
+        "recall": reported_figures["recall"],
+        "chosen": reported_figures,
         "on_the_fitted_half": chosen,
         "shipped": figures(near[:, reported], right[:, reported], OF_WATCH.min_score),
     }

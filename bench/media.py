@@ -80,12 +80,12 @@ def publish(control: ControlClient, files: int, hand: random.Random) -> list[int
     made: list[tuple[int, int]] = []
     for number in range(files):
         channel_id = channels[number % CHANNELS]
-        shown = hand.choice(made) if made and hand.random() < 0.05 else None
+        earlier_file = hand.choice(made) if made and hand.random() < 0.05 else None
         kind, size = hand.choice(KINDS), int(SMALLEST * (LARGEST / SMALLEST) ** hand.random())
         dc_id = SECOND_DC if hand.random() < 0.2 else 2
-        more = {"same_file": shown} if shown else {"media": kind, "size": size, "dc_id": dc_id}
+        more = {"same_file": earlier_file} if earlier_file else {"media": kind, "size": size, "dc_id": dc_id}
         (message_id,) = control.post(channel_id, f"файл {number}", **more)
-        made += [] if shown else [(channel_id, message_id)]
+        made += [] if earlier_file else [(channel_id, message_id)]
     return channels
 
 
@@ -117,13 +117,17 @@ async def line_of(
 async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_id: TenantId) -> None:
     """Follow what was joined, read all of it, and let post_persistence see it."""
     reader, system, stopping = ChannelReader(line), app.system, asyncio.Event()
-    found, _ = await reader.joined()
-    for one in found:
+    joined, _ = await reader.joined()
+    for membership in joined:
         await system.channels.open_to(
-            mine.account_id, one.channel, one.access_hash, joined=True, read_at=datetime.now(UTC)
+            mine.account_id,
+            membership.channel,
+            membership.access_hash,
+            joined=True,
+            read_at=datetime.now(UTC),
         )
         await system.channels.subscribe(
-            tenant_id, Subscription(channel_id=one.channel.channel_id, history_days=EVERYTHING_DAYS)
+            tenant_id, Subscription(channel_id=membership.channel.channel_id, history_days=EVERYTHING_DAYS)
         )
     await system.planning.give_accounts()
     reading = AccountLoop(
@@ -185,7 +189,9 @@ async def settled(admin: "asyncpg.Connection[asyncpg.Record]") -> None:
 
 async def in_store(files: Files, since: datetime) -> list[bytes]:
     """What was put during the run: the bucket may hold more."""
-    return [one.sha256 for byte in range(256) async for one in files.listed(byte) if one.modified_at >= since]
+    return [
+        file.sha256 for byte in range(256) async for file in files.listed(byte) if file.modified_at >= since
+    ]
 
 
 async def fetch(
@@ -232,7 +238,7 @@ async def fetch(
     stored = await in_store(store, since)
     await store.delete(stored)
     versions = await Versions.read(admin)
-    told = await admin.fetchval("SELECT count(*) FROM notices WHERE event = 'posts.vision.uploaded'")
+    notices = await admin.fetchval("SELECT count(*) FROM notices WHERE event = 'posts.vision.uploaded'")
     await admin.close()
     await watcher.close()
     return {
@@ -240,7 +246,7 @@ async def fetch(
         "files": len(truth.hashes),
         "complete": right,
         "lacking": len(truth.hashes) - right,
-        "told": told,
+        "told": notices,
         "bytes_ratio": round(state["file_bytes"] / truth.size_bytes, 4),
         "mb": round(truth.size_bytes / 1e6, 1),
         "orphans": len(set(stored) - known),

@@ -106,9 +106,9 @@ class Reader:
             self.empty += self.budget.measured_from <= now < self.budget.measured_until
             return ()
         self.known[channel] = bisect_right(posts, now, known)
-        found = posts[known : self.known[channel]]
-        self._note(channel, found, now)
-        return found
+        new_posts = posts[known : self.known[channel]]
+        self._note(channel, new_posts, now)
+        return new_posts
 
     def close(self, now: float) -> None:
         """What nobody has found by the end has waited until the end."""
@@ -175,8 +175,8 @@ def fresh(
             continue
         if due_at > reader.polled_at[channel]:
             plan.late.append((now - due_at) / (due_at - reader.polled_at[channel]))
-        if found := reader.poll(channel, now):
-            plan.rhythms[channel] = rhythm.after_posts(plan.rhythms[channel], found, now)
+        if new_posts := reader.poll(channel, now):
+            plan.rhythms[channel] = rhythm.after_posts(plan.rhythms[channel], new_posts, now)
         known, profile, weight = plan.rhythms[channel], plan.profiles[channel], weights[channel]
         wait = rhythm.wait_seconds(
             known, profile, now=now, price=plan.price, weight=weight, max_seconds=max_seconds

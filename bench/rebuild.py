@@ -70,7 +70,7 @@ class OwnVectors(InstantLocal):
             + 0.7 * np.random.default_rng(crc32(text.encode())).normal(size=DIMENSION)
             for text in texts
         ]
-        return Embedded(tuple(tuple((one / np.linalg.norm(one)).tolist()) for one in made), Tokens())
+        return Embedded(tuple(tuple((vector / np.linalg.norm(vector)).tolist()) for vector in made), Tokens())
 
 
 class Asker:
@@ -91,7 +91,7 @@ class Asker:
         why = answer.words_only
         if index is not None and why is not None and why is not WordsOnly.FILLING:
             raise RuntimeError(why.words)
-        return [one.post_id for one in answer.found]
+        return [hit.post_id for hit in answer.found]
 
     async def all_found(self, index: MeaningSearch | None) -> list[Ids]:
         return [await self.found(question, index) for question in self._questions]

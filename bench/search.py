@@ -82,13 +82,13 @@ async def run(posts: int, rounds: int, recall_posts: int) -> dict[str, object]:
             app = await stack.enter_async_context(
                 assemble(_with(settings, VECTORS_DIR=f"{scratch}/recall", **more), with_vectors=True)
             )
-            found = await recall(app, await _tenant(app), posts=recall_posts, questions=rounds)
+            recalled = await recall(app, await _tenant(app), posts=recall_posts, questions=rounds)
         async with AsyncExitStack() as stack:
             settings = await stack.enter_async_context(own_database("tga_bench_search"))
             app = await stack.enter_async_context(assemble(_with(settings, **more)))
             vectors = await stack.enter_async_context(opened_vectors(app.settings, Path(scratch) / "timing"))
             timed = await timing(app, vectors, posts, rounds)
-    return {"bench": "search", "posts": posts, **timed, **found}
+    return {"bench": "search", "posts": posts, **timed, **recalled}
 
 
 def _with(settings: Settings, **more: str) -> Settings:
@@ -130,10 +130,10 @@ async def timing(app: App, vectors: Vectors, posts: int, rounds: int) -> dict[st
     await make_words(app)
     words_per_s = round(posts / (time.perf_counter() - began))
     await admin.execute("VACUUM ANALYZE post_search, posts, post_enrichment, subscriptions, channels")
-    asked = questions(written, read, posts, rounds)
-    await make_points(app, vectors, asked)
+    queries = questions(written, read, posts, rounds)
+    await make_points(app, vectors, queries)
     figures = await measure(
-        app, MeaningSearch(vectors, questions=app.questions), admin, url, tenant_id, followed, asked
+        app, MeaningSearch(vectors, questions=app.questions), admin, url, tenant_id, followed, queries
     )
     versions = await Versions.read(admin)
     slices = await admin.fetchval(
@@ -211,10 +211,10 @@ async def make_words(app: App) -> bool:
     )
 
 
-async def make_points(app: App, vectors: Vectors, asked: Sequence[tuple[str, str]]) -> None:
+async def make_points(app: App, vectors: Vectors, queries: Sequence[tuple[str, str]]) -> None:
     """In heaps around questions, so that each has near ones."""
     made = await app.questions.vectors(
-        [question for _, question in asked[:HEAPS]], tenant_id=await _tenant(app)
+        [question for _, question in queries[:HEAPS]], tenant_id=await _tenant(app)
     )
     assert made.value is not None
     heaps, hand = np.array(made.value), np.random.default_rng(6)
@@ -262,7 +262,7 @@ async def measure(
     url: str,
     tenant_id: TenantId,
     followed: Sequence[int],
-    asked: Sequence[tuple[str, str]],
+    queries: Sequence[tuple[str, str]],
 ) -> dict[str, object]:
     postmaster = await postmaster_of(admin)
     bare = await asyncpg.create_pool(url, min_size=USERS, max_size=USERS)
@@ -287,9 +287,9 @@ async def measure(
     figures: dict[str, object] = {}
     ways: dict[str, Ask] = {"bare": plain, "fulltext": through(None), "hybrid": through(index)}
     for name, ask in ways.items():
-        await crowd(ask, asked[: USERS * 10])  # what is cold is not measured
+        await crowd(ask, queries[: USERS * 10])  # what is cold is not measured
         before = own_cpu_seconds(), postgres_cpu(postmaster)
-        took = await crowd(ask, asked)
+        took = await crowd(ask, queries)
         own, server = own_cpu_seconds() - before[0], postgres_cpu(postmaster) - before[1]
         every = [milliseconds for values in took.values() for milliseconds in values]
         figures |= {
@@ -299,18 +299,18 @@ async def measure(
                 band: round(percentile(values, 0.95), 1) for band, values in sorted(took.items())
             },
             f"{name}_cpu_ms": {
-                "own": round(own / len(asked) * 1e3, 1),
-                "postgres": round(server / len(asked) * 1e3, 1),
+                "own": round(own / len(queries) * 1e3, 1),
+                "postgres": round(server / len(queries) * 1e3, 1),
             },
         }
     await bare.close()
-    return {"users": USERS, "questions": len(asked), **figures}
+    return {"users": USERS, "questions": len(queries), **figures}
 
 
-async def crowd(ask: Ask, asked: Sequence[tuple[str, str]]) -> dict[str, list[float]]:
+async def crowd(ask: Ask, queries: Sequence[tuple[str, str]]) -> dict[str, list[float]]:
     """Each of the users asks the next question as soon as the last is answered."""
     took: dict[str, list[float]] = {}
-    rest = iter(asked)
+    rest = iter(queries)
 
     async def user() -> None:
         for band, question in rest:

@@ -54,8 +54,8 @@ def told(most: int) -> list[Planned]:
 async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) -> dict[PostId, Planned]:
     """Stored, with words and vectors, under numbers of their own."""
     by_channel: dict[str, list[Planned]] = defaultdict(list)
-    for one in posts:
-        by_channel[one.channel.name].append(one)
+    for planned in posts:
+        by_channel[planned.channel.name].append(planned)
     stored: dict[PostId, Planned] = {}
     for number, (name, its) in enumerate(by_channel.items(), start=1):
         channel_id = ChannelId(number)
@@ -67,11 +67,11 @@ async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
             MessageId(place): make_post(
                 channel_id=channel_id,
                 message_id=place,
-                text=written(one),
-                posted_at=datetime.fromtimestamp(one.date, UTC),
-                lang=one.channel.language,
+                text=written(planned_post),
+                posted_at=datetime.fromtimestamp(planned_post.date, UTC),
+                lang=planned_post.channel.language,
             )
-            for place, one in enumerate(its, start=1)
+            for place, planned_post in enumerate(its, start=1)
         }
         await app.system.landing.land(make_page(*made.values()), Claim(channel_id, 0))
         await app.system.posts.save_derived(
@@ -80,7 +80,10 @@ async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
                 for post in made.values()
             ]
         )
-        stored |= {PostId(channel_id, MessageId(place)): one for place, one in enumerate(its, start=1)}
+        stored |= {
+            PostId(channel_id, MessageId(place)): planned_post
+            for place, planned_post in enumerate(its, start=1)
+        }
     assert app.index is not None
     ids = list(stored)
     for start in range(0, len(ids), 100):
@@ -91,40 +94,42 @@ async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
 def asked_about(stored: dict[PostId, Planned], most: int) -> list[tuple[str, PostId, set[PostId]]]:
     """A question, the post whose words it has, and the others that are relevant."""
     stories: dict[int, list[PostId]] = defaultdict(list)
-    for post_id, one in stored.items():
-        if one.story is not None:
-            stories[one.story.number].append(post_id)
+    for post_id, planned in stored.items():
+        if planned.story is not None:
+            stories[planned.story.number].append(post_id)
     hand = random.Random(5)
-    asked = []
+    cases = []
     for ids in stories.values():
         if len(ids) <= MIN_RELEVANT:
             continue
         about = hand.choice(ids)
         words = list(dict.fromkeys(_WORD.findall(written(stored[about]).splitlines()[0])))
         if words:
-            asked.append((" ".join(words[:4]), about, set(ids) - {about}))
-    return hand.sample(asked, min(most, len(asked)))
+            cases.append((" ".join(words[:4]), about, set(ids) - {about}))
+    return hand.sample(cases, min(most, len(cases)))
 
 
 async def recall(app: App, tenant_id: TenantId, *, posts: int, questions: int) -> dict[str, object]:
     stored = await land_world(app, tenant_id, told(posts))
-    asked = asked_about(stored, questions)
+    cases = asked_about(stored, questions)
     by: dict[str, list[float]] = defaultdict(list)
-    for question, about, relevant in asked:
+    for question, about, relevant in cases:
         rankings = await ranked(app, tenant_id, question)
         for name, ranking in rankings.items():
-            first = [one for one in ranking if one != about][:FIRST]
+            first = [post_id for post_id in ranking if post_id != about][:FIRST]
             by[name].append(len(relevant.intersection(first)) / min(FIRST, len(relevant)))
             by[f"{name}_{stored[about].channel.language}"].append(by[name][-1])
             if name == "fulltext" and (
                 same := {
-                    one for one in relevant if stored[one].channel.language == stored[about].channel.language
+                    post_id
+                    for post_id in relevant
+                    if stored[post_id].channel.language == stored[about].channel.language
                 }
             ):
                 by["same_language"].append(len(same.intersection(first)) / min(FIRST, len(same)))
     return {
         **{f"recall_{name}": round(fmean(values), 3) for name, values in by.items()},
-        "recall_questions": len(asked),
+        "recall_questions": len(cases),
         "recall_posts": len(stored),
     }
 

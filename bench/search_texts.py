@@ -95,13 +95,13 @@ def questions(
     """
     hand = random.Random(3)
     shares = written.posts_with / posts
-    found: list[tuple[str, str]] = []
+    queries: list[tuple[str, str]] = []
     for band, share in MIX.items():
         lowest, highest = BANDS[band]
-        while sum(name == band for name, _ in found) < count * share:
+        while sum(name == band for name, _ in queries) < count * share:
             inside = [number for number in set(hand.choice(read)) if lowest <= shares[number] < highest]
             chosen = hand.sample(sorted(inside), min(len(inside), hand.randint(1, 3)))
             if chosen:
-                found.append((band, " ".join(written.vocabulary[number] for number in chosen)))
-    hand.shuffle(found)
-    return found
+                queries.append((band, " ".join(written.vocabulary[number] for number in chosen)))
+    hand.shuffle(queries)
+    return queries

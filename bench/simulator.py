@@ -75,7 +75,7 @@ async def generating(channels: int, pages: int, changes: int) -> dict[str, float
 
         await asyncio.gather(*(read() for _ in range(READERS)))
         trace = control.ask("GET", f"/trace?limit={pages * 2}")
-        took = [one["milliseconds"] for one in trace if one["method"] == "messages.getHistory"]
+        took = [call["milliseconds"] for call in trace if call["method"] == "messages.getHistory"]
         for part in range(10):
             control.ask("POST", "/churn", edits=changes // 20, deletions=changes // 20, seed=part)
         await client.disconnect()

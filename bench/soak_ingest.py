@@ -126,13 +126,15 @@ async def add_joined(app: App, tenant_id: TenantId, session: str, *, history_day
     system = app.system
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
     account_id = await add_account(session, tenant_id, accounts=app.ingest.accounts, vault=vault)
-    for found in await _joined(app, account_id, session):
+    for membership in await _joined(app, account_id, session):
         await system.channels.open_to(
-            account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC)
+            account_id, membership.channel, membership.access_hash, joined=True, read_at=datetime.now(UTC)
         )
         await system.channels.subscribe(
             tenant_id,
-            Subscription(channel_id=found.channel.channel_id, history_days=history_days, wants_media=False),
+            Subscription(
+                channel_id=membership.channel.channel_id, history_days=history_days, wants_media=False
+            ),
         )
 
 
@@ -142,11 +144,11 @@ async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundCh
         telegram, session, lease, account_id=account_id, limits=system.limits
     ) as line:
         reader = ChannelReader(line)
-        found, cursor = await reader.joined()
-        joined = list(found)
+        page, cursor = await reader.joined()
+        joined = list(page)
         while cursor is not None:
-            found, cursor = await reader.joined(cursor)
-            joined += found
+            page, cursor = await reader.joined(cursor)
+            joined += page
     return joined
 
 
@@ -296,19 +298,19 @@ def lag(waited: Sequence[Late], settled_at: datetime, size: Size) -> dict[str, o
         [seconds for _, seconds in waited],
         [seconds for at, seconds in waited if at > settled_at],
     )
-    told: dict[str, object] = {"lag_mean_s_predicted": round(LAG_PER_ROUND * size.round_seconds, 1)}
+    lags: dict[str, object] = {"lag_mean_s_predicted": round(LAG_PER_ROUND * size.round_seconds, 1)}
     for name, seconds in (("lag", every), ("lag_settled", settled)):
-        told[f"{name}_posts"] = len(seconds)
+        lags[f"{name}_posts"] = len(seconds)
         if seconds:
-            told |= {
+            lags |= {
                 f"{name}_mean_s": round(statistics.fmean(seconds), 1),
                 f"{name}_p50_s": round(percentile(seconds, 0.5), 1),
             }
-            told |= {
+            lags |= {
                 f"{name}_p95_s": round(percentile(seconds, 0.95), 1),
                 f"{name}_max_s": round(max(seconds), 1),
             }
-    return told
+    return lags
 
 
 def requests(state: dict[str, Any]) -> dict[str, object]:

@@ -98,52 +98,52 @@ def _cpu(pid: int) -> float:
 
 
 async def measured(days: int) -> dict[str, Any]:
-    told = world(days=days)
-    _, reported = halves(told)
-    pictures, reading = await seen_pictures(told)
+    posts = world(days=days)
+    _, reported = halves(posts)
+    pictures, reading = await seen_pictures(posts)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
-        await land(app, told)
+        await land(app, posts)
         admin = await connected(settings)
-        await store_pictures(admin, told, pictures)
+        await store_pictures(admin, posts, pictures)
         began = time.perf_counter()
-        own, servers = await grouped(app, admin, [one.post.id for one in told])
+        own, servers = await grouped(app, admin, [post.post.id for post in posts])
         wall = time.perf_counter() - began
         await admin.close()
-        stories = await app.system.stories.of_posts([one.post.id for one in told])
+        stories = await app.system.stories.of_posts([post.post.id for post in posts])
         return {
-            "posts": len(told),
+            "posts": len(posts),
             "reported_posts": len(reported),
             "stories": len(set(stories.values())),
             **reading,
             **figures(reported, stories),
-            "posts_per_s": round(len(told) / (own + servers)),
-            "own_cpu_ms": round(own / len(told) * 1000, 2),
-            "postgres_cpu_ms": round(servers / len(told) * 1000, 2),
-            "wall_posts_per_s": round(len(told) / wall),
+            "posts_per_s": round(len(posts) / (own + servers)),
+            "own_cpu_ms": round(own / len(posts) * 1000, 2),
+            "postgres_cpu_ms": round(servers / len(posts) * 1000, 2),
+            "wall_posts_per_s": round(len(posts) / wall),
         }
 
 
 async def growth(archive: int) -> dict[str, float]:
     """The CPU of a post of the newest week in an archive beside that in a tenth of it."""
-    told = world(days=2 * WEEK)
-    middle = told[-1].post.posted_at - timedelta(days=WEEK)
+    posts = world(days=2 * WEEK)
+    middle = posts[-1].post.posted_at - timedelta(days=WEEK)
     old, new = (
-        [one for one in told if one.post.posted_at < middle],
-        [one for one in told if one.post.posted_at >= middle],
+        [post for post in posts if post.post.posted_at < middle],
+        [post for post in posts if post.post.posted_at >= middle],
     )
     costs = []
     for size in (archive // 10, archive):
         async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
             admin = await connected(settings)
             await land(app, old)
-            await grouped(app, admin, [one.post.id for one in old])
+            await grouped(app, admin, [post.post.id for post in old])
             for number in range(1, size // len(old)):
                 for copying in COPIES:
                     await admin.execute(copying, COPIED_IDS * number, timedelta(days=WEEK * number))
             for table in ("posts", "stories", "story_posts", "story_links"):
                 await admin.execute(f"ANALYZE {table}")
             await land(app, new)
-            own, servers = await grouped(app, admin, [one.post.id for one in new])
+            own, servers = await grouped(app, admin, [post.post.id for post in new])
             costs.append((own + servers) / len(new))
             await admin.close()
     return {"growth": round(costs[1] / costs[0], 2), "growth_posts": archive}

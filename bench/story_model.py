@@ -27,24 +27,26 @@ PRECISIONS = (0.97, 0.98, 0.99)
 type Numbers = "np.ndarray[Any, Any]"
 
 
-def compared(told: Sequence[ToldPost], model: SentenceModel) -> tuple[Numbers, Numbers, Numbers]:
+def compared(told_posts: Sequence[ToldPost], model: SentenceModel) -> tuple[Numbers, Numbers, Numbers]:
     """The features of all English pairs, the cosine of their vectors, and whether they tell the same."""
-    posts, weights = weighed(told)
+    posts, weights = weighed(told_posts)
     english = [
-        (one, other) for one, other in pairs(posts, weights) if side_of(posts[one], posts[other]) == "en"
+        (place, other)
+        for place, other in pairs(posts, weights)
+        if side_of(posts[place], posts[other]) == "en"
     ]
     places = sorted({place for pair in english for place in pair})
     vectors = dict(
         zip(
             places,
-            np.array(model.embed([told[place].post.text for place in places], TextKind.DOCUMENT)),
+            np.array(model.embed([told_posts[place].post.text for place in places], TextKind.DOCUMENT)),
             strict=True,
         )
     )
     return (
-        np.array([features_of(posts[one], posts[other], weights) for one, other in english]),
-        np.array([vectors[one] @ vectors[other] for one, other in english]),
-        np.array([told[one].truth == told[other].truth for one, other in english]),
+        np.array([features_of(posts[place], posts[other], weights) for place, other in english]),
+        np.array([vectors[place] @ vectors[other] for place, other in english]),
+        np.array([told_posts[place].truth == told_posts[other].truth for place, other in english]),
     )
 
 

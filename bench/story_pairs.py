@@ -44,7 +44,10 @@ def read(file: Path) -> list[Judged]:
     texts = sorted({f"{row[side]['title']}\n{row[side]['text']}" for row in rows for side in "ab"})
     terms = {text: terms_of(text) for text in texts}
     counts = Counter(
-        term for one in terms.values() for part in (one.words, one.names, one.numbers) for term in part
+        term
+        for post_terms in terms.values()
+        for part in (post_terms.words, post_terms.names, post_terms.numbers)
+        for term in part
     )
     weights = TermWeights.counted(len(texts), counts)
     posts = {
@@ -59,13 +62,13 @@ def read(file: Path) -> list[Judged]:
         )
         for place, text in enumerate(texts, start=1)
     }
-    found = []
+    judged = []
     for row in rows:
-        one, other = (posts[f"{row[side]['title']}\n{row[side]['text']}"] for side in "ab")
-        found.append(
-            Judged(row["lang"], row["same_story"], one, other, features_of(one, other, weights), weights)
+        post, other = (posts[f"{row[side]['title']}\n{row[side]['text']}"] for side in "ab")
+        judged.append(
+            Judged(row["lang"], row["same_story"], post, other, features_of(post, other, weights), weights)
         )
-    return found
+    return judged
 
 
 def folds_of(pairs: Sequence[Judged]) -> list[int]:
@@ -91,21 +94,21 @@ def f1_in_folds(
     places, decided = folds_of(pairs), list[tuple[bool, bool]]()
     for fold in range(FOLDS):
         known = [pair for pair, place in zip(pairs, places, strict=True) if place != fold]
-        asked = [pair for pair, place in zip(pairs, places, strict=True) if place == fold]
-        if not asked:
+        tested = [pair for pair, place in zip(pairs, places, strict=True) if place == fold]
+        if not tested:
             continue
         score = learn(known)
         threshold = max(
             sorted({score(pair) for pair in known}),
             key=lambda least: _f1([(pair.is_same, score(pair) >= least) for pair in known]),
         )
-        decided += [(pair.is_same, score(pair) >= threshold) for pair in asked]
+        decided += [(pair.is_same, score(pair) >= threshold) for pair in tested]
     return round(_f1(decided), 4)
 
 
 def _f1(decided: Sequence[tuple[bool, bool]]) -> float:
-    right = sum(is_same and said for is_same, said in decided)
-    return 2 * right / max(sum(is_same for is_same, _ in decided) + sum(said for _, said in decided), 1)
+    right = sum(is_same and linked for is_same, linked in decided)
+    return 2 * right / max(sum(is_same for is_same, _ in decided) + sum(linked for _, linked in decided), 1)
 
 
 def by_words(_known: Sequence[Judged]) -> Callable[[Judged], float]:
@@ -131,7 +134,7 @@ def main() -> None:
     pairs = read(options.pairs)
     russian, english = ([pair for pair in pairs if pair.language == language] for language in ("ru", "en"))
     shipped = [(pair.is_same, compare(pair.one, pair.other, pair.weights) is not None) for pair in russian]
-    right = sum(is_same and said for is_same, said in shipped)
+    right = sum(is_same and linked for is_same, linked in shipped)
     result = {
         "bench": "story_pairs",
         "pairs_ru": len(russian),
@@ -139,7 +142,7 @@ def main() -> None:
         "f1_ru": f1_in_folds(russian, by_regression),
         "f1_en": f1_in_folds(english, by_regression),
         "baseline_tfidf": f1_in_folds(russian, by_words),
-        "shipped_precision": round(right / max(sum(said for _, said in shipped), 1), 4),
+        "shipped_precision": round(right / max(sum(linked for _, linked in shipped), 1), 4),
         "shipped_recall": round(right / max(sum(is_same for is_same, _ in shipped), 1), 4),
     }
     finish(result, options, *LIMITS)

@@ -38,28 +38,28 @@ class SeenPicture:
 
 
 async def seen_pictures(
-    told: Sequence[ToldPost],
+    posts: Sequence[ToldPost],
 ) -> tuple[dict[tuple[Drawing, FileKind], SeenPicture], dict[str, float]]:
     """Every picture of these posts, and how well words were read in the sample."""
-    shown = sorted({shown_by(one) for one in told if one.planned.shows in PICTURES}, key=repr)
-    made = {one: make(make_file(file_of(*one))) for one in shown}
+    drawings = sorted({shown_by(post) for post in posts if post.planned.shows in PICTURES}, key=repr)
+    made = {drawing: make(make_file(file_of(*drawing))) for drawing in drawings}
     lost = await _lost_words(made)
-    found = {}
-    for one, picture in made.items():
-        hand = random.Random(repr(one))
-        share = hand.choice(lost[one[0].scene])
-        words = [word for line in one[0].lines for word in line.split() if hand.random() >= share]
-        found[one] = SeenPicture(picture.coarse, picture.fine, " ".join(words))
+    seen = {}
+    for key, picture in made.items():
+        hand = random.Random(repr(key))
+        share = hand.choice(lost[key[0].scene])
+        words = [word for line in key[0].lines for word in line.split() if hand.random() >= share]
+        seen[key] = SeenPicture(picture.coarse, picture.fine, " ".join(words))
     read = [share for shares in lost.values() for share in shares]
-    return found, {
+    return seen, {
         "pictures": len(made),
         "pictures_read": len(read),
         "words_read": round(1 - sum(read) / max(len(read), 1), 4),
     }
 
 
-def shown_by(one: ToldPost) -> tuple[Drawing, FileKind]:
-    return drawing_of(one.planned), KINDS[one.planned.shows]
+def shown_by(post: ToldPost) -> tuple[Drawing, FileKind]:
+    return drawing_of(post.planned), KINDS[post.planned.shows]
 
 
 async def _lost_words(made: Mapping[tuple[Drawing, FileKind], SanitizedPicture]) -> dict[str, list[float]]:
@@ -73,42 +73,50 @@ async def _lost_words(made: Mapping[tuple[Drawing, FileKind], SanitizedPicture])
     for scene, pictures in sorted(by_scene.items()):
         sample = random.Random(scene).sample(pictures, min(SAMPLE_PER_SCENE, len(pictures)))
         lost[scene] = [
-            _lost(drawing, await read_text(Picture(one.data, one.mime), command=command, timeout_seconds=120))
-            for drawing, one in sample
+            _lost(
+                drawing,
+                await read_text(
+                    Picture(sanitized.data, sanitized.mime), command=command, timeout_seconds=120
+                ),
+            )
+            for drawing, sanitized in sample
         ]
     return lost
 
 
 def _lost(drawing: Drawing, read: str) -> float:
     there = WORD.findall(" ".join(drawing.lines).casefold())
-    found = set(WORD.findall(read.casefold()))
-    return sum(word not in found for word in there) / max(len(there), 1)
+    words = set(WORD.findall(read.casefold()))
+    return sum(word not in words for word in there) / max(len(there), 1)
 
 
 async def store_pictures(
     admin: "asyncpg.Connection[asyncpg.Record]",
-    told: Sequence[ToldPost],
+    posts: Sequence[ToldPost],
     pictures: Mapping[tuple[Drawing, FileKind], SeenPicture],
 ) -> None:
     """As if each post's picture had been fetched and looked at."""
-    shown = [(one.post.id, shown_by(one)) for one in told if one.planned.shows in PICTURES]
-    hashes = {one: sha256(repr(one).encode()).digest() for _, one in shown}
+    pictured = [(post.post.id, shown_by(post)) for post in posts if post.planned.shows in PICTURES]
+    hashes = {drawing: sha256(repr(drawing).encode()).digest() for _, drawing in pictured}
     await admin.executemany(
         "INSERT INTO media_objects (sha256, size_bytes, phash, phash_fine) VALUES ($1, 1, $2, $3) "
         "ON CONFLICT DO NOTHING",
-        [(hashes[one], _signed(pictures[one].coarse), pictures[one].fine.to_bytes(32)) for one in hashes],
+        [
+            (hashes[drawing], _signed(pictures[drawing].coarse), pictures[drawing].fine.to_bytes(32))
+            for drawing in hashes
+        ],
     )
     await admin.executemany(
         "INSERT INTO media_results (sha256, tier, provider, model, prompt_version, data) "
         "VALUES ($1, 'local', '', '', '', $2) ON CONFLICT DO NOTHING",
-        [(hashes[one], json.dumps({"text": pictures[one].words})) for one in hashes],
+        [(hashes[drawing], json.dumps({"text": pictures[drawing].words})) for drawing in hashes],
     )
     await admin.executemany(
         "INSERT INTO post_media (channel_id, message_id, media_id, kind, sha256) "
         "VALUES ($1, $2, $3, 'photo', $4)",
         [
-            (post.channel_id, post.message_id, int.from_bytes(hashes[one][:7]), hashes[one])
-            for post, one in shown
+            (post.channel_id, post.message_id, int.from_bytes(hashes[drawing][:7]), hashes[drawing])
+            for post, drawing in pictured
         ],
     )
 

@@ -25,20 +25,20 @@ BATCH = 200
 LIMITS = (*at_most(0.01, "regrouped"), *at_least(1_000, "pairs"))
 
 
-def share_of(told: Sequence[ToldPost], share: float, seed: int) -> frozenset[ChannelId]:
+def share_of(posts: Sequence[ToldPost], share: float, seed: int) -> frozenset[ChannelId]:
     """The channels that A follows, public and private ones alike."""
-    channels = sorted({one.post.channel_id for one in told})
+    channels = sorted({post.post.channel_id for post in posts})
     return frozenset(random.Random(seed).sample(channels, round(len(channels) * share)))
 
 
-async def pairs_seen(told: Sequence[ToldPost], followed: frozenset[ChannelId]) -> set[tuple[PostId, PostId]]:
+async def pairs_seen(posts: Sequence[ToldPost], followed: frozenset[ChannelId]) -> set[tuple[PostId, PostId]]:
     """Groups the posts in a database of their own. Returns the pairs of posts that A sees in one story."""
     async with own_database(DATABASE) as settings, assemble(settings) as app:
-        await land(app, told)
-        for some in itertools.batched(told, BATCH):
-            await app.story_builder.group([one.post.id for one in some], now=datetime.now(UTC))
+        await land(app, posts)
+        for some in itertools.batched(posts, BATCH):
+            await app.story_builder.group([post.post.id for post in some], now=datetime.now(UTC))
         stores = await _subscribed(app, followed)
-        own = [one.post.id for one in told if one.post.channel_id in followed]
+        own = [post.post.id for post in posts if post.post.channel_id in followed]
         return {pair for some in itertools.batched(own, BATCH) for pair in await _pairs(stores, some)}
 
 
@@ -65,12 +65,12 @@ async def _pairs(stores: TenantStores, posts: Sequence[PostId]) -> set[tuple[Pos
 async def run(days: int, share: float, seed: int) -> dict[str, object]:
     everything = world(days=days)
     followed = share_of(everything, share, seed)
-    told = [one for one in everything if one.post.channel_id in followed or not one.is_private]
-    with_b = await pairs_seen(told, followed)
-    without_b = await pairs_seen([one for one in told if one.post.channel_id in followed], followed)
+    posts = [post for post in everything if post.post.channel_id in followed or not post.is_private]
+    with_b = await pairs_seen(posts, followed)
+    without_b = await pairs_seen([post for post in posts if post.post.channel_id in followed], followed)
     return {
-        "posts": len(told),
-        "posts_of_a": sum(one.post.channel_id in followed for one in told),
+        "posts": len(posts),
+        "posts_of_a": sum(post.post.channel_id in followed for post in posts),
         "channels_of_a": len(followed),
         "pairs": len(with_b),
         "joined": len(with_b - without_b),

@@ -62,39 +62,39 @@ def world(*, seed: int = 1, days: int = MEASURING_DAYS, with_advertising: bool =
     """All posts in the order of time, without service messages; advertising repeats itself."""
     left_out = {Kind.SERVICE} if with_advertising else {Kind.SERVICE, Kind.ADVERTISING}
     demo = Demo(seed=seed, present=NOW, clock=lambda: NOW, days=days)
-    told = [
+    posts = [
         _read(demo, past, post) for past in demo.pasts for post in past.posts[1:] if post.kind not in left_out
     ]
-    return _with_truth(sorted(told, key=lambda one: (one.post.posted_at, one.post.id)))
+    return _with_truth(sorted(posts, key=lambda post: (post.post.posted_at, post.post.id)))
 
 
-def _with_truth(told: Sequence[ToldPost]) -> list[ToldPost]:
+def _with_truth(posts: Sequence[ToldPost]) -> list[ToldPost]:
     """A sentence of everyday life that is said again weeks later is said anew:
     no reader looks for the first time in today's story.
     """
-    said: dict[str, tuple[datetime, int]] = {}
-    found = []
-    for one in told:
+    occurrences: dict[str, tuple[datetime, int]] = {}
+    judged = []
+    for post in posts:
         truth: object
-        if one.planned.story is not None:
-            truth = one.planned.story.story_id
-        elif one.post.grouped_id is not None:
-            truth = one.post.channel_id, one.post.grouped_id
-        elif words := folded(one.post.text):
-            before, number = said.get(words, (one.post.posted_at, 0))
-            number += (one.post.posted_at - before).total_seconds() > PERIOD_SECONDS
-            said[words] = one.post.posted_at, number
+        if post.planned.story is not None:
+            truth = post.planned.story.story_id
+        elif post.post.grouped_id is not None:
+            truth = post.post.channel_id, post.post.grouped_id
+        elif words := folded(post.post.text):
+            before, number = occurrences.get(words, (post.post.posted_at, 0))
+            number += (post.post.posted_at - before).total_seconds() > PERIOD_SECONDS
+            occurrences[words] = post.post.posted_at, number
             truth = words, number
         else:
-            truth = one.post.id
-        found.append(replace(one, truth=truth))
-    return found
+            truth = post.post.id
+        judged.append(replace(post, truth=truth))
+    return judged
 
 
 def _read(demo: Demo, past: DemoPast, planned: Planned) -> ToldPost:
     where = demo.where(planned)
     assert where is not None
-    shown = past.post(_place(past, planned), where[1])
+    published = past.post(_place(past, planned), where[1])
     text = text_of(planned, 0, site=SITE)
     post = make_post(
         channel_id=ChannelId(where[0]),
@@ -107,36 +107,38 @@ def _read(demo: Demo, past: DemoPast, planned: Planned) -> ToldPost:
         posted_at=datetime.fromtimestamp(planned.date, UTC),
         lang=planned.channel.language,
         kind=PostKind.PHOTO if planned.shows in PICTURES else PostKind.TEXT,
-        grouped_id=shown.grouped_id,
-        reply_to=shown.reply_to,
+        grouped_id=published.grouped_id,
+        reply_to=published.reply_to,
     )
-    if shown.origin is not None:
+    if published.origin is not None:
         post = replace(
             post,
-            forwarded_from=Origin(ChannelId(shown.origin.channel_id), MessageId(shown.origin.message_id)),
+            forwarded_from=Origin(
+                ChannelId(published.origin.channel_id), MessageId(published.origin.message_id)
+            ),
         )
     return ToldPost(post, planned, not planned.channel.name, planned.channel.name, None)
 
 
 def _place(past: DemoPast, planned: Planned) -> int:
-    places = _PLACES.setdefault(id(past), {id(one): place for place, one in enumerate(past.posts)})
+    places = _PLACES.setdefault(id(past), {id(post): place for place, post in enumerate(past.posts)})
     return places[id(planned)]
 
 
 _PLACES: dict[int, dict[int, int]] = {}
 
 
-async def land(app: App, told: Sequence[ToldPost]) -> None:
+async def land(app: App, posts: Sequence[ToldPost]) -> None:
     """Stores the posts as ingest does."""
-    for page in await pages_of_channels(app, told, PAGE):
+    for page in await pages_of_channels(app, posts, PAGE):
         await app.system.landing.land(make_page(*page), Claim(page[0].channel_id, 0))
 
 
-async def pages_of_channels(app: App, told: Sequence[ToldPost], size: int) -> list[list[Post]]:
+async def pages_of_channels(app: App, posts: Sequence[ToldPost], size: int) -> list[list[Post]]:
     """Registers the channels, and returns pages of their posts, each of one channel."""
     by_channel: dict[ChannelId, list[ToldPost]] = defaultdict(list)
-    for one in told:
-        by_channel[one.post.channel_id].append(one)
+    for post in posts:
+        by_channel[post.post.channel_id].append(post)
     for channel_id, its in by_channel.items():
         await app.system.channels.register(
             Channel(
@@ -147,92 +149,96 @@ async def pages_of_channels(app: App, told: Sequence[ToldPost], size: int) -> li
             )
         )
     return [
-        [one.post for one in its[start : start + size]]
+        [told_post.post for told_post in its[start : start + size]]
         for its in by_channel.values()
         for start in range(0, len(its), size)
     ]
 
 
-def halves(told: Sequence[ToldPost]) -> tuple[list[ToldPost], list[ToldPost]]:
+def halves(posts: Sequence[ToldPost]) -> tuple[list[ToldPost], list[ToldPost]]:
     """What may be fitted on, and what is reported: other kinds of events, in the later half of the days."""
-    events = sorted({one.planned.story.event.name for one in told if one.planned.story is not None})
+    events = sorted({post.planned.story.event.name for post in posts if post.planned.story is not None})
     random.Random(3).shuffle(events)
     fitted = set(events[: len(events) // 2])
-    middle = told[0].post.posted_at + (told[-1].post.posted_at - told[0].post.posted_at) / 2
+    middle = posts[0].post.posted_at + (posts[-1].post.posted_at - posts[0].post.posted_at) / 2
 
-    def is_fitted(one: ToldPost) -> bool:
+    def is_fitted(post: ToldPost) -> bool:
         return (
-            one.planned.story.event.name in fitted
-            if one.planned.story is not None
-            else one.planned.key // 16 % 2 == 0
+            post.planned.story.event.name in fitted
+            if post.planned.story is not None
+            else post.planned.key // 16 % 2 == 0
         )
 
     return (
-        [one for one in told if is_fitted(one) and one.post.posted_at < middle],
-        [one for one in told if not is_fitted(one) and one.post.posted_at >= middle],
+        [post for post in posts if is_fitted(post) and post.post.posted_at < middle],
+        [post for post in posts if not is_fitted(post) and post.post.posted_at >= middle],
     )
 
 
-def figures(told: Sequence[ToldPost], stories: Mapping[PostId, object]) -> dict[str, float]:
+def figures(posts: Sequence[ToldPost], stories: Mapping[PostId, object]) -> dict[str, float]:
     """Precision of pairs and B-cubed over these posts; recall of each kind of post:
     linked to any earlier post of its story.
     """
-    grouped = {one.post.id: stories.get(one.post.id, one.post.id) for one in told}
-    both = Counter((one.truth, grouped[one.post.id]) for one in told)
-    true, found = Counter(one.truth for one in told), Counter(grouped.values())
+    grouped = {post.post.id: stories.get(post.post.id, post.post.id) for post in posts}
+    both = Counter((post.truth, grouped[post.post.id]) for post in posts)
+    true, guessed = Counter(post.truth for post in posts), Counter(grouped.values())
     right = sum(map(_pairs, both.values()))
-    precise = fmean(both[one.truth, grouped[one.post.id]] / found[grouped[one.post.id]] for one in told)
-    complete = fmean(both[one.truth, grouped[one.post.id]] / true[one.truth] for one in told)
+    precise = fmean(
+        both[post.truth, grouped[post.post.id]] / guessed[grouped[post.post.id]] for post in posts
+    )
+    complete = fmean(both[post.truth, grouped[post.post.id]] / true[post.truth] for post in posts)
     return {
-        "precision": round(right / max(sum(map(_pairs, found.values())), 1), 4),
+        "precision": round(right / max(sum(map(_pairs, guessed.values())), 1), 4),
         "pair_recall": round(right / max(sum(map(_pairs, true.values())), 1), 4),
         "b_cubed_f1": round(2 * precise * complete / (precise + complete), 4),
         "b_cubed_precision": round(precise, 4),
         "b_cubed_recall": round(complete, 4),
-        **_recalls(told, grouped),
-        "first_source": _first_sources(told, grouped),
+        **_recalls(posts, grouped),
+        "first_source": _first_sources(posts, grouped),
     }
 
 
-def _recalls(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> dict[str, float]:
+def _recalls(posts: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> dict[str, float]:
     kinds: dict[str, Callable[[ToldPost], bool]] = {
-        "forward": lambda one: one.planned.role is Role.FORWARD,
-        "copy": lambda one: one.planned.role is Role.COPY,
-        "rewrite": lambda one: one.planned.role is Role.REWRITE,
-        "translation": lambda one: one.planned.role is Role.TRANSLATION,
-        "follow_up": lambda one: one.planned.role is Role.FOLLOW_UP and one.post.reply_to is None,
+        "forward": lambda told_post: told_post.planned.role is Role.FORWARD,
+        "copy": lambda told_post: told_post.planned.role is Role.COPY,
+        "rewrite": lambda told_post: told_post.planned.role is Role.REWRITE,
+        "translation": lambda told_post: told_post.planned.role is Role.TRANSLATION,
+        "follow_up": lambda told_post: (
+            told_post.planned.role is Role.FOLLOW_UP and told_post.post.reply_to is None
+        ),
         "picture": _shows_again,
     }
     earlier: dict[object, list[PostId]] = defaultdict(list)
-    found: dict[str, list[bool]] = {kind: [] for kind in kinds}
-    for one in told:
-        if one.planned.story is None or one.planned.part:
+    linked: dict[str, list[bool]] = {kind: [] for kind in kinds}
+    for post in posts:
+        if post.planned.story is None or post.planned.part:
             continue
         for kind, is_one in kinds.items():
-            if earlier[one.truth] and is_one(one):
-                found[kind].append(
-                    any(grouped[other] == grouped[one.post.id] for other in earlier[one.truth])
+            if earlier[post.truth] and is_one(post):
+                linked[kind].append(
+                    any(grouped[other] == grouped[post.post.id] for other in earlier[post.truth])
                 )
-        earlier[one.truth].append(one.post.id)
-    return {f"recall_{kind}": round(fmean(values), 4) if values else 1.0 for kind, values in found.items()}
+        earlier[post.truth].append(post.post.id)
+    return {f"recall_{kind}": round(fmean(values), 4) if values else 1.0 for kind, values in linked.items()}
 
 
-def _shows_again(one: ToldPost) -> bool:
+def _shows_again(post: ToldPost) -> bool:
     """Whether it shows a picture that was shown before in its story."""
-    return one.planned.role in {Role.COPY, Role.REWRITE, Role.TRANSLATION} and one.planned.shows in PICTURES
+    return post.planned.role in {Role.COPY, Role.REWRITE, Role.TRANSLATION} and post.planned.shows in PICTURES
 
 
-def _first_sources(told: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> float:
+def _first_sources(told_posts: Sequence[ToldPost], grouped: Mapping[PostId, object]) -> float:
     """Of true stories whose first post is there: the share whose post
     by somebody else names the right first post.
     """
     groups: dict[object, ToldPost] = {}
-    for one in told:
-        groups.setdefault(grouped[one.post.id], one)
+    for told_post in told_posts:
+        groups.setdefault(grouped[told_post.post.id], told_post)
     stories: dict[object, list[ToldPost]] = defaultdict(list)
-    for one in told:
-        if one.planned.story is not None:
-            stories[one.truth].append(one)
+    for told_post in told_posts:
+        if told_post.planned.story is not None:
+            stories[told_post.truth].append(told_post)
     complete: Collection[list[ToldPost]] = [
         posts for posts in stories.values() if posts[0].planned.role is Role.FIRST and len(posts) > 1
     ]

@@ -65,25 +65,25 @@ async def tagged(texts: Sequence[str]) -> list[Tags]:
             tenant.tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS)
         )
         vocabulary = await app.system.vocabularies.current()
-        found = await app.gate.tags([Material(text, channel_id) for text in texts], vocabulary=vocabulary)
-        return [one.value for one in found if one.value is not None]
+        results = await app.gate.tags([Material(text, channel_id) for text in texts], vocabulary=vocabulary)
+        return [result.value for result in results if result.value is not None]
 
 
 def topics(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
     pairs = [
-        (post.topic, THEIRS.get(said.topic, said.topic))
-        for post, said in zip(posts, tags, strict=True)
+        (post.topic, THEIRS.get(guess.topic, guess.topic))
+        for post, guess in zip(posts, tags, strict=True)
         if post.kind in {Kind.NEWS, Kind.OPINION}
     ]
-    right = Counter(true for true, said in pairs if true == said)
-    said = Counter(said for _, said in pairs if said)
+    right = Counter(true for true, guess in pairs if true == guess)
+    guesses = Counter(guess for _, guess in pairs if guess)
     real = Counter(true for true, _ in pairs)
     return {
         "posts": len(pairs),
-        "precision": round(right.total() / said.total(), 3),
+        "precision": round(right.total() / guesses.total(), 3),
         "recall": round(right.total() / len(pairs), 3),
         "by_topic": {
-            topic: f"{right[topic] / max(said[topic], 1):.2f}/{right[topic] / real[topic]:.2f}"
+            topic: f"{right[topic] / max(guesses[topic], 1):.2f}/{right[topic] / real[topic]:.2f}"
             for topic in OURS
             if real[topic]
         },
@@ -91,11 +91,11 @@ def topics(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
 
 
 def kinds(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
-    pairs = [(post.kind.value, str(said.kind)) for post, said in zip(posts, tags, strict=True)]
-    ads = [(post.kind is Kind.ADVERTISING, said.is_ad) for post, said in zip(posts, tags, strict=True)]
+    pairs = [(post.kind.value, str(guess.kind)) for post, guess in zip(posts, tags, strict=True)]
+    ads = [(post.kind is Kind.ADVERTISING, guess.is_ad) for post, guess in zip(posts, tags, strict=True)]
     return {
-        "kinds_right": round(sum(true == said for true, said in pairs) / len(pairs), 3),
-        "ads_precision": round(sum(all(pair) for pair in ads) / max(sum(said for _, said in ads), 1), 3),
+        "kinds_right": round(sum(true == guess for true, guess in pairs) / len(pairs), 3),
+        "ads_precision": round(sum(all(pair) for pair in ads) / max(sum(guess for _, guess in ads), 1), 3),
         "ads_recall": round(sum(all(pair) for pair in ads) / max(sum(true for true, _ in ads), 1), 3),
     }
 
@@ -113,17 +113,17 @@ def copies(posts: Sequence[Planned]) -> dict[str, object]:
     known = sum(
         is_copy(sketches[post.key], sketches[post.source.key]) for post in copied if post.source is not None
     )
-    told: dict[bytes, list[tuple[Planned, Sketch]]] = {}
+    buckets: dict[bytes, list[tuple[Planned, Sketch]]] = {}
     for post in posts:
-        told.setdefault(sketches[post.key].bucket, []).append((post, sketches[post.key]))
+        buckets.setdefault(sketches[post.key].bucket, []).append((post, sketches[post.key]))
     merged = [
-        (one, other)
-        for bucket in told.values()
-        for (one, sketch), (other, second) in itertools.combinations(bucket, 2)
-        if is_copy(sketch, second) and one.story is not None and other.story is not None
+        (first, other)
+        for bucket in buckets.values()
+        for (first, sketch), (other, second) in itertools.combinations(bucket, 2)
+        if is_copy(sketch, second) and first.story is not None and other.story is not None
     ]
-    others = [(one, other) for one, other in merged if one.story is not other.story]
-    wrong = sum(sketches[one.key].content != sketches[other.key].content for one, other in others)
+    others = [(first, other) for first, other in merged if first.story is not other.story]
+    wrong = sum(sketches[first.key].content != sketches[other.key].content for first, other in others)
     return {
         "copies": len(copied),
         "copies_known": round(known / max(len(copied), 1), 3),

@@ -40,11 +40,11 @@ def attempts(ports: list[int]) -> Counter[str]:
         for family in text_string_to_metric_families(answer.text)
         for sample in family.samples
     ]
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for sample in samples:
         if sample.name == "scheduler_lock_acquired_total":
-            found[sample.labels["status"]] += int(sample.value)
-    return found
+            counts[sample.labels["status"]] += int(sample.value)
+    return counts
 
 
 def wait_until_all_tick(ports: list[int]) -> None:

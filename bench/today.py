@@ -44,19 +44,19 @@ async def mark_advertising(admin: "asyncpg.Connection[asyncpg.Record]", posts: S
         INSERT INTO post_enrichment (channel_id, message_id, kind, revision, tier, data)
             VALUES ($1, $2, 'tags', 1, 'local', '{"is_ad": true}')
         """,
-        [(one.channel_id, one.message_id) for one in ads],
+        [(post_id.channel_id, post_id.message_id) for post_id in ads],
     )
 
 
 def sort_of(story: VisibleStory, truth: dict[PostId, ToldPost]) -> str:
-    told = [truth[post.post_id].planned for post in story.posts if post.post_id in truth]
+    planned_posts = [truth[post.post_id].planned for post in story.posts if post.post_id in truth]
     events = defaultdict(set)
-    for one in told:
-        if one.story is not None:
-            events[one.story.story_id].add(one.channel.name)
+    for planned in planned_posts:
+        if planned.story is not None:
+            events[planned.story.story_id].add(planned.channel.name)
     if any(len(channels) > 1 for channels in events.values()):
         return "news"
-    if sum(one.kind is Kind.ADVERTISING for one in told) * 2 > len(told):
+    if sum(post.kind is Kind.ADVERTISING for post in planned_posts) * 2 > len(planned_posts):
         return "advertising"
     return "looks_alike" if events else "said_every_day"
 
@@ -67,15 +67,15 @@ def events_of(posts: Sequence[ToldPost]) -> set[object]:
     for post in posts:
         if post.planned.story is not None and post.planned.role not in REPEATED:
             channels[post.planned.story.story_id].add(post.post.channel_id)
-    return {event for event, told in channels.items() if len(told) >= TOLD_BY}
+    return {event for event, names in channels.items() if len(names) >= TOLD_BY}
 
 
 async def measured(days: int, *, shows: bool) -> dict[str, Any]:
-    everything = [one for one in world(with_advertising=True) if not one.is_private]
-    followed = set(sorted({one.post.channel_id for one in everything})[::EVERY])
-    posts = [one for one in everything if one.post.channel_id in followed]
+    everything = [post for post in world(with_advertising=True) if not post.is_private]
+    followed = set(sorted({post.post.channel_id for post in everything})[::EVERY])
+    posts = [post for post in everything if post.post.channel_id in followed]
     until, truth = posts[-1].post.posted_at, {post.post.id: post for post in posts}
-    sorts, told, missed, known = Counter[str](), 0, 0, set[ChannelId]()
+    sorts, event_count, missed, known = Counter[str](), 0, 0, set[ChannelId]()
     async with own_database("tga_bench_today") as settings, assemble(settings) as app:
         admin, tenant = await connected(settings), await app.system.tenants.ensure("bench")
         for day in range(days):
@@ -84,20 +84,20 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
             await store(app, admin, tenant.tenant_id, todays, known)
             await mark_advertising(admin, todays)
             listed = await stories_of_day(app, tenant.tenant_id, since, now)
-            for one in listed:
-                sort = sort_of(one, truth)
+            for story in listed:
+                sort = sort_of(story, truth)
                 sorts[sort] += 1
                 if shows and sort != "news":
-                    print(sort, *(f"\n   {post.channel}: {post.text[:150]!r}" for post in one.posts))
+                    print(sort, *(f"\n   {post.channel}: {post.text[:150]!r}" for post in story.posts))
             events = events_of(todays)
-            told += len(events)
-            shown = {
+            event_count += len(events)
+            listed_events = {
                 event.story_id
-                for one in listed
-                for post in one.posts
+                for listed_story in listed
+                for post in listed_story.posts
                 if (event := truth[post.post_id].planned.story)
             }
-            missed += len(events - shown)
+            missed += len(events - listed_events)
         await admin.close()
     listed_count = sorts.total()
     return {
@@ -106,15 +106,15 @@ async def measured(days: int, *, shows: bool) -> dict[str, Any]:
         "listed": listed_count,
         "by_sort": dict(sorts),
         "not_news_percent": round(100 * (listed_count - sorts["news"]) / max(1, listed_count), 1),
-        "events": told,
-        "missed_percent": round(100 * missed / max(1, told), 1),
+        "events": event_count,
+        "missed_percent": round(100 * missed / max(1, event_count), 1),
         "cpu": round(own_cpu_seconds(), 1),
     }
 
 
 async def stories_of_day(app: App, tenant_id: TenantId, since: datetime, now: datetime) -> list[VisibleStory]:
-    found = await recent_stories(since, stores=app.tenant(tenant_id), now=now, limit=ALL)
-    return [story.story for story in found.stories]
+    recent = await recent_stories(since, stores=app.tenant(tenant_id), now=now, limit=ALL)
+    return [story.story for story in recent.stories]
 
 
 def main() -> None:

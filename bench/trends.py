@@ -43,25 +43,25 @@ class SeenTrend:
     truth: object
 
 
-def minute_of(one: ToldPost) -> datetime:
+def minute_of(post: ToldPost) -> datetime:
     """When the post was there for everybody: the end of its minute."""
-    return one.post.posted_at.replace(second=0, microsecond=0) + MINUTE
+    return post.post.posted_at.replace(second=0, microsecond=0) + MINUTE
 
 
 async def shown(
-    app: App, admin: Admin, stores: TenantStores, told: Sequence[ToldPost], since: datetime
+    app: App, admin: Admin, stores: TenantStores, told_posts: Sequence[ToldPost], since: datetime
 ) -> list[SeenTrend]:
     """Groups the posts minute by minute and looks at the trends after each."""
-    truths = {one.post.id: one.truth for one in told}
-    lead = [one for one in told if one.post.posted_at < since]
+    truths = {post.post.id: post.truth for post in told_posts}
+    lead = [post for post in told_posts if post.post.posted_at < since]
     for start in range(0, len(lead), BATCH):
         await app.story_builder.group(
-            [one.post.id for one in lead[start : start + BATCH]], now=minute_of(lead[start])
+            [post.post.id for post in lead[start : start + BATCH]], now=minute_of(lead[start])
         )
     seen: list[SeenTrend] = []
     known: set[PostId] = set()
-    for now, batch in groupby((one for one in told if one.post.posted_at >= since), key=minute_of):
-        await app.story_builder.group([one.post.id for one in batch], now=now)
+    for now, batch in groupby((post for post in told_posts if post.post.posted_at >= since), key=minute_of):
+        await app.story_builder.group([post.post.id for post in batch], now=now)
         if not await admin.fetchval(
             "SELECT EXISTS (SELECT 1 FROM story_posts WHERE is_bursting AND posted_at >= $1)",
             now - SOON - MINUTE,
@@ -90,10 +90,10 @@ def wave_at(posts: Iterable[ToldPost]) -> datetime | None:
 
 
 async def run(days: int) -> dict[str, object]:
-    told = world(days=LEAD_DAYS + days)
-    since = told[0].post.posted_at + timedelta(days=LEAD_DAYS)
+    posts = world(days=LEAD_DAYS + days)
+    since = posts[0].post.posted_at + timedelta(days=LEAD_DAYS)
     async with own_database("tga_bench_trends") as settings, assemble(settings) as app:
-        await land(app, told)
+        await land(app, posts)
         tenant_id = (await app.system.tenants.ensure("bench")).tenant_id
         admin = await connected(settings)
         await admin.execute(
@@ -102,24 +102,24 @@ async def run(days: int) -> dict[str, object]:
             tenant_id,
         )
         began = own_cpu_seconds()
-        seen = await shown(app, admin, app.tenant(tenant_id), told, since)
+        seen = await shown(app, admin, app.tenant(tenant_id), posts, since)
         cpu = own_cpu_seconds() - began
         await admin.close()
     return {
         "bench": "trends",
         "days": days,
-        "posts": len(told),
+        "posts": len(posts),
         "own_cpu_s": round(cpu),
-        **judged(told, seen, since, days),
+        **judged(posts, seen, since, days),
     }
 
 
 def judged(
-    told: Sequence[ToldPost], seen: Sequence[SeenTrend], since: datetime, days: int
+    told_posts: Sequence[ToldPost], seen: Sequence[SeenTrend], since: datetime, days: int
 ) -> dict[str, object]:
     stories: dict[object, list[ToldPost]] = defaultdict(list)
-    for one in told:
-        stories[one.truth].append(one)
+    for told_post in told_posts:
+        stories[told_post.truth].append(told_post)
     first_shown: dict[object, datetime] = {}
     for trend in seen:
         first_shown.setdefault(trend.truth, trend.shown_at)

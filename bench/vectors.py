@@ -105,7 +105,7 @@ async def stage_figures(
         for start in range(BATCH, len(events), BATCH):
             await indexing(events[start : start + BATCH], post_states=system.post_states, index=index)
         took, count = time.perf_counter() - began, len(events) - BATCH
-        found = {
+        figures = {
             "stage_posts_per_s": round(count / took),
             "stage_cpu_us_per_post": round((own_cpu_seconds() - own) / count * 1e6),
             "stage_postgres_cpu_us_per_post": round((cpu_seconds(pid) - server) / count * 1e6),
@@ -113,7 +113,7 @@ async def stage_figures(
     for collection in await vectors.collections():
         if SPACE.holds(collection):
             await vectors.drop(collection)
-    return {**found, "model_cpu_us_per_post": model_figure(texts[:96], scratch), "stage_batch": BATCH}
+    return {**figures, "model_cpu_us_per_post": model_figure(texts[:96], scratch), "stage_batch": BATCH}
 
 
 async def land(system: SystemStores, posts: int) -> tuple[list[PostId], list[str]]:
@@ -183,12 +183,12 @@ async def store_figures(
     while is_being_indexed(folder):
         await asyncio.sleep(0.2)
     figures["index_ready_after_s"] = round(time.perf_counter() - began, 1)
-    for name, channels, asked in (
+    for name, channels, count in (
         ("", FOLLOWED, 200),
         ("_of_5000_channels", 5000, 40),
         ("_of_all", None, 40),
     ):
-        p50, p95 = await latencies(vectors, drawn, hand, channels, asked)
+        p50, p95 = await latencies(vectors, drawn, hand, channels, count)
         figures |= {f"search_p50_ms{name}": p50, f"search_p95_ms{name}": p95}
     watching.cancel()
     await vectors.drop(collection)
@@ -219,10 +219,10 @@ def make_point(hand: random.Random, number: int, vector: Vector) -> Point:
 
 
 async def latencies(
-    vectors: Vectors, drawn: Drawn, hand: random.Random, channels: int | None, asked: int
+    vectors: Vectors, drawn: Drawn, hand: random.Random, channels: int | None, count: int
 ) -> tuple[float, float]:
     times = []
-    for vector in drawn.some(asked):
+    for vector in drawn.some(count):
         reach = (
             None
             if channels is None

@@ -113,19 +113,19 @@ async def _settle(admin: Admin, written: Written, texts: Sequence[tuple[str, lis
     await admin.execute(
         "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT t, c, 60 "
         "FROM unnest($1::bigint[], $2::bigint[]) AS n(t, c)",
-        [one for one, _ in pairs],
-        [one for _, one in pairs],
+        [tenant for tenant, _ in pairs],
+        [channel for _, channel in pairs],
     )
     tenants, words, rarest = [], [], []
     for number in range(count):
         numbers = sorted(set(hand.choice(texts)[1]))
-        one, other = hand.sample(
+        first, other = hand.sample(
             [n for n in numbers if n > 200] or numbers, 2
         )  # nobody watches the commonest words
         tenants.append(10 + number % TENANTS)
-        words.append(f"{written.vocabulary[one]} {written.vocabulary[other]}")
+        words.append(f"{written.vocabulary[first]} {written.vocabulary[other]}")
         rarest.append(
-            written.vocabulary[one if written.posts_with[one] <= written.posts_with[other] else other]
+            written.vocabulary[first if written.posts_with[first] <= written.posts_with[other] else other]
         )
     await admin.execute(
         """
@@ -184,7 +184,7 @@ async def _take_turns(
     places = [PostId.parse(f"{1 + n % CHANNELS}/{1 + n // CHANNELS}") for n in range(matched)]
     for first in range(0, matched, BATCH):
         for name, system, admin in (("few", few, few_admin), ("many", many, many_admin)):
-            derived = [derived_of(one) for one in await system.posts.load(places[first : first + BATCH])]
+            derived = [derived_of(post) for post in await system.posts.load(places[first : first + BATCH])]
             began = await _cpu_seconds(admin)
             await system.watch_matching.raise_alerts(derived)
             took[name].append((await _cpu_seconds(admin) - began) * 1e3 / len(derived))
@@ -223,7 +223,7 @@ async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int
         pending.append(as_post(1 + number % CHANNELS, 1 + number // CHANNELS, now - step * number, text))
         if len(pending) == 10_000 or number == posts - 1:
             await _copy(admin, pending)
-            places += [one.id for one in pending]
+            places += [post.id for post in pending]
             pending = []
     await admin.execute(
         """
@@ -234,7 +234,7 @@ async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int
     )
     await admin.execute("VACUUM ANALYZE posts, post_search, subscriptions")
     stores, queries = tenant_stores(pool, tenant_id), _queries(written, posts)
-    took, found = [], {}
+    took, previews = [], {}
     for query in queries:
         target = WatchTarget(kind=WatchKind.WORDS, query=query)
         conditions = await read_conditions(target, stores=stores, now=now, zone=UTC)
@@ -251,20 +251,20 @@ async def _preview(system: SystemStores, admin: Admin, pool: Pool, *, posts: int
                 now=now,
                 zone=UTC,
             )
-            found[watch.watch_id] = {alert.post_id for alert in previewed.alerts}
+            previews[watch.watch_id] = {alert.post_id for alert in previewed.alerts}
     await admin.execute("UPDATE watches SET begins_at = $1", now - timedelta(days=30))
     for first in range(len(places), 0, -BATCH):  # the oldest first, as they came
         await system.watch_matching.raise_alerts(
-            [derived_of(one) for one in await system.posts.load(places[max(0, first - BATCH) : first])]
+            [derived_of(post) for post in await system.posts.load(places[max(0, first - BATCH) : first])]
         )
-    replayed: dict[object, set[PostId]] = {watch_id: set() for watch_id in found}
+    replayed: dict[object, set[PostId]] = {watch_id: set() for watch_id in previews}
     for row in await admin.fetch("SELECT watch_id, channel_id, message FROM alerts"):
         replayed[row["watch_id"]].add(PostId.parse(f"{row['channel_id']}/{row['message']}"))
     return {
         "posts": posts,
         "previews": {query: round(seconds, 3) for query, seconds in zip(queries, took, strict=True)},
         "preview_s": round(max(took), 3),
-        "preview_equal": int(replayed == found),
+        "preview_equal": int(replayed == previews),
         "replayed_alerts": sum(map(len, replayed.values())),
     }
 
@@ -276,8 +276,15 @@ def _queries(written: Written, posts: int) -> list[str]:
         next(number for number in range(len(shares)) if shares[number] < share)
         for share in (0.02, 0.005, 0.001)
     ]
-    one, two, three = (written.vocabulary[number] for number in by_share)
-    return [one, two, three, f"{one} {two}", f"{two} -{one}", f'"{one} {two}" or {three}']
+    common, rarer, rarest = (written.vocabulary[number] for number in by_share)
+    return [
+        common,
+        rarer,
+        rarest,
+        f"{common} {rarer}",
+        f"{rarer} -{common}",
+        f'"{common} {rarer}" or {rarest}',
+    ]
 
 
 def main() -> None:

@@ -87,7 +87,9 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
                 fcp = await first_paint(app, world.tenant_id, address)
             versions = await Versions.read(admin)
             await admin.close()
-    allowed = {name_of(one): one.queries for one in (*OPEN, *OF_PERSON, *OF_TENANT) if isinstance(one, Page)}
+    allowed = {
+        name_of(page): page.queries for page in (*OPEN, *OF_PERSON, *OF_TENANT) if isinstance(page, Page)
+    }
     p95 = {name: milliseconds(percentile(values, 0.95)) for name, values in load.times.items()}
     return {
         "bench": "web",
@@ -98,10 +100,10 @@ async def run(posts: int, seconds: float, *, keep: bool) -> dict[str, object]:
         "p95_ms": p95,
         "p50_ms": {name: milliseconds(percentile(values, 0.5)) for name, values in load.times.items()},
         "api_cpu_ms": {
-            name: milliseconds(median([one.api for one in found])) for name, found in costs.items()
+            name: milliseconds(median([cost.api for cost in samples])) for name, samples in costs.items()
         },
         "postgres_cpu_ms": {
-            name: milliseconds(median([one.postgres for one in found])) for name, found in costs.items()
+            name: milliseconds(median([cost.postgres for cost in samples])) for name, samples in costs.items()
         },
         "pages": sum(map(len, load.times.values())),
         "new_thumbnail_ms": milliseconds(median(thumbnails)),
@@ -134,10 +136,10 @@ async def settle_person(app: App, world: World, language: str) -> ReadingPerson:
 
 async def warm_up(app: App, world: World, address: str) -> tuple[list[float], dict[str, int]]:
     """Opens everything on every connection. Seconds of new thumbnails, and the queries of each page."""
-    one, other = await settle_person(app, world, "en"), await settle_person(app, world, "ru")
+    person, other = await settle_person(app, world, "en"), await settle_person(app, world, "ru")
     async with open_client(address) as client:
         thumbnails = [
-            await time_opening(client, one, f"{one.base}/media/{post}/0/{size}")
+            await time_opening(client, person, f"{person.base}/media/{post}/0/{size}")
             for post in world.pictured
             for size in "sm"
         ]
@@ -146,9 +148,9 @@ async def warm_up(app: App, world: World, address: str) -> tuple[list[float], di
             await asyncio.gather(
                 *(client.get(path, headers=other.headers) for _ in range(app.settings.database.pool_size))
             )
-        often, seldom = one.pages(world, random.Random(1))
+        often, seldom = person.pages(world, random.Random(1))
         return thumbnails, {
-            name: await count_queries(client, one, path) for name, path in (often | seldom).items()
+            name: await count_queries(client, person, path) for name, path in (often | seldom).items()
         }
 
 

@@ -150,7 +150,7 @@ def _pages(
     world: World, digests: Sequence[UUID], hand: random.Random
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Paths below the tenant's."""
-    channel, told, pictured, word = (
+    channel, story, pictured, word = (
         hand.choice(world.channels),
         hand.choice(world.told),
         hand.choice(world.pictured),
@@ -165,7 +165,7 @@ def _pages(
                 f"/today?folder=Folder+{hand.randrange(5)}",
             ]
         ),
-        "story.show": f"/story/{told}",
+        "story.show": f"/story/{story}",
         "feed.show": hand.choice(
             [
                 "/feed",
@@ -174,7 +174,7 @@ def _pages(
                 f"/feed?channel={channel}",
             ]
         ),
-        "post.show": f"/post/{hand.choice([told, f'{channel}/1'])}",
+        "post.show": f"/post/{hand.choice([story, f'{channel}/1'])}",
         "search.show": f"/search?q={word}",
         "changes.show": "/changes",
         "tags.show": "/tags",

@@ -77,8 +77,8 @@ async def store_stories(
     seed: int,
 ) -> None:
     """Writes them, and a story of one post for everything else that has words."""
-    hand, told = random.Random(seed), {place for story in stories for place in story.places}
-    alone = [ToldStory((place,), ()) for place, post in enumerate(posts) if place not in told and post.text]
+    hand, taken = random.Random(seed), {place for story in stories for place in story.places}
+    alone = [ToldStory((place,), ()) for place, post in enumerate(posts) if place not in taken and post.text]
     rows, members, links = [], [], []
     for story in (*stories, *alone):
         story_id, its = UUID(int=hand.getrandbits(128), version=4), [posts[place] for place in story.places]

@@ -238,7 +238,7 @@ async def _edit(admin: Admin, posts: Sequence[Post]) -> None:
     for post in posts:
         before, replaced = post.text.rpartition(". ")[0] or post.text, post.posted_at + timedelta(minutes=20)
         meaning = meaning_changes(before, post.text)
-        found = list(difference(before, post.text))
+        steps = list(difference(before, post.text))
         rows.append(
             (
                 post.channel_id,
@@ -247,7 +247,7 @@ async def _edit(admin: Admin, posts: Sequence[Post]) -> None:
                 before,
                 b"",
                 replaced,
-                found,
+                steps,
                 dump_meaning(meaning),
                 weight_of(meaning),
             )
@@ -313,7 +313,7 @@ async def _watch(app: App, admin: Admin, tenant_id: TenantId) -> None:
     )
     for start in range(0, len(newest), BATCH):
         loaded = await app.system.posts.load(newest[start : start + BATCH])
-        await app.system.watch_matching.raise_alerts([derived_of(one) for one in loaded])
+        await app.system.watch_matching.raise_alerts([derived_of(post) for post in loaded])
     await app.system.watch_matching.raise_silences(now)
     await app.system.watch_matching.raise_grown(now)
     await admin.execute(

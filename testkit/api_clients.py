@@ -89,7 +89,7 @@ async def key_of(
 
 def problem_of(answer: httpx.Response) -> tuple[int, str]:
     assert answer.headers["content-type"] == "application/problem+json"
-    told = answer.json()
-    assert told["status"] == answer.status_code
-    assert told["title"]
-    return answer.status_code, told["detail"]
+    problem = answer.json()
+    assert problem["status"] == answer.status_code
+    assert problem["title"]
+    return answer.status_code, problem["detail"]

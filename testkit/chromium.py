@@ -123,13 +123,17 @@ async def accessibility_violations(page: Page) -> list[str]:
     Its script comes through the debugger, so our policy stays as it is.
     """
     await page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [f"{one['id']}: {node['html'][:200]}" for one in found["violations"] for node in one["nodes"]]
+    report = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{violation['id']}: {node['html'][:200]}"
+        for violation in report["violations"]
+        for node in violation["nodes"]
+    ]
 
 
 async def layout_troubles(page: Page) -> list[str]:
     """What does not fit: a page that scrolls sideways, and text that is cut off without saying so."""
-    found: list[str] = await page.evaluate(
+    troubles: list[str] = await page.evaluate(
         """() => {
             const found = [];
             const root = document.documentElement;
@@ -151,7 +155,7 @@ async def layout_troubles(page: Page) -> list[str]:
             return found;
         }"""
     )
-    return found
+    return troubles
 
 
 async def save_screenshot(page: Page, folder: Path, name: str) -> None:

@@ -176,16 +176,16 @@ def package_sizes(checkout: Path) -> dict[str, int]:
 
 def _defined(checkout: Path, *kinds: type[ast.AST]) -> dict[str, list[Path]]:
     """The files in which each name is defined."""
-    found = dict[str, list[Path]]()
+    definitions = dict[str, list[Path]]()
     for file in files_of(checkout):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, kinds):
-                found.setdefault(node.name, []).append(file)  # type: ignore[attr-defined]  # definitions have names
-    return found
+                definitions.setdefault(node.name, []).append(file)  # type: ignore[attr-defined]  # definitions have names
+    return definitions
 
 
 def counts(checkout: Path) -> dict[str, object]:
-    largest, files = max(package_sizes(checkout).items(), key=lambda one: one[1])
+    largest, files = max(package_sizes(checkout).items(), key=lambda entry: entry[1])
     return {
         "classes_defined_twice": len(repeated_classes(checkout)),
         "names_with_avoided_words": len(avoided_names(checkout)),

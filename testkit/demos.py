@@ -42,15 +42,15 @@ class RunningDemo:
         return "\n".join(self.lines)
 
     def found(self, pattern: re.Pattern[str]) -> str | None:
-        return next((found[1] for line in list(self.lines) if (found := pattern.search(line))), None)
+        return next((match[1] for line in list(self.lines) if (match := pattern.search(line))), None)
 
     def until(self, pattern: re.Pattern[str], seconds: float = 240) -> str:
         """Waits for a line. Returns what its group found."""
-        while (found := self.found(pattern)) is None:
+        while (text := self.found(pattern)) is None:
             assert self.process.poll() is None, self.output
             assert time.monotonic() - self.began < seconds, self.output
             time.sleep(0.05)
-        return found
+        return text
 
     def until_open(self) -> "OpenApi":
         address = self.until(OPEN)
@@ -83,13 +83,13 @@ class OpenApi:
 
     def posts(self) -> dict[PostKey, str]:
         """Every post of the feed, with its text."""
-        found: dict[PostKey, str] = {}
+        posts: dict[PostKey, str] = {}
         cursor: str | None = ""
         while cursor is not None:
             page = self.get(f"/feed?limit=100{f'&cursor={cursor}' if cursor else ''}")
-            found |= {(one["channel_id"], one["message_id"]): one["text"] for one in page["items"]}
+            posts |= {(post["channel_id"], post["message_id"]): post["text"] for post in page["items"]}
             cursor = page["next"]
-        return found
+        return posts
 
 
 @contextmanager

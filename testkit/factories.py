@@ -80,9 +80,9 @@ async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datet
     """Whatever is stored of the channel is gone at that moment, and some other posts are there."""
     others = [make_post(channel_id=channel_id, message_id=900_000 + number) for number in range(10)]
     await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
-    shown = ObservedPage(tuple(others), asked_at=at, is_newest=False)
+    observed = ObservedPage(tuple(others), asked_at=at, is_newest=False)
     await system.landing.land(
-        make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=shown),
+        make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=observed),
         Claim(channel_id, 0),
     )
 

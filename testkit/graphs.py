@@ -95,5 +95,5 @@ MATCH (p:Post )-[r]->(o:Post ) WHERE p.channel IN $channels RETURN p.id AS day, 
 
 async def all_of(graph: Graph, *channels: int) -> dict[tuple[str, str, str, str], list[int]]:
     """Every edge of these channels, with the posts that it counts."""
-    found = await graph.ask(EVERYTHING, channels=channels) + await graph.ask(POSTS, channels=channels)
-    return {(row["day"], row["edge"], row["sight"], row["to"]): sorted(row["posts"]) for row in found}
+    rows = await graph.ask(EVERYTHING, channels=channels) + await graph.ask(POSTS, channels=channels)
+    return {(row["day"], row["edge"], row["sight"], row["to"]): sorted(row["posts"]) for row in rows}

@@ -74,7 +74,9 @@ def at_least(number: float, *figures: str) -> tuple[Limit, ...]:
 def finish(result: Mapping[str, Any], options: argparse.Namespace, *limits: Limit) -> NoReturn:
     """Prints the result and ends the program: with 1 if a limit was missed."""
     report(result, as_json=options.json)
-    others = {figure: float(number) for figure, _, number in (one.partition("=") for one in options.limit)}
+    others = {
+        figure: float(number) for figure, _, number in (limit.partition("=") for limit in options.limit)
+    }
     if unknown := others.keys() - {limit.figure for limit in limits}:
         sys.exit(
             f"no limit for {', '.join(sorted(unknown))}; there are: "

@@ -145,8 +145,8 @@ async def drive(author: Author, steps: Sequence[Step], probes: Sequence[Probe]) 
     with probing(probes):
         for number, step in enumerate(steps):
             await asyncio.sleep(max(0.0, began + number / PER_SECOND - time.monotonic()))
-            for one in (step, author.read) if number % READING_EVERY == 0 else (step,):
-                task = asyncio.ensure_future(one())
+            for act in (step, author.read) if number % READING_EVERY == 0 else (step,):
+                task = asyncio.ensure_future(act())
                 under_way.add(task)
                 task.add_done_callback(under_way.discard)
         if under_way:

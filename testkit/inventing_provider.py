@@ -20,7 +20,7 @@ _RUSSIAN = re.compile(r"[а-яё]", re.IGNORECASE)
 
 
 def _number(sentence: str, _is_russian: bool) -> str:
-    changed = _NUMBER.sub(lambda found: str(int(found.group()) * 3 + 7), sentence, count=1)
+    changed = _NUMBER.sub(lambda match: str(int(match.group()) * 3 + 7), sentence, count=1)
     return (
         changed
         if changed != sentence
@@ -73,10 +73,10 @@ class InventingModel:
     planted: set[str] = field(default_factory=set)
     written: int = 0
 
-    def answer(self, asked: Asked) -> str:
-        hand = random.Random(f"{self.seed}{asked.user.partition('PASSAGES')[2][:2000]}")
+    def answer(self, question: Asked) -> str:
+        hand = random.Random(f"{self.seed}{question.user.partition('PASSAGES')[2][:2000]}")
         lines = []
-        for number, text in _PASSAGE.findall(asked.user)[:MAX_SENTENCES]:
+        for number, text in _PASSAGE.findall(question.user)[:MAX_SENTENCES]:
             sentences = [sentence for sentence in split_sentences(text) if len(sentence) >= MIN_LETTERS]
             if not sentences:
                 continue

@@ -31,10 +31,10 @@ def updated_messages() -> str:
     path = CHECKOUT / MESSAGES
     written = path.read_text(encoding="utf-8")
     catalogue = read_po(BytesIO(written.encode()), locale="ru")
-    found = Catalog(locale="ru")
+    extracted = Catalog(locale="ru")
     for place, message in declared_messages():
-        found.add(message, locations=[(place, 0)])
-    catalogue.update(found, no_fuzzy_matching=True, update_creation_date=False)
+        extracted.add(message, locations=[(place, 0)])
+    catalogue.update(extracted, no_fuzzy_matching=True, update_creation_date=False)
     body = BytesIO()
     write_po(body, catalogue, omit_header=True, ignore_obsolete=True, include_lineno=False, width=0)
     header, _, _ = written.partition("\n\n")

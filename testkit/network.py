@@ -45,10 +45,10 @@ def refused_connections() -> int:
         for line in Path("/proc/self/net/snmp").read_text(encoding="ascii").splitlines()
         if line.startswith("Ip:")
     ]
-    found = int(dict(zip(*lines, strict=True))["OutNoRoutes"])
+    refused = int(dict(zip(*lines, strict=True))["OutNoRoutes"])
     six = Path("/proc/self/net/snmp6")
     if six.exists():
-        found += int(
+        refused += int(
             dict(line.split() for line in six.read_text(encoding="ascii").splitlines())["Ip6OutNoRoutes"]
         )
-    return found
+    return refused

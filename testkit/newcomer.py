@@ -37,9 +37,9 @@ HTMX = "src/telegram_assistant/web/static/vendor/htmx.min.js"
 
 def commands(readme: str) -> list[str]:
     """The lines of the first block under the heading, as they stand there; the comments are part of them."""
-    found = re.search(r"```sh\n(.*?)```", readme.partition(HEADING)[2], re.DOTALL)
-    assert found is not None, f"README.md has no commands under {HEADING!r}"
-    return [line for line in found[1].splitlines() if line]
+    match = re.search(r"```sh\n(.*?)```", readme.partition(HEADING)[2], re.DOTALL)
+    assert match is not None, f"README.md has no commands under {HEADING!r}"
+    return [line for line in match[1].splitlines() if line]
 
 
 class Terminal:
@@ -67,8 +67,8 @@ class Terminal:
         assert self._shell.stdout is not None
         for line in self._shell.stdout:
             self._printed.append(line)
-            if found := pattern.search(line.rstrip("\n")):
-                return found[1]
+            if match := pattern.search(line.rstrip("\n")):
+                return match[1]
             if DONE.search(line.rstrip("\n")):
                 break
         return self.give_up("it ended too early")

@@ -102,8 +102,8 @@ class FakeServer:
         body = await request.json()
         if (refused := self._refused(request)) is not None:
             return refused
-        asked = Asked(request.url.path, body, dict(request.headers))
-        self.asked.append(asked)
+        question = Asked(request.url.path, body, dict(request.headers))
+        self.asked.append(question)
         self.heard["chat"] += 1
         self.at_once += 1
         self.max_at_once = max(self.max_at_once, self.at_once)
@@ -115,13 +115,13 @@ class FakeServer:
             self.at_once -= 1
         if self.status != 200:
             return JSONResponse(
-                {"status": self.status, "message": asked.user, "error": {"message": asked.user}},
+                {"status": self.status, "message": question.user, "error": {"message": question.user}},
                 self.status,
                 self.headers,
             )
         if body.get("stream"):
-            return StreamingResponse(self._pieces(body, self.says(asked)), media_type="text/event-stream")
-        return JSONResponse(self._completion(body, self.says(asked)))
+            return StreamingResponse(self._pieces(body, self.says(question)), media_type="text/event-stream")
+        return JSONResponse(self._completion(body, self.says(question)))
 
     async def _pieces(self, body: dict[str, Any], text: str) -> AsyncIterator[str]:
         """As OpenAI and GigaChat stream: a piece per event, how it ended, what it used, and the end.

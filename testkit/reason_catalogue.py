@@ -65,16 +65,16 @@ def updated_catalogue() -> str:
     path = CHECKOUT / CATALOGUE
     written = path.read_text(encoding="utf-8")
     catalogue = read_po(BytesIO(written.encode()), locale="ru")
-    found = Catalog(locale="ru")
+    extracted = Catalog(locale="ru")
     for reason in sorted(declared_reasons(), key=lambda reason: (reason.file, reason.code or "")):
         assert reason.code and reason.text is not None  # noqa: PT018 -- one promise of the tests
         place = str(reason.file.relative_to(SOURCE))
-        found.add(
+        extracted.add(
             (reason.text, reason.plural) if reason.plural else reason.text,
             locations=[(place, 0)],
             auto_comments=[reason.code],
         )
-    catalogue.update(found, no_fuzzy_matching=True, update_creation_date=False)
+    catalogue.update(extracted, no_fuzzy_matching=True, update_creation_date=False)
     body = BytesIO()
     write_po(body, catalogue, omit_header=True, ignore_obsolete=True, include_lineno=False, width=0)
     header, _, _ = written.partition("\n\n")

@@ -240,14 +240,14 @@ def _unenforced(tables: dict[str, Table], keys: Sequence[Reference]) -> list[Ref
         "media_objects": {"sha256"},
         "tenants": {"tenant_id"},
     }
-    found = []
+    references = []
     for table in tables.values():
         names = {column.name for column in table.columns}
         for target, needed in targets.items():
             refers = needed <= names and target != table.name and (table.name, target) not in enforced
             if refers and not (target == "channels" and targets["posts"] <= names and table.name != "posts"):
-                found.append(Reference(table.name, target, ", ".join(sorted(needed)), is_enforced=False))
-    return found
+                references.append(Reference(table.name, target, ", ".join(sorted(needed)), is_enforced=False))
+    return references
 
 
 def draw_page(tables: dict[str, Table], references: Sequence[Reference]) -> str:

@@ -48,31 +48,31 @@ async def addresses(page: Page) -> dict[str, str]:
     """The address of every page, with posts that show something special."""
     base = page.url.removesuffix("/feed")
     plain = [
-        one.path
-        for one in OF_TENANT
-        if isinstance(one, WebPage) and "{" not in one.path and one.path not in NO_PICTURES
+        web_page.path
+        for web_page in OF_TENANT
+        if isinstance(web_page, WebPage) and "{" not in web_page.path and web_page.path not in NO_PICTURES
     ]
-    found = {path.strip("/").replace("/", "-"): base + path for path in plain} | {
+    urls = {path.strip("/").replace("/", "-"): base + path for path in plain} | {
         "found": base + SEARCH,
         "feed-oldest": f"{base}/feed?order=oldest",
     }
-    found |= {"me": "/me", "not-found": "/nothing/here"}
+    urls |= {"me": "/me", "not-found": "/nothing/here"}
     async for name, post in special_posts(page):
-        found.setdefault(f"post-{name}", post)
+        urls.setdefault(f"post-{name}", post)
     await page.goto(f"{base}/today?window=week")
     if await page.locator("article.story").count():
-        found["story"] = await page.locator("article.story").first.get_attribute("data-post") or ""
-    found |= {
+        urls["story"] = await page.locator("article.story").first.get_attribute("data-post") or ""
+    urls |= {
         "answered": f"{base}/ask?q={QUESTION}",
         "watch-previewed": f"{base}/watches/new?kind=words&query={WATCHED}",
     }
     await page.goto(f"{base}/channels")
     if await page.locator("main tbody a").count():
-        found["channel"] = await page.locator("main tbody a").first.get_attribute("href") or ""
+        urls["channel"] = await page.locator("main tbody a").first.get_attribute("href") or ""
     await page.goto(f"{base}/tags")
     if await page.locator("main tbody a").count():
-        found["tag"] = await page.locator("main tbody a").first.get_attribute("href") or ""
-    return found
+        urls["tag"] = await page.locator("main tbody a").first.get_attribute("href") or ""
+    return urls
 
 
 async def special_posts(page: Page) -> AsyncIterator[tuple[str, str]]:
@@ -114,7 +114,7 @@ async def take(
 ) -> list[str]:
     troubles = []
     async with open_tab(chromium, device, api.address) as page:
-        await page.context.add_cookies([one for one in session if one["name"] != "tga_zone"])
+        await page.context.add_cookies([cookie for cookie in session if cookie["name"] != "tga_zone"])
         for name, address in pages.items():
             await page.goto(address)
             troubles += [

@@ -43,15 +43,15 @@ async def store_story(
         [post.channel_id for post in posts],
         [post.message_id for post in posts],
     )
-    told = await admin.fetch(
+    rows = await admin.fetch(
         "SELECT posted_at, channel_id, message_id FROM story_posts WHERE story_id = $1", known
     )
     bursting = bursting_posts(
-        (row["posted_at"], PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))) for row in told
+        (row["posted_at"], PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))) for row in rows
     )
     await admin.executemany(
         "UPDATE story_posts SET is_bursting = true WHERE channel_id = $1 AND message_id = $2",
-        [(one.channel_id, one.message_id) for one in bursting],
+        [(post.channel_id, post.message_id) for post in bursting],
     )
     await admin.executemany(
         """
@@ -63,8 +63,8 @@ async def store_story(
             AND o.message_id = $4
         """,
         [
-            (one.channel_id, one.message_id, other.channel_id, other.message_id, kind.value, score, leaf)
-            for one, other, kind, score, leaf in links
+            (post.channel_id, post.message_id, other.channel_id, other.message_id, kind.value, score, leaf)
+            for post, other, kind, score, leaf in links
         ],
     )
     return known

@@ -52,15 +52,15 @@ class Site:
             path = head.split(" ")[1]
             self.asked.append(path)
             self.heads.append(head)
-            found = (
+            page = (
                 self.pages.get(path)
                 or self.pages.get(path.partition("?")[0])
                 or answer("not here", status="404 Not Found")
             )
-            if callable(found):
-                await found(reader, writer)
+            if callable(page):
+                await page(reader, writer)
             else:
-                writer.write(found)
+                writer.write(page)
             await writer.drain()
         writer.close()
 

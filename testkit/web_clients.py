@@ -78,8 +78,8 @@ class Browser:
         return answer
 
     def _tokens(self) -> dict[str, str]:
-        found, once = TOKEN.search(self.page), ONCE.search(self.page)
-        return {"csrf": found[1] if found else "", "once": once[1] if once else ""}
+        token, once = TOKEN.search(self.page), ONCE.search(self.page)
+        return {"csrf": token[1] if token else "", "once": once[1] if once else ""}
 
     def _path(self, path: str) -> str:
         return self.base + path.removeprefix(".") if path.startswith("./") else path
@@ -117,9 +117,9 @@ async def begin_session(app: App, user_id: UserId, *, agent: str = "test") -> Ne
 
 
 async def public_id_of(app: App, token: str, tenant_id: TenantId) -> UUID:
-    found = await app.api.people.session(token)
-    assert found is not None
-    return next(membership.tenant for membership in found.memberships if membership.tenant_id == tenant_id)
+    session = await app.api.people.session(token)
+    assert session is not None
+    return next(membership.tenant for membership in session.memberships if membership.tenant_id == tenant_id)
 
 
 @asynccontextmanager

@@ -130,5 +130,5 @@ def _sums(certain: int, late: Sequence[int]) -> set[int]:
     """What may have been counted: all that is certain, and any of the late pages."""
     sums = {certain}
     for posts in late:
-        sums |= {one + posts for one in sums}
+        sums |= {total + posts for total in sums}
     return sums

@@ -82,11 +82,11 @@ class DigestReaders:
             kind: {str(row["delivery_id"]) for row in rows if row["kind"] == kind}
             for kind in ("webhook", "email")
         }
-        arrived = Counter(one.headers["webhook-id"] for one in self.webhook.taken)
+        arrived = Counter(arrival.headers["webhook-id"] for arrival in self.webhook.taken)
         ids_of_digest: dict[str, set[str]] = defaultdict(set)
-        for one in self.webhook.taken:
-            ids_of_digest[one.data["data"]["digest_id"]].add(one.headers["webhook-id"])
-        mailed = Counter(str(one["Message-ID"]).strip("<>").partition("@")[0] for one in self.mails.taken)
+        for delivery in self.webhook.taken:
+            ids_of_digest[delivery.data["data"]["digest_id"]].add(delivery.headers["webhook-id"])
+        mailed = Counter(str(mail["Message-ID"]).strip("<>").partition("@")[0] for mail in self.mails.taken)
         digests: int = await self.admin.fetchval(
             "SELECT count(*) FROM digests WHERE jsonb_array_length(content -> 'stories') > 0"
         )
@@ -157,10 +157,13 @@ async def _keep_telling(system: SystemStores, settings: Settings, channels: list
             f"Engineers found {number + 3} cracks in its piers."
         )
         posts = [PostId(channel_id, MessageId(number)) for channel_id in channels]
-        for one in posts:
+        for post_id in posts:
             post = make_post(
-                channel_id=one.channel_id, message_id=one.message_id, text=text, posted_at=datetime.now(UTC)
+                channel_id=post_id.channel_id,
+                message_id=post_id.message_id,
+                text=text,
+                posted_at=datetime.now(UTC),
             )
-            await system.landing.land(make_page(post), Claim(one.channel_id, 0))
+            await system.landing.land(make_page(post), Claim(post_id.channel_id, 0))
         await store_story(admin, posts, [(posts[1], posts[0], LinkKind.COPY, 9.0, False)])
         await asyncio.sleep(STORY_SECONDS)

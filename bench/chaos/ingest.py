@@ -60,7 +60,7 @@ class Fleet:
 
     def revive(self, processes: int) -> None:
         """As a service manager does: who could not start while a server was away is started again."""
-        self.running = [one for one in self.running if one.poll() is None]
+        self.running = [process for process in self.running if process.poll() is None]
         while len(self.running) < processes:
             self.start()
         if self.worker is None or self.worker.poll() is not None:
@@ -131,9 +131,9 @@ async def live(scene: Scene, until: float) -> None:
         if hand.random() < 0.1:
             first, count = hand.randrange(2, newest + 1), hand.choice((1, 1, 2, 30))
             gone = [
-                one
-                for one in range(first, min(first + count, newest + 1))
-                if (channel, one) not in scene.told
+                message_id
+                for message_id in range(first, min(first + count, newest + 1))
+                if (channel, message_id) not in scene.told
             ]
             await _quietly(scene.control.delete, channel, gone, deliver=hand.random() < 0.5)
         await asyncio.sleep(hand.uniform(0.1, 0.6))

@@ -75,7 +75,7 @@ class Result:
         self.examples.append(f"{mistake}: {example}")
 
 
-MISTAKES = tuple(one.name for one in fields(Result))[9:]
+MISTAKES = tuple(attribute.name for attribute in fields(Result))[9:]
 
 
 async def judge(scene: Scene, settings: Settings, result: Result) -> None:
@@ -91,9 +91,9 @@ async def judge(scene: Scene, settings: Settings, result: Result) -> None:
             coverage = await app.system.coverage.of(channel_id)
             result.incomplete += coverage is None or not coverage.complete
         result.alerts, lost, twice = await judge_alerts(app, admin)
-        for mistake, told in (("alerts_lost", lost), ("alerts_twice", twice)):
-            for one in told:
-                result.note(mistake, str(one))
+        for mistake, alerts in (("alerts_lost", lost), ("alerts_twice", twice)):
+            for alert in alerts:
+                result.note(mistake, str(alert))
     await _judge_folder(admin, settings, result)
     counted = await scene.fleet.counting.judge(admin, alive=scene.fleet.alive)
     result.posts_counted, result.posts_inserted, result.left_out = (
@@ -140,7 +140,7 @@ async def _judge_posts(
 def _in_order(seen: Sequence[str], texts: Sequence[str]) -> bool:
     """Whether these are some of the texts, in their order."""
     left = iter(texts)
-    return all(one in left for one in seen)
+    return all(item in left for item in seen)
 
 
 async def _judge_albums(
@@ -210,7 +210,7 @@ def called_during_waits(trace: list[dict[str, Any]]) -> int:
     for call in trace:
         who = (str(call["phone"]), call["method"])
         violations += call["at"] < blocked.get(who, 0.0) - 0.1
-        told = re.fullmatch(r"FLOOD_(?:PREMIUM_)?WAIT_(\d+)", call["answer"])
-        if told:
-            blocked[who] = call["at"] + int(told[1])
+        match = re.fullmatch(r"FLOOD_(?:PREMIUM_)?WAIT_(\d+)", call["answer"])
+        if match:
+            blocked[who] = call["at"] + int(match[1])
     return violations

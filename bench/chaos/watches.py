@@ -87,14 +87,14 @@ async def judge_alerts(app: App, admin: Admin) -> tuple[int, list[Told], list[To
         [PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows], 100
     ):
         await app.system.watch_matching.raise_alerts(
-            [derived_without_names(one) for one in await app.system.posts.load(some)]
+            [derived_without_names(post) for post in await app.system.posts.load(some)]
         )
     await app.system.watch_matching.raise_grown(datetime.now(UTC))
     expected = await _told(admin)
     return (
         raised.total(),
-        [one for one in expected if one not in raised],
-        [one for one, times in raised.items() if times > 1],
+        [alert for alert in expected if alert not in raised],
+        [alert for alert, times in raised.items() if times > 1],
     )
 
 

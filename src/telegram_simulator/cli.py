@@ -335,10 +335,10 @@ def _write_for_owner(path: Path, text: str) -> None:
 
 
 async def _told_to_stop() -> None:
-    told = asyncio.Event()
+    stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
-    await told.wait()
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await stopping.wait()
 
 
 class _Quiet(uvicorn.Server):

@@ -159,10 +159,10 @@ class Simulator:
         """
         connection.calls += 1
         newer = record.connections[record.connections.index(connection) + 1 :]
-        if any(one.calls for one in newer):
+        if any(other.calls for other in newer):
             record.double_use += 1
         if record.phone is not None and any(
-            one.peer != connection.peer and one.calls for one in record.connections
+            other.peer != connection.peer and other.calls for other in record.connections
         ):
             record.double_use += 1
             record.dead = DUPLICATED
@@ -172,15 +172,15 @@ class Simulator:
     def ready(self, channel: Channel, message_id: int) -> Ready:
         """The message as bytes; kept until it changes."""
         key = (channel.channel_id, message_id)
-        kept = self._ready.get(key)
-        if kept is None:
+        ready = self._ready.get(key)
+        if ready is None:
             post = channel.get(message_id)
             assert post is not None
             origin = None if post.origin is None else post.origin.channel_id
-            kept = self._ready[key] = Ready(message(self.world, channel, post), origin)
+            ready = self._ready[key] = Ready(message(self.world, channel, post), origin)
             if len(self._ready) > MAX_READY:
                 self._ready.popitem(last=False)
-        return kept
+        return ready
 
     def forget_ready(self, channel_id: int | None = None, message_id: int | None = None) -> None:
         if channel_id is None or message_id is None:
@@ -223,9 +223,9 @@ class Simulator:
             return []
         known = ((connection, connection.record) for connection in self.connections)
         return [
-            (one, record)
-            for one, record in known
-            if record is not None and record.dead is None and record.connections[-1:] == [one]
+            (connection, record)
+            for connection, record in known
+            if record is not None and record.dead is None and record.connections[-1:] == [connection]
         ]
 
     def drop_connections(self, phone: str | None = None, *, abruptly: bool = True) -> int:

@@ -149,11 +149,11 @@ class Control:
     def _tell_new(self, channel: Channel, posts: Sequence[Post], *, deliver: bool) -> None:
         if deliver:
             first = channel.pts - len(posts)
-            told = [
+            updates = [
                 types.UpdateNewChannelMessage(self._raw(channel, post), first + number, 1)
                 for number, post in enumerate(posts, 1)
             ]
-            self._simulator.push(channel, lambda phone: self._updates(told, channel, phone))
+            self._simulator.push(channel, lambda phone: self._updates(updates, channel, phone))
 
     def tell_foretold(self, channel: Channel, number: int) -> Post:
         """The next post of a channel that lives by its rhythm."""
@@ -169,10 +169,10 @@ class Control:
         return message(self._world, channel, post)
 
     def _shown(self, post: tuple[int, int]) -> Media | None:
-        shown = self._channel(post[0]).get(post[1])
-        if shown is None:
+        stored_post = self._channel(post[0]).get(post[1])
+        if stored_post is None:
             raise NoSuchThing(f"post {post[0]}/{post[1]}")
-        return shown.media
+        return stored_post.media
 
     def _media(
         self,

@@ -45,7 +45,7 @@ class People:
     ) -> int:
         """Make a folder or say anew what is in it; `number` names one whose title changes. Its number."""
         folders = self._world.account(phone).folders
-        known = next((one for one, folder in folders.items() if folder.title == title), None)
+        known = next((key for key, folder in folders.items() if folder.title == title), None)
         chosen = number or known or max([FIRST_FOLDER - 1, *folders]) + 1
         folders[chosen] = Folder(title, tuple(channels), all_channels, tuple(without))
         self._tell(phone, chosen)
@@ -67,11 +67,13 @@ class People:
     def _tell(self, phone: str, number: int) -> None:
         account = self._world.account(phone)
         folder = account.folders.get(number)
-        shown: Any = None if folder is None else folder_object(self._world, account, number, folder)
-        self._simulator.tell(types.UpdateDialogFilter(number, shown), lambda record: record.phone == phone)
+        dialog_filter: Any = None if folder is None else folder_object(self._world, account, number, folder)
+        self._simulator.tell(
+            types.UpdateDialogFilter(number, dialog_filter), lambda record: record.phone == phone
+        )
 
     def _newest(self) -> bytes:
-        waiting = [name for name, one in self._simulator.login_tokens.items() if one.accepted_by is None]
+        waiting = [name for name, token in self._simulator.login_tokens.items() if token.accepted_by is None]
         if not waiting:
             raise NoSuchThing("login token that waits")
         return waiting[-1]

@@ -48,15 +48,15 @@ def state(simulator: Simulator) -> dict[str, Any]:
 
 def trace(simulator: Simulator, limit: int = 100) -> list[dict[str, Any]]:
     """The last calls, oldest first."""
-    return [asdict(one) for one in list(simulator.counters.trace)[-limit:]]
+    return [asdict(call) for call in list(simulator.counters.trace)[-limit:]]
 
 
 def channels(world: World) -> list[dict[str, Any]]:
-    found = (world.channel(number) for number in world.channel_ids())
+    candidates = (world.channel(number) for number in world.channel_ids())
     return [
-        {"channel_id": one.channel_id, "title": one.title, "username": one.username}
-        for one in found
-        if one is not None
+        {"channel_id": channel.channel_id, "title": channel.title, "username": channel.username}
+        for channel in candidates
+        if channel is not None
     ]
 
 
@@ -74,7 +74,7 @@ def truth(
 def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[str, Any]:
     versions = channel.versions(message_id)
     last = versions[-1]
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "channel_id": channel.channel_id,
         "message_id": message_id,
         "date": last.date,
@@ -87,10 +87,10 @@ def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[st
             for version in versions
         ],
     }
-    told |= channel.about(message_id)
+    facts |= channel.about(message_id)
     file = getattr(last.media, "file", None)
     if isinstance(file, File):
-        told["file"] = {"kind": file.kind.value, "size": file.size, "dc": file.dc_id}
+        facts["file"] = {"kind": file.kind.value, "size": file.size, "dc": file.dc_id}
         if with_files:
-            told["file"]["sha256"] = hashlib.sha256(make_file(file)).hexdigest()
-    return told
+            facts["file"]["sha256"] = hashlib.sha256(make_file(file)).hexdigest()
+    return facts

@@ -143,13 +143,13 @@ def import_authorization(request: Any, caller: Caller) -> bytes:
 
 @answers(functions.users.GetUsersRequest)
 def get_users(request: Any, caller: Caller) -> bytes:
-    found: list[Any] = []
+    users: list[Any] = []
     for wanted in request.id[:200]:
         if isinstance(wanted, types.InputUserSelf):
-            found.append(user_object(caller.account, is_self=True))
+            users.append(user_object(caller.account, is_self=True))
         else:
-            found.append(types.UserEmpty(getattr(wanted, "user_id", 0)))
-    return vector_of(found)
+            users.append(types.UserEmpty(getattr(wanted, "user_id", 0)))
+    return vector_of(users)
 
 
 @answers(functions.account.UpdateStatusRequest)

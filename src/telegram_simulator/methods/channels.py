@@ -122,16 +122,19 @@ def get_channel_recommendations(request: Any, caller: Caller) -> bytes:
         for channel_id in world.channel_ids()
         if channel_id != centre and channel_id not in account.joined
     )
-    others = (world.channel(one) for one in nsmallest(MAX_SIMILAR, ids, key=lambda one: abs(one - centre)))
+    others = (
+        world.channel(channel_id)
+        for channel_id in nsmallest(MAX_SIMILAR, ids, key=lambda channel_id: abs(channel_id - centre))
+    )
     similar = [other for other in others if other is not None and not (other.is_private or other.is_group)]
-    shown = [
-        channel_object(world, account, one)
-        for one in (similar if account.premium else similar[:SHOWN_SIMILAR])
+    visible_channels = [
+        channel_object(world, account, channel)
+        for channel in (similar if account.premium else similar[:SHOWN_SIMILAR])
     ]
     return bytes(
-        types.messages.Chats(shown)
-        if len(shown) == len(similar)
-        else types.messages.ChatsSlice(len(similar), shown)
+        types.messages.Chats(visible_channels)
+        if len(visible_channels) == len(similar)
+        else types.messages.ChatsSlice(len(similar), visible_channels)
     )
 
 

@@ -14,7 +14,9 @@ MAX_PER_PAGE = 100
 @answers(functions.messages.GetDialogsRequest)
 def get_dialogs(request: Any, caller: Caller) -> bytes:
     """Newest first. The client goes on with the date of the last message it got."""
-    channels = sorted(_joined(caller), key=lambda one: (-one.date_of(one.newest_id), one.channel_id))
+    channels = sorted(
+        _joined(caller), key=lambda channel: (-channel.date_of(channel.newest_id), channel.channel_id)
+    )
     rest = channels
     if request.offset_date is not None and request.offset_date.timestamp() > 0:
         before = int(request.offset_date.timestamp())
@@ -35,5 +37,5 @@ def get_dialogs(request: Any, caller: Caller) -> bytes:
 
 
 def _joined(caller: Caller) -> list[Channel]:
-    found = (caller.world.channel(channel_id) for channel_id in caller.account.joined)
-    return [channel for channel in found if channel is not None and channel.newest_id > 0]
+    channels = (caller.world.channel(channel_id) for channel_id in caller.account.joined)
+    return [channel for channel in channels if channel is not None and channel.newest_id > 0]

@@ -32,15 +32,15 @@ def get_history(request: Any, caller: Caller) -> bytes:
 def search(request: Any, caller: Caller) -> bytes:
     channel = channel_of(caller, request.peer)
     limit = min(request.limit, MAX_PER_PAGE)
-    words, found = request.q.lower(), []
+    words, matches = request.q.lower(), []
     if limit > 0:
         for number in channel.window(_start(channel, request), MAX_SEARCHED):
             post = channel.get(number)
             if post is not None and words in post.text.lower() and _between(request, number):
-                found.append(number)
-                if len(found) == limit:
+                matches.append(number)
+                if len(matches) == limit:
                     break
-    return _page(caller, channel, found)
+    return _page(caller, channel, matches)
 
 
 @answers(functions.channels.GetMessagesRequest, cost=lambda request: (len(request.id) + 9) // 10)
@@ -49,7 +49,7 @@ def get_messages(request: Any, caller: Caller) -> bytes:
     channel = channel_of(caller, request.channel)
     if not request.id:
         raise RpcError(400, "MESSAGE_IDS_EMPTY")
-    wanted = [getattr(one, "id", one) for one in request.id[:MAX_PER_PAGE]]
+    wanted = [getattr(item, "id", item) for item in request.id[:MAX_PER_PAGE]]
     posts = [channel.get(number) for number in wanted]
     messages: list[Any] = [
         empty_message(number) if post is None else message(caller.world, channel, post)
@@ -93,8 +93,8 @@ def read_contents(_request: Any, _caller: Caller) -> bytes:
     return BOOL_TRUE
 
 
-def _limit(asked: int) -> int:
-    return min(asked, MAX_PER_PAGE) if asked > 0 else USUAL_PAGE
+def _limit(requested: int) -> int:
+    return min(requested, MAX_PER_PAGE) if requested > 0 else USUAL_PAGE
 
 
 def _start(channel: Channel, request: Any) -> int:
@@ -114,12 +114,12 @@ def _between(request: Any, number: int) -> bool:
 
 
 def _page(caller: Caller, channel: Channel, ids: list[int], *, offset: int = 0) -> bytes:
-    found = [caller.server.ready(channel, number) for number in ids]
-    caller.server.counters.posts_served += len(found)
+    posts = [caller.server.ready(channel, number) for number in ids]
+    caller.server.counters.posts_served += len(posts)
     chats = channels_in(
-        caller.world, caller.account, channel, {one.origin for one in found if one.origin is not None}
+        caller.world, caller.account, channel, {post.origin for post in posts if post.origin is not None}
     )
-    messages = [one.message for one in found]
+    messages = [post.message for post in posts]
     return bytes(
         types.messages.ChannelMessages(
             channel.pts, channel.alive, messages, [], chats, [], offset_id_offset=offset

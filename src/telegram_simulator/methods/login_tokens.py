@@ -20,7 +20,8 @@ def export_login_token(request: Any, caller: Caller) -> bytes:
     """A token to show; or, once the last one was accepted, what has come of it."""
     tokens, now = caller.server.login_tokens, caller.server.now()
     mine = next(
-        ((name, one) for name, one in reversed(tokens.items()) if one.key_id == caller.record.key_id), None
+        ((name, token) for name, token in reversed(tokens.items()) if token.key_id == caller.record.key_id),
+        None,
     )
     if mine is not None and mine[1].accepted_by is not None and not mine[1].used and mine[1].expires > now:
         return _log_in(*mine, caller)

@@ -22,14 +22,14 @@ ALGORITHM = types.PasswordKdfAlgoSHA256SHA256PBKDF2HMACSHA512iter100000SHA256Mod
 @answers(functions.account.GetPasswordRequest, anonymous=True)
 def get_password(_request: Any, caller: Caller) -> bytes:
     account = _half_logged_in(caller)
-    asked: dict[str, Any] = {"has_password": None}
+    details: dict[str, Any] = {"has_password": None}
     if account.password is not None:
         account.riddle = Riddle(
             secrets.randbits(62),
             secrets.randbits(8 * KEY_BYTES),
             int.from_bytes(compute_digest(ALGORITHM, account.password), "big"),
         )
-        asked = {
+        details = {
             "has_password": True,
             "current_algo": ALGORITHM,
             "srp_B": _bytes(_public(account.riddle)),
@@ -40,7 +40,7 @@ def get_password(_request: Any, caller: Caller) -> bytes:
             types.PasswordKdfAlgoUnknown(),
             types.SecurePasswordKdfAlgoUnknown(),
             secrets.token_bytes(16),
-            **asked,
+            **details,
         )
     )
 
@@ -77,7 +77,7 @@ def _proof(riddle: Riddle, a: bytes) -> bytes:
     b = _bytes(_public(riddle))
     scramble = int.from_bytes(_hash(a, b), "big")
     shared = pow(int.from_bytes(a, "big") * pow(riddle.verifier, scramble, DH_PRIME), riddle.secret, DH_PRIME)
-    mixed = bytes(one ^ other for one, other in zip(_hash(ALGORITHM.p), _hash(_bytes(DH_G)), strict=True))
+    mixed = bytes(byte ^ other for byte, other in zip(_hash(ALGORITHM.p), _hash(_bytes(DH_G)), strict=True))
     return _hash(mixed, _hash(ALGORITHM.salt1), _hash(ALGORITHM.salt2), a, b, _hash(_bytes(shared)))
 
 

@@ -64,11 +64,11 @@ def _chosen(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
             )
         elif post is not None:  # what was deleted later is not told
             posts.append(post)
-            shown = message(caller.world, channel, post)
+            message_object = message(caller.world, channel, post)
             if event.kind is Kind.NEW:
-                new.append(shown)
+                new.append(message_object)
             else:
-                others.append(types.UpdateEditChannelMessage(shown, event.pts, 1))
+                others.append(types.UpdateEditChannelMessage(message_object, event.pts, 1))
     last = events[-1].pts if events else channel.pts
     chats = channels_in(caller.world, caller.account, channel, origins_of(posts))
     return bytes(

@@ -80,11 +80,11 @@ class KeyRecord:
     double_use: int = 0
 
     def session(self, session_id: bytes) -> Session:
-        found = self.sessions.pop(session_id, None) or Session(session_id)
-        self.sessions[session_id] = found
+        session = self.sessions.pop(session_id, None) or Session(session_id)
+        self.sessions[session_id] = session
         if len(self.sessions) > MAX_SESSIONS:
             self.sessions.popitem(last=False)
-        return found
+        return session
 
 
 class Keys:

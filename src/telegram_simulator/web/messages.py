@@ -90,15 +90,15 @@ def _service(scene: Scene, post: Post) -> str:
                 f'<a class="tgme_widget_message_author_name" href="{SITE}/{scene.channel.username}"><span '
                 f'dir="auto">{title}</span></a>'
             )
-            said = f"{who} pinned {what}"
+            notice = f"{who} pinned {what}"
         case Service.TITLE:
-            said = (
+            notice = (
                 'Channel name was changed to «<span class="tgme_widget_service_strong_text" '
                 f'dir="auto">{plain(post.text)}</span>»'
             )
         case _:
-            said = "Channel created"
-    return f'<div class="tgme_widget_message_text js-message_text" dir="auto">{said}</div>'
+            notice = "Channel created"
+    return f'<div class="tgme_widget_message_text js-message_text" dir="auto">{notice}</div>'
 
 
 def _content(scene: Scene, posts: Sequence[Post]) -> str:
@@ -130,12 +130,12 @@ def _forwarded(scene: Scene, post: Post) -> str:
         '<a class="tgme_widget_message_forwarded_from_name" '
         f'href="{SITE}/{{}}/{post.origin.message_id}">{name}</a>'
     )
-    shown = (
+    source = (
         link.format(origin.username)
         if origin and origin.username
         else f'<span class="tgme_widget_message_forwarded_from_name">{name}</span>'
     )
-    return f'<div class="tgme_widget_message_forwarded_from accent_color">Forwarded from&nbsp;{shown}</div>'
+    return f'<div class="tgme_widget_message_forwarded_from accent_color">Forwarded from&nbsp;{source}</div>'
 
 
 def _reply(scene: Scene, post: Post) -> str:
@@ -213,13 +213,13 @@ def _video(scene: Scene, post: Post, link: str, grouped: str) -> str:
 
 def _document(media: Document, link: str) -> str:
     size = media.file.size
-    shown = f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size / 2**10:.1f} KB"
+    size_text = f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size / 2**10:.1f} KB"
     return (
         f'<a class="tgme_widget_message_document_wrap" href="{link}"><div '
         'class="tgme_widget_message_document_icon accent_bg"></div>'
         '<div class="tgme_widget_message_document">'
         f'<div class="tgme_widget_message_document_title accent_color" dir="auto">{plain(media.name)}</div>'
-        f'<div class="tgme_widget_message_document_extra" dir="auto">{shown}</div></div></a>'
+        f'<div class="tgme_widget_message_document_extra" dir="auto">{size_text}</div></div></a>'
     )
 
 
@@ -264,7 +264,8 @@ def _reactions(post: Post) -> str:
     if not post.reactions:
         return ""
     each = "".join(
-        f'<span class="tgme_reaction">{emoji(one)}{counted(count)}</span>' for one, count in post.reactions
+        f'<span class="tgme_reaction">{emoji(reaction)}{counted(count)}</span>'
+        for reaction, count in post.reactions
     )
     return f'<div class="tgme_widget_message_reactions js-message_reactions">{each}</div>'
 

@@ -52,10 +52,11 @@ def ending(article: Article) -> str:
 
 def comments(article: Article, size_bytes: int) -> str:
     """A block of what readers have to say, about so long."""
-    said = "".join(f"<p>{escape(reader)}</p>\n" for reader in article.furniture.readers)
-    again = size_bytes // len(said.encode()) + 1
+    remarks = "".join(f"<p>{escape(reader)}</p>\n" for reader in article.furniture.readers)
+    again = size_bytes // len(remarks.encode()) + 1
     return (
-        f'<section class="comments"><h3>{escape(article.furniture.comments)}</h3>\n{said * again}</section>\n'
+        f'<section class="comments"><h3>{escape(article.furniture.comments)}</h3>\n'
+        f"{remarks * again}</section>\n"
     )
 
 
@@ -143,7 +144,7 @@ def _metadata(article: Article) -> str:
 
 
 def _linked_data(article: Article) -> str:
-    told = {
+    facts = {
         "@context": "https://schema.org",
         "@type": "NewsArticle",
         "headline": article.title,
@@ -156,7 +157,7 @@ def _linked_data(article: Article) -> str:
     }
     return (
         "<script "
-        f'type="application/ld+json">{json.dumps(told, ensure_ascii=False).replace("<", "\\u003c")}</script>'
+        f'type="application/ld+json">{json.dumps(facts, ensure_ascii=False).replace("<", "\\u003c")}</script>'
     )
 
 

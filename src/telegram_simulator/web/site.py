@@ -90,7 +90,7 @@ def _page(scene: Scene, posts: Sequence[Post]) -> str:
         if posts and posts[-1].message_id < channel.newest_id
         else ""
     )
-    shown = "\n".join([older, *bubbles, newer]) if posts else NOTHING
+    content = "\n".join([older, *bubbles, newer]) if posts else NOTHING
     previous = f'<link rel="prev" href="/s/{name}?before={posts[0].message_id}">' if older else ""
     following = f'<link rel="next" href="/s/{name}?after={posts[-1].message_id}">' if newer else ""
     return f"""<!DOCTYPE html>
@@ -116,7 +116,7 @@ def _page(scene: Scene, posts: Sequence[Post]) -> str:
 </div>
 <main class="tgme_main" data-url="/{name}"><div class="tgme_container">
 <section class="tgme_channel_history js-message_history">
-{shown}
+{content}
 </section></div></main>
 </body>
 </html>

@@ -17,9 +17,9 @@ def as_html(text: str, entities: Sequence[Entity] = ()) -> str:
     units = text.encode("utf-16-le", "surrogatepass")
     size, written, at = len(units) // 2, list[str](), 0
     waiting = [
-        (one.offset, -min(one.offset + one.length, size), number, one)
-        for number, one in enumerate(entities)
-        if one.offset < size
+        (mark.offset, -min(mark.offset + mark.length, size), number, mark)
+        for number, mark in enumerate(entities)
+        if mark.offset < size
     ]
     heapq.heapify(waiting)
     opened: list[tuple[int, str]] = []
@@ -45,7 +45,7 @@ def as_html(text: str, entities: Sequence[Entity] = ()) -> str:
 
 def plain(text: str) -> str:
     """Without marks: lines, and emoji as pictures with the character inside."""
-    return EMOJI.sub(lambda found: emoji(found[0]), escape(text)).replace("\n", "<br/>")
+    return EMOJI.sub(lambda match: emoji(match[0]), escape(text)).replace("\n", "<br/>")
 
 
 def emoji(character: str) -> str:

@@ -188,14 +188,14 @@ class Channel:
         if pts < self._told_from:
             return None
         # In the past every post was one event, so its id is its pts.
-        found = [
+        events = [
             Event(number, Kind.NEW, number)
             for number in range(pts + 1, min(self._pts_before_log, pts + limit) + 1)
         ]
         start = max(pts - self._pts_before_log, 0)
-        for offset, code in enumerate(self._log[start : start + limit - len(found)]):
-            found.append(Event(self._pts_before_log + start + offset + 1, Kind(code & 3), code >> 2))
-        return found
+        for offset, code in enumerate(self._log[start : start + limit - len(events)]):
+            events.append(Event(self._pts_before_log + start + offset + 1, Kind(code & 3), code >> 2))
+        return events
 
     def _at_version(self, message_id: int, version: int) -> Post:
         if message_id <= self._past_count:

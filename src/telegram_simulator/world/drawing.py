@@ -151,9 +151,9 @@ def _chart(pen: Pen, drawing: Drawing, hand: random.Random, moment: float) -> No
     for number in range(columns):
         level = max(20, min(180, level + hand.randrange(-30, 38)))
         left = MARGIN + number * (width - 2 * MARGIN) // columns
-        shown = level if number < columns * (1 - moment / 2) else level // 2
+        bar = level if number < columns * (1 - moment / 2) else level // 2
         pen.rectangle(
-            (left, height - MARGIN - shown, left + 26, height - MARGIN),
+            (left, height - MARGIN - bar, left + 26, height - MARGIN),
             fill=_mixed(ink, hand.choice(BRIGHT), 0.6),
         )
     pen.line((MARGIN, height - MARGIN, width - MARGIN, height - MARGIN), fill=ink, width=3)
@@ -186,9 +186,9 @@ def _paper(pen: Pen, drawing: Drawing, _hand: random.Random, _moment: float) -> 
     _write(pen, drawing.lines, MARGIN, size=30, colour=INK)
 
 
-def _mixed(one: Colour, other: Colour, share: float) -> Colour:
+def _mixed(colour: Colour, other: Colour, share: float) -> Colour:
     red, green, blue = (
-        int(first + (second - first) * share) for first, second in zip(one, other, strict=True)
+        int(first + (second - first) * share) for first, second in zip(colour, other, strict=True)
     )
     return red, green, blue
 

@@ -27,8 +27,8 @@ BLOCK = 8
 SECOND_DC = 4
 EMOJI = ("👍", "❤️", "🔥", "😁", "😢", "🤔")
 REACTIONS_SEEN = tuple(
-    tuple((EMOJI[(one + place) % 6], one * 7 % 90 + place) for place in range(1 + one % 3))
-    for one in range(256)
+    tuple((EMOJI[(number + place) % 6], number * 7 % 90 + place) for place in range(1 + number % 3))
+    for number in range(256)
 )
 FAVOURITES = 5
 """Channels that one channel forwards from."""
@@ -98,7 +98,7 @@ class LoadPast:
         drawn = moments_at(
             self.rhythm, [busy + (block + number / ALL) * hours for number in sorted(numbers[:BLOCK])]
         )
-        moments = [min(one, self._now) if block < 0 else max(one, self._now + 1) for one in drawn]
+        moments = [min(moment, self._now) if block < 0 else max(moment, self._now + 1) for moment in drawn]
         begins_history = block * BLOCK + self._count <= 0
         album = 2 + numbers[9] % (BLOCK - 1) if numbers[8] < ALBUMS and not begins_history else 0
         moments[:album] = moments[:1] * album

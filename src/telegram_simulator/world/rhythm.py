@@ -47,11 +47,11 @@ class Rhythm:
 
 
 def rhythm_of(seed: int, channel: int) -> Rhythm:
-    one, two, three, *_ = draw(seed, "rhythm", channel)
-    quantile = min(max(share(one), 1e-9), 1 - 1e-9)
+    pace, profile, shift, *_ = draw(seed, "rhythm", channel)
+    quantile = min(max(share(pace), 1e-9), 1 - 1e-9)
     per_day = MEDIAN_PER_DAY * math.exp(SPREAD * NormalDist().inv_cdf(quantile))
     return Rhythm(
-        min(max(per_day, SLOWEST_PER_DAY), FASTEST_PER_DAY), two % len(PROFILES), share(three) * 6 - 3
+        min(max(per_day, SLOWEST_PER_DAY), FASTEST_PER_DAY), profile % len(PROFILES), share(shift) * 6 - 3
     )
 
 
@@ -76,8 +76,8 @@ def busy_at(rhythm: Rhythm, moment: float) -> float:
 def moments_at(rhythm: Rhythm, busy: Iterable[float]) -> list[int]:
     """The moments, in whole seconds, at which so many busy hours have passed: the inverse of busy_at."""
     until, shift, moments = _busy_until(rhythm.profile), rhythm.shift_hours, []
-    for one in busy:
-        week, rest = divmod(one, HOURS_PER_WEEK)
+    for hours in busy:
+        week, rest = divmod(hours, HOURS_PER_WEEK)
         whole = min(bisect_right(until, rest) - 1, HOURS_PER_WEEK - 1)
         before = until[whole]
         hour = whole + (rest - before) / (until[whole + 1] - before)

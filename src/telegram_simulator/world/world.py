@@ -96,12 +96,12 @@ class World:
     # --- channels ---
 
     def channel(self, channel_id: int) -> Channel | None:
-        found = self._channels.get(channel_id)
-        if found is None and self._many is not None:
-            found = self._many.make(channel_id)
-            if found is not None:
-                self._channels[channel_id] = found
-        return found
+        channel = self._channels.get(channel_id)
+        if channel is None and self._many is not None:
+            channel = self._many.make(channel_id)
+            if channel is not None:
+                self._channels[channel_id] = channel
+        return channel
 
     def channel_ids(self) -> Iterable[int]:
         made = self._many.ids() if self._many is not None else range(0)
@@ -112,8 +112,8 @@ class World:
         channel_id = self._names.get(wanted)
         if channel_id is None and self._many is not None:
             channel_id = self._many.named(wanted)
-        found = self.channel(channel_id) if channel_id is not None else None
-        return found if found is not None and (found.username or "").lower() == wanted else None
+        channel = self.channel(channel_id) if channel_id is not None else None
+        return channel if channel is not None and (channel.username or "").lower() == wanted else None
 
     def invited(self, invite: str) -> Channel | None:
         channel_id = self._invites.get(invite)

@@ -35,7 +35,10 @@ def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
         published=story.begins - hand.randrange(EARLIEST, LATEST),
         sections=_sections(link, hand),
         picture=file_of(_drawing(link), FileKind.JPEG),
-        also=tuple(Mention(one.path, title_of(one)) for one in (Link(story, language) for story in earlier)),
+        also=tuple(
+            Mention(earlier_link.path, title_of(earlier_link))
+            for earlier_link in (Link(story, language) for story in earlier)
+        ),
         furniture=pack.furniture,
     )
 
@@ -49,7 +52,7 @@ def title_of(link: Link) -> str:
 
 def told_of_page(article: Article, *, at_length: bool) -> dict[str, Any]:
     """What is true of a page: everything that a crawler could find out."""
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "page": article.page_id,
         "kind": article.kind.value,
         "path": article.path,
@@ -59,7 +62,7 @@ def told_of_page(article: Article, *, at_length: bool) -> dict[str, Any]:
         "author": article.author,
         "published": datetime.fromtimestamp(article.published, UTC).isoformat(),
     }
-    return {**told, "paragraphs": list(article.paragraphs)} if at_length else told
+    return {**facts, "paragraphs": list(article.paragraphs)} if at_length else facts
 
 
 def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
@@ -67,7 +70,7 @@ def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
     story, language = link
     words, pack = story.event.words[language], packs().press[language]
     lead = hand.choice(
-        [number for number, said in enumerate(words["lead"]) if names_somebody(said, story.values)]
+        [number for number, sentence in enumerate(words["lead"]) if names_somebody(sentence, story.values)]
         or range(len(words["lead"]))
     )
     facts = [words["fact"][number] for number in story.event.beside[language][lead]]

@@ -122,9 +122,9 @@ class Demo:
         if story is None:
             return None
         earlier = (
-            one
-            for one in reversed(self._stories.values())
-            if one.event.topic == story.event.topic and one.begins < story.begins
+            other
+            for other in reversed(self._stories.values())
+            if other.event.topic == story.event.topic and other.begins < story.begins
         )
         return article_of(Link(story, language), self.site, list(islice(earlier, BESIDE)))
 
@@ -153,12 +153,12 @@ class Demo:
         views = int(post.channel.members * (0.08 + 0.3 * reach * reach) * (1 - math.exp(-age / 20_000))) + 1
         emoji = REACTIONS[post.kind] if liking > 0.3 else ()
         reactions = tuple(
-            (one, count)
-            for place, one in enumerate(emoji)
+            (symbol, count)
+            for place, symbol in enumerate(emoji)
             if (count := int(views * 0.01 * liking / (place + 1) ** 2))
         )
-        said = min(int(views * 0.004 * comments), MAX_COMMENTS) if post.channel.index % 5 else None
-        return views, int(views * 0.02 * forwards), said, reactions
+        comment_count = min(int(views * 0.004 * comments), MAX_COMMENTS) if post.channel.index % 5 else None
+        return views, int(views * 0.02 * forwards), comment_count, reactions
 
     def _apply(self, happening: Happening) -> None:
         """An edit or a deletion of the past, told to nobody."""
@@ -236,8 +236,8 @@ class DemoPast:
 
     def _origin(self, post: Planned) -> Origin | None:
         root = post.root
-        found = self._demo.where(root)
-        return Origin(*found, self._demo.date_of(root)) if root is not post and found is not None else None
+        place = self._demo.where(root)
+        return Origin(*place, self._demo.date_of(root)) if root is not post and place is not None else None
 
     def _reply(self, post: Planned) -> int | None:
         """Who goes on with a story answers to what he said before."""

@@ -103,14 +103,16 @@ def _opinion(day: Day, channel: Manner, topic: str) -> Filling | None:
     turn = day.turn("opinion", channel.language, topic)
     if turn >= len(pack["a"]):
         return None
-    said = [pack["a"][day.order(len(pack["a"]), "a", topic, channel.language)[turn]]]
+    sentences = [pack["a"][day.order(len(pack["a"]), "a", topic, channel.language)[turn]]]
     if hand.random() < 0.75:
-        said.append(pack["b"][day.order(len(pack["b"]), "b", topic, channel.language)[turn % len(pack["b"])]])
+        sentences.append(
+            pack["b"][day.order(len(pack["b"]), "b", topic, channel.language)[turn % len(pack["b"])]]
+        )
     if hand.random() < 0.35:
         last = packs().last_words[channel.language]
-        said.append(
+        sentences.append(
             last[
                 day.order(len(last), "last", channel.language)[day.turn("last", channel.language) % len(last)]
             ]
         )
-    return Filling(" ".join(said), {})
+    return Filling(" ".join(sentences), {})

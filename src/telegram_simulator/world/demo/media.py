@@ -72,8 +72,8 @@ def drawing_of(post: Planned) -> Drawing:
 
 def _first_sentence(post: Planned) -> str:
     """What is written on the wall in pictures of everyday life."""
-    said = text_of(post, 0, site="").text
-    return re.split(r"(?<=[.!?])\s", said.lstrip("".join(post.channel.voice.emoji) + " "))[0]
+    text = text_of(post, 0, site="").text
+    return re.split(r"(?<=[.!?])\s", text.lstrip("".join(post.channel.voice.emoji) + " "))[0]
 
 
 def _card(post: Planned) -> tuple[str, ...]:

@@ -153,18 +153,18 @@ def _folder() -> Traversable:
 
 
 def _pack_files(folder: Traversable) -> Iterator[Traversable]:
-    for found in sorted(folder.iterdir(), key=lambda one: one.name):
-        if found.is_dir():
-            yield from _pack_files(found)
-        elif found.name.endswith(".toml"):
-            yield found
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.is_dir():
+            yield from _pack_files(file)
+        elif file.name.endswith(".toml"):
+            yield file
 
 
 def packs_sha256() -> str:
     """The hash of every pack, in the order of their names."""
     digest = hashlib.sha256()
-    for found in _pack_files(_folder()):
-        digest.update(found.name.encode() + b"\0" + found.read_bytes())
+    for file in _pack_files(_folder()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 
@@ -173,33 +173,34 @@ def packs() -> Packs:
     """The packs, read once."""
     folder = _folder()
     kinds = {
-        kind: _names(told.get("kind", kind), told) for kind, told in _read(folder / "entities.toml").items()
+        kind: _names(table.get("kind", kind), table)
+        for kind, table in _read(folder / "entities.toml").items()
     }
     events = tuple(
-        _event(topic, told, kinds)
+        _event(topic, table, kinds)
         for topic in TOPICS
-        for told in _read(folder / "events" / f"{topic}.toml")["event"]
+        for table in _read(folder / "events" / f"{topic}.toml")["event"]
     )
-    fillers, said, notes = (
+    fillers, voice_tables, notes = (
         _read(folder / "fillers.toml"),
         _read(folder / "voices.toml"),
         _read(folder / "notes.toml"),
     )
-    last_words, marks, hashtags = notes.pop("c"), said.pop("marks"), said.pop("topics")
-    voices = {name: _voice(told) for name, told in said.items()}
+    last_words, marks, hashtags = notes.pop("c"), voice_tables.pop("marks"), voice_tables.pop("topics")
+    voices = {name: _voice(table) for name, table in voice_tables.items()}
     manners = enumerate(_read(folder / "channels.toml")["channel"])
     return Packs(
         events=events,
         notes=notes,
         last_words=last_words,
         advertising=_filler(fillers["advertising"], kinds),
-        daily={topic: _filler(told, kinds) for topic, told in fillers["daily"].items()},
+        daily={topic: _filler(table, kinds) for topic, table in fillers["daily"].items()},
         polls=tuple(fillers["poll"]),
         voices=voices,
         marks=marks,
         hashtags=hashtags,
-        channels=tuple(_manner(index, told, voices) for index, told in manners),
-        press={language: _press(told) for language, told in _read(folder / "articles.toml").items()},
+        channels=tuple(_manner(index, table, voices) for index, table in manners),
+        press={language: _press(table) for language, table in _read(folder / "articles.toml").items()},
     )
 
 
@@ -207,8 +208,8 @@ def _read(file: Traversable) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def _names(kind: str, told: Mapping[str, Any]) -> tuple[Name, ...]:
-    return tuple(_name(kind, text, told["forms"]) for text in told["names"])
+def _names(kind: str, table: Mapping[str, Any]) -> tuple[Name, ...]:
+    return tuple(_name(kind, text, table["forms"]) for text in table["names"])
 
 
 def _name(kind: str, text: str, forms: Sequence[str]) -> Name:
@@ -216,26 +217,26 @@ def _name(kind: str, text: str, forms: Sequence[str]) -> Name:
     return Name(kind, dict(zip(forms, ru, strict=True)), dict(zip(forms, en, strict=False)))
 
 
-def _slots(told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> dict[str, Choice]:
-    return {slot: _choice(slot, choice, kinds) for slot, choice in told.items()}
+def _slots(table: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> dict[str, Choice]:
+    return {slot: _choice(slot, choice, kinds) for slot, choice in table.items()}
 
 
-def _choice(slot: str, told: Any, kinds: Mapping[str, tuple[Name, ...]]) -> Choice:
-    if isinstance(told, str):
-        return kinds[told]
-    if isinstance(told[0], str):
-        forms = [str(number + 1) for number in range(told[0].split(" = ")[0].count("|") + 1)]
-        return tuple(_name(slot, text, forms) for text in told)
-    return Numbers(*told)
+def _choice(slot: str, choice: Any, kinds: Mapping[str, tuple[Name, ...]]) -> Choice:
+    if isinstance(choice, str):
+        return kinds[choice]
+    if isinstance(choice[0], str):
+        forms = [str(number + 1) for number in range(choice[0].split(" = ")[0].count("|") + 1)]
+        return tuple(_name(slot, text, forms) for text in choice)
+    return Numbers(*choice)
 
 
-def _event(topic: str, told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> EventType:
-    words, slots = {language: told[language] for language in LANGUAGES}, _slots(told["slots"], kinds)
+def _event(topic: str, table: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> EventType:
+    words, slots = {language: table[language] for language in LANGUAGES}, _slots(table["slots"], kinds)
     beside = {
-        language: [_beside(lead, said["fact"], slots) for lead in said["lead"]]
-        for language, said in words.items()
+        language: [_beside(lead, phrases["fact"], slots) for lead in phrases["lead"]]
+        for language, phrases in words.items()
     }
-    return EventType(told["id"], topic, told["scene"], told["key"], slots, words, beside)
+    return EventType(table["id"], topic, table["scene"], table["key"], slots, words, beside)
 
 
 def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> list[int]:
@@ -249,10 +250,10 @@ def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> lis
     return [number for number, fact in enumerate(facts) if not numbers(fact) & numbers(lead)]
 
 
-def _filler(told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> Filler:
-    texts = {language: [_timed(text) for text in told[language]] for language in LANGUAGES}
+def _filler(table: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> Filler:
+    texts = {language: [_timed(text) for text in table[language]] for language in LANGUAGES}
     return Filler(
-        _slots(told["slots"], kinds),
+        _slots(table["slots"], kinds),
         {language: [text for text, _ in timed] for language, timed in texts.items()},
         {language: [hours for _, hours in timed] for language, timed in texts.items()},
     )
@@ -260,28 +261,28 @@ def _filler(told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> F
 
 def _timed(text: str) -> tuple[str, range]:
     """A text, and the hours that may stand before it: `05-10 Morning in {city}`."""
-    found = _HOURS.match(text)
+    match = _HOURS.match(text)
     return (
-        (text, range(24)) if found is None else (text[found.end() :], range(int(found[1]), int(found[2]) + 1))
+        (text, range(24)) if match is None else (text[match.end() :], range(int(match[1]), int(match[2]) + 1))
     )
 
 
-def _press(told: Mapping[str, Any]) -> PressPack:
-    return PressPack(**{**told, "furniture": Furniture(**told["furniture"])})
+def _press(table: Mapping[str, Any]) -> PressPack:
+    return PressPack(**{**table, "furniture": Furniture(**table["furniture"])})
 
 
-def _voice(told: Mapping[str, Any]) -> Voice:
+def _voice(table: Mapping[str, Any]) -> Voice:
     before, after = (
-        {language: told[language][side] for language in LANGUAGES} for side in ("before", "after")
+        {language: table[language][side] for language in LANGUAGES} for side in ("before", "after")
     )
-    return Voice(before, after, told["emoji"], tuple(told["sentences"]))
+    return Voice(before, after, table["emoji"], tuple(table["sentences"]))
 
 
-def _manner(index: int, told: Mapping[str, Any], voices: Mapping[str, Voice]) -> Manner:
+def _manner(index: int, table: Mapping[str, Any], voices: Mapping[str, Voice]) -> Manner:
     given = {
-        **told,
-        "voice": voices[told["voice"]],
-        "topics": tuple(told["topics"]),
-        "habits": tuple(told["habits"]),
+        **table,
+        "voice": voices[table["voice"]],
+        "topics": tuple(table["topics"]),
+        "habits": tuple(table["habits"]),
     }
     return Manner(index=index, invite=given.pop("invite", ""), **given)

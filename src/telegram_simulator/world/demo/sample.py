@@ -33,11 +33,11 @@ def sample(demo: Demo) -> Iterator[str]:
     for post in posts:
         if post.story is not None:
             by_story.setdefault(post.story.story_id, []).append(post)
-    told = sorted(
+    threads = sorted(
         by_story.values(),
         key=lambda thread: (-len({post.role for post in thread}), -len(thread), thread[0].key),
     )
-    for thread in told[:STORIES]:
+    for thread in threads[:STORIES]:
         yield from _thread(demo, thread)
 
 
@@ -48,16 +48,16 @@ def _thread(demo: Demo, thread: list[Planned]) -> Iterator[str]:
     yield f"\n{'═' * 72}\n{story.event.name} ({story.event.topic}): {named}; {len(thread)} posts" + (
         ", a burst" if story.burst else ""
     )
-    shown: set[str] = set()
+    roles: set[str] = set()
     for post in thread:
         title = f"{post.role.value} · {post.channel.title} · {_time(post.date)}" + (
             " · CONTRADICTS" if post.wrong or post.denies else ""
         )
-        if post.role.value in shown:
+        if post.role.value in roles:
             yield f"{LINE}\n{title}"
         else:
             yield from _shown(demo, post, title)
-        shown.add(post.role.value)
+        roles.add(post.role.value)
 
 
 def _shown(demo: Demo, post: Planned, title: str) -> Iterator[str]:

@@ -222,10 +222,10 @@ def _echoes(day: Day, first: Planned) -> list[Planned]:
         (moment_after(channel, first.date, median_hours * hand.lognormvariate(0, 1.1)), channel.index)
         for channel in chosen
     )
-    told = [first]
+    posts = [first]
     for date, index in dated:
-        told.append(_echo(day, told, packs().channels[index], date))
-    return told[1:]
+        posts.append(_echo(day, posts, packs().channels[index], date))
+    return posts[1:]
 
 
 def _appetite(channel: Manner, first: Planned) -> float:
@@ -242,9 +242,9 @@ def _stories_a_day(topics: tuple[str, ...]) -> float:
     return STORIES_PER_DAY * sum(event.topic in topics for event in packs().events) / len(packs().events)
 
 
-def _echo(day: Day, told: Sequence[Planned], channel: Manner, date: int) -> Planned:
-    hand, first = day.hand, told[0]
-    seen = [post for post in told if post.date < date and post.channel.name and not post.denies]
+def _echo(day: Day, posts: Sequence[Planned], channel: Manner, date: int) -> Planned:
+    hand, first = day.hand, posts[0]
+    seen = [post for post in posts if post.date < date and post.channel.name and not post.denies]
     source = first if hand.random() < FROM_THE_FIRST or not seen else hand.choice(seen)
     role = _role(channel, source, hand)
     source = source.root
@@ -316,7 +316,7 @@ def _later(
 ) -> Planned:
     date = moment_after(channel, source.date + int(delay), day.hand.random())
     shows = Shows.PHOTO if day.hand.random() < 0.2 else Shows.NOTHING
-    said = Wording(head, 0, (), None)
+    plain_wording = Wording(head, 0, (), None)
     post = Planned(
         day.key(),
         channel,
@@ -326,7 +326,7 @@ def _later(
         source.topic,
         source.story,
         source,
-        said,
+        plain_wording,
         shows=shows,
         reuse=Reuse.RECOMPRESSED,
         denies=denies,

@@ -51,10 +51,10 @@ class Timeline:
         while not self._due or self._due[0].at >= self._next_day * DAY:
             self._plan(self._next_day)
             self._next_day += 1
-        found = [heapq.heappop(self._due)]
-        while self._due and _are_one_album(found[0], self._due[0]):
-            found.append(heapq.heappop(self._due))
-        return found
+        happenings = [heapq.heappop(self._due)]
+        while self._due and _are_one_album(happenings[0], self._due[0]):
+            happenings.append(heapq.heappop(self._due))
+        return happenings
 
     def next_at(self) -> int:
         """When something happens next, as far as is planned."""
@@ -74,8 +74,10 @@ class Timeline:
                 heapq.heappush(self._due, Happening(post.deleted_at, post.key, Act.DELETE, post))
 
 
-def _are_one_album(one: Happening, other: Happening) -> bool:
-    are_posted = one.act is Act.POST and other.act is Act.POST
+def _are_one_album(happening: Happening, other: Happening) -> bool:
+    are_posted = happening.act is Act.POST and other.act is Act.POST
     return (
-        are_posted and one.post.parts > 1 and one.post.key - one.post.part == other.post.key - other.post.part
+        are_posted
+        and happening.post.parts > 1
+        and happening.post.key - happening.post.part == other.post.key - other.post.part
     )

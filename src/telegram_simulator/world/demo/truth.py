@@ -17,7 +17,7 @@ type Where = Callable[[Planned], tuple[int, int] | None]
 def about(post: Planned, where: Where, site: str) -> dict[str, Any]:
     """The truth of one post."""
     link = link_of(post)
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "story": post.story.story_id if post.story else None,
         "role": post.role.value,
         "topic": post.topic,
@@ -28,18 +28,18 @@ def about(post: Planned, where: Where, site: str) -> dict[str, Any]:
         "article": told_of_page(article_of(link, site), at_length=False) if link else None,
     }
     if post.edit is not None:
-        told["edit"] = {"why": post.edit.value, "at": post.edit_at}
+        facts["edit"] = {"why": post.edit.value, "at": post.edit_at}
     if post.denies or post.wrong:
-        told["contradicts"] = _contradiction(post)
+        facts["contradicts"] = _contradiction(post)
     if post.shows in KINDS:
         drawing = drawing_of(post)
-        told["picture"] = {
+        facts["picture"] = {
             "number": drawing.number,
             "scene": drawing.scene,
             "change": drawing.change,
             "words": list(drawing.lines),
         }
-    return told
+    return facts
 
 
 def told_of_story(posts: Sequence[Planned], where: Where) -> dict[str, Any]:
@@ -66,10 +66,10 @@ def told_of_story(posts: Sequence[Planned], where: Where) -> dict[str, Any]:
 
 
 def entities(values: Values) -> list[dict[str, str]]:
-    found = (value for value in values.values() if isinstance(value, Name) and value.kind in NAMED)
+    names = (value for value in values.values() if isinstance(value, Name) and value.kind in NAMED)
     return [
         {"kind": name.kind, "ru": name.shown("ru"), "en": name.shown("en").removeprefix("the ")}
-        for name in found
+        for name in names
     ]
 
 

@@ -106,8 +106,8 @@ def main() -> None:
         constants = fitted(
             np.array([features for features, _ in examples]), np.array([is_same for _, is_same in examples])
         )
-        weights = ", ".join(f"{constant:.2f}" for constant in constants[:-1])
-        print(f'"{side}": ({weights}), bias {constants[-1]:.2f}, {len(examples)} pairs')
+        fitted_weights = ", ".join(f"{constant:.2f}" for constant in constants[:-1])
+        print(f'"{side}": ({fitted_weights}), bias {constants[-1]:.2f}, {len(examples)} pairs')
 
 
 if __name__ == "__main__":

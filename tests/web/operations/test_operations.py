@@ -223,7 +223,7 @@ async def test_the_page_checks_what_the_doctor_checks_when_it_is_asked(operator:
     assert 'hx-select="#findings"' in page
     assert "<code>postgres</code>" not in page, "nothing is checked before somebody asks"
     page = (await operator.open("./operations/checks")).text
-    found = dict(re.findall(r"<li><span><code>([^<]+)</code><br>(.*?)</span>", page, flags=re.DOTALL))
+    found = dict(re.findall(r"<li>\s*<span>\s*<code>([^<]+)</code><br>\s*(.*?)</span>", page, re.DOTALL))
     assert found["postgres"].startswith("PostgreSQL ")
     assert found["redis"].startswith(("Redis ", "Valkey "))
     assert {"python", "files", "vectors", "sandbox", "operator key"} <= found.keys()

@@ -74,6 +74,17 @@ def test_a_file_over_400_lines_says_why() -> None:
     assert long == []
 
 
+def test_no_line_of_a_template_is_longer_than_160_characters() -> None:
+    """Except for a text that stands alone on its line: the catalogue knows it as one literal."""
+    long = [
+        f"{file.relative_to(CHECKOUT)}:{number}"
+        for file in sorted((CHECKOUT / "src/telegram_assistant/web/templates").glob("*.html"))
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 160 and not re.fullmatch(r'\s*"[^"]*"', line)
+    ]
+    assert long == []
+
+
 MAX_FILES = 20
 
 

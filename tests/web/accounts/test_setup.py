@@ -70,7 +70,7 @@ async def answer(browser: Browser, text: str) -> None:
 
 
 def states(page: str) -> list[str]:
-    return re.findall(r'<h2 class="step".*?<span class="chip \w*">(\w+)</span>', page)
+    return re.findall(r'<h2 class="step".*?<span class="chip \w*">(\w+)</span>', page, re.DOTALL)
 
 
 async def test_an_empty_installation_says_what_comes_first(operator: Browser) -> None:

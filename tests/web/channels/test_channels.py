@@ -52,7 +52,7 @@ def titles(page: str) -> list[str]:
 
 def healths(page: str) -> dict[str, str]:
     rows = re.findall(
-        r'<a class="title"[^>]*>([^<]*)</a>.*?<td class="how"><span class="chip[^>]*>([^<]*)</span>',
+        r'<a class="title"[^>]*>([^<]*)</a>.*?<td class="how">\s*<span class="chip[^>]*>([^<]*)</span>',
         page,
         re.DOTALL,
     )

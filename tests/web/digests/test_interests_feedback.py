@@ -53,7 +53,7 @@ async def test_a_story_in_brief_keeps_its_actions_in_a_menu_that_opens_when_some
             {channel_id: text, other: text}, number, system=system, admin=admin, minutes_ago=20 * number
         )
     last = (await owner.open("./today")).text.partition("In brief</h2>")[2]
-    menu = re.search(r'<details class="menu"><summary aria-label="Actions".*?</details>', last, re.DOTALL)
+    menu = re.search(r'<details class="menu">\s*<summary aria-label="Actions".*?</details>', last, re.DOTALL)
     assert menu is not None
     assert last.count("data-act=") == menu[0].count("data-act=") + 1, (
         "outside of the menu there is only the headline to open"

@@ -223,7 +223,7 @@ async def test_the_page_checks_what_the_doctor_checks_when_it_is_asked(operator:
     assert 'hx-select="#findings"' in page
     assert "<code>postgres</code>" not in page, "nothing is checked before somebody asks"
     page = (await operator.open("./operations/checks")).text
-    findings = dict(re.findall(r"<li><span><code>([^<]+)</code><br>(.*?)</span>", page, flags=re.DOTALL))
+    findings = dict(re.findall(r"<li>\s*<span>\s*<code>([^<]+)</code><br>\s*(.*?)</span>", page, re.DOTALL))
     assert findings["postgres"].startswith("PostgreSQL ")
     assert findings["redis"].startswith(("Redis ", "Valkey "))
     assert {"python", "files", "vectors", "sandbox", "operator key"} <= findings.keys()

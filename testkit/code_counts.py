@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from testkit.checkouts import CHECKOUT
@@ -64,6 +65,8 @@ NAMED_BY_OTHERS = {"connection_made"}
 """A callback of asyncio."""
 
 
+NAMELESS = frozenset(["one", "told", "said", "heard", "found", "shown", "kept", "asked", "liked"])
+CODE = ("src", "tests", "bench", "testkit", "deploy")
 SUBJECTS = (
     "accounts",
     "ask",
@@ -168,6 +171,49 @@ def subject_table(checkout: Path) -> dict[str, dict[str, int]]:
     }
 
 
+def nameless_bindings(checkout: Path) -> list[str]:
+    """Variables and parameters whose names do not say what they hold. Fields of classes are not counted."""
+    files = [file for folder in CODE for file in sorted((checkout / folder).rglob("*.py"))]
+    return [
+        f"{file.relative_to(checkout)}:{line}: {name}"
+        for file in files
+        for line, name in _bindings(ast.parse(file.read_text(encoding="utf-8")))
+        if name in NAMELESS
+    ]
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    fields = {
+        id(node) for body in ast.walk(tree) if isinstance(body, ast.ClassDef) for node in _assigned(body)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
+            yield node.lineno, node.id
+
+
+def _assigned(body: ast.ClassDef) -> Iterator[ast.expr]:
+    for statement in body.body:
+        if isinstance(statement, ast.AnnAssign):
+            yield statement.target
+        elif isinstance(statement, ast.Assign):
+            yield from statement.targets
+
+
+def long_lines(checkout: Path) -> dict[str, int]:
+    """Lines that are too long to be reviewed: of Python over 110 columns, of templates over 160."""
+    python = [file for folder in CODE for file in (checkout / folder).rglob("*.py")]
+    templates = (checkout / PROGRAM / "web/templates").glob("*.html")
+    return {"python": _lines_over(110, python), "templates": _lines_over(160, templates)}
+
+
+def _lines_over(columns: int, files: Iterable[Path]) -> int:
+    return sum(
+        len(line) > columns for file in files for line in file.read_text(encoding="utf-8").splitlines()
+    )
+
+
 def package_sizes(checkout: Path) -> dict[str, int]:
     """Files in each package. Migrations count as one subject: their number only grows."""
     folders = {file.parent for file in files_of(checkout) if file.parent.name != "versions"}
@@ -191,6 +237,8 @@ def counts(checkout: Path) -> dict[str, object]:
         "names_with_avoided_words": len(avoided_names(checkout)),
         "largest_package": {largest: files},
         "modules_outside_subjects": len(outside_subjects(checkout)),
+        "nameless_bindings": len(nameless_bindings(checkout)),
+        "long_lines": long_lines(checkout),
     }
 
 
@@ -198,7 +246,7 @@ def main() -> None:
     for revision in sys.argv[1:2]:
         with tempfile.TemporaryDirectory() as folder:
             archive = subprocess.run(
-                ["git", "archive", revision, PROGRAM], cwd=CHECKOUT, capture_output=True, check=True
+                ["git", "archive", revision, *CODE], cwd=CHECKOUT, capture_output=True, check=True
             ).stdout
             with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
                 packed.extractall(folder, filter="data")

@@ -96,6 +96,11 @@ def test_names_are_words_of_the_field() -> None:
     assert code_counts.avoided_names(CHECKOUT) == []
 
 
+def test_variables_say_what_they_hold() -> None:
+    """The loop variable is the singular of its collection; a local says its role."""
+    assert code_counts.nameless_bindings(CHECKOUT) == []
+
+
 def test_every_module_says_what_is_in_it() -> None:
     silent = [
         str(file.relative_to(CHECKOUT))

@@ -71,7 +71,7 @@ def drawn_posts(hand: random.Random, channels: list[ChannelId], outside: int) ->
 
 
 @pytest.fixture
-async def told(
+async def forwarding_channels(
     world: World, system: SystemStores, admin: Admin, graph_index: GraphIndex, request: pytest.FixtureRequest
 ) -> list[ChannelId]:
     """A world of forwards: two tenants that share half their channels; some posts are deleted."""
@@ -93,14 +93,14 @@ async def told(
     return [*world.channels, ChannelId(outside), ChannelId(outside + 1)]
 
 
-@pytest.mark.parametrize("told", range(3), indirect=True)
+@pytest.mark.parametrize("forwarding_channels", range(3), indirect=True)
 async def test_both_engines_give_the_same_answers(
-    world: World, pool: Pool, told: list[ChannelId], graph_index: GraphIndex
+    world: World, pool: Pool, forwarding_channels: list[ChannelId], graph_index: GraphIndex
 ) -> None:
     for tenant_id in (world.a, world.b):
         for days in (7, 30, 90):
             ours, plain = asking(pool, tenant_id, graph_index, days), asking(pool, tenant_id, None, days)
-            for channel_id in (None, *told):
+            for channel_id in (None, *forwarding_channels):
                 by_graph, by_postgres = [
                     await who_forwards(scope, channel_id=channel_id, limit=500) for scope in (ours, plain)
                 ]
@@ -109,7 +109,9 @@ async def test_both_engines_give_the_same_answers(
                 assert "NEO4J_URI is empty" in str(by_postgres.by.why)
                 assert replace(by_graph, by=by_postgres.by) == by_postgres
             for post_id in (
-                PostId(channel_id, MessageId(number)) for channel_id in told for number in (1, 2, 3)
+                PostId(channel_id, MessageId(number))
+                for channel_id in forwarding_channels
+                for number in (1, 2, 3)
             ):
                 for question in (spread, first_seen):
                     by_graph, by_postgres = [
@@ -128,9 +130,13 @@ async def _answer(
         return FirstSeen(scope.since, AnsweredSource(Engine.POSTGRES), None)
 
 
-@pytest.mark.parametrize("told", [7], indirect=True)
+@pytest.mark.parametrize("forwarding_channels", [7], indirect=True)
 async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
-    world: World, pool: Pool, told: list[ChannelId], graph_index: GraphIndex, system: SystemStores
+    world: World,
+    pool: Pool,
+    forwarding_channels: list[ChannelId],
+    graph_index: GraphIndex,
+    system: SystemStores,
 ) -> None:
     """Everything of the other one leaves the graph, and not one byte of the answers changes."""
 
@@ -139,7 +145,7 @@ async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
         collected: list[object] = [await who_forwards(scope, limit=500)]
         collected += [
             await _answer(spread, scope, PostId(channel_id, MessageId(number)))
-            for channel_id in told
+            for channel_id in forwarding_channels
             for number in (1, 2, 3)
         ]
         collected += [await similar_channels(scope, channel_id) for channel_id in sorted(world.of_a)]

@@ -103,5 +103,7 @@ async def _enter(
     if known.public_key is None or known.key_id is None:
         raise Conflicting(NO_KEY)
     sealed = seal(text, known.public_key, question=name.value)
-    if not await setup.enter(name, shown=display, key_id=known.key_id, sealed=sealed, entered_by=entered_by):
+    if not await setup.enter(
+        name, display=display, key_id=known.key_id, sealed=sealed, entered_by=entered_by
+    ):
         raise Forbidden(OPERATOR_ONLY)

@@ -34,7 +34,7 @@ class OwnTelegramSetup:
         return TelegramSetup(row["key_id"], row["public_key"], row["reported_at"], given, entered)
 
     async def enter(
-        self, name: TelegramSecret, *, shown: str, key_id: str, sealed: bytes, entered_by: str
+        self, name: TelegramSecret, *, display: str, key_id: str, sealed: bytes, entered_by: str
     ) -> bool:
         """Stores a sealed secret. Returns False if this is not the operator's tenant."""
         async with self._transactions.begin() as connection:
@@ -42,7 +42,7 @@ class OwnTelegramSetup:
                 await connection.fetchval(
                     "SELECT enter_telegram_secret($1, $2, $3, $4, $5)",
                     name.value,
-                    shown,
+                    display,
                     key_id,
                     sealed,
                     entered_by,

@@ -3,6 +3,7 @@ posts do not say.
 
 The world's values decide what is supported, not the checker's own reading: a paraphrase is another of the
 event's sentences, all of whose names and numbers stand in the cited posts.
+It is long because it lists every kind of planted mistake.
 """
 
 import random

@@ -1,4 +1,7 @@
-"""The ingest role: the loops that follow Telegram, and what runs for each account."""
+"""The ingest role: the loops that follow Telegram, and what runs for each account.
+
+It is long because all that an account needs is put together here.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -128,8 +128,8 @@ def says(*lines: str) -> Callable[[Asked], str]:
     return lambda _asked: "\n".join(lines)
 
 
-async def test_supported_sentences_appear_while_they_are_written_and_the_others_are_counted(  # type: ignore[no-untyped-def]
-    newsroom,  # noqa: ANN001
+async def test_supported_sentences_appear_while_they_are_written_and_the_others_are_counted(  # type: ignore[no-untyped-def]  # newsroom is
+    newsroom,  # noqa: ANN001 -- an async context manager
     server: FakeServer,
 ) -> None:
     server.says = says(
@@ -303,8 +303,8 @@ async def test_no_provider_is_shown_a_title_that_speaks_to_it(newsroom, server: 
         assert "Вечерний вестник" in request.user
 
 
-async def test_a_provider_that_obeys_hostile_posts_changes_nothing_but_their_own_passage(  # type: ignore[no-untyped-def]
-    newsroom,  # noqa: ANN001
+async def test_a_provider_that_obeys_hostile_posts_changes_nothing_but_their_own_passage(  # type: ignore[no-untyped-def]  # newsroom is
+    newsroom,  # noqa: ANN001 -- an async context manager
     server: FakeServer,
 ) -> None:
     assert len(HOSTILE) >= 80

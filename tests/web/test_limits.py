@@ -1,5 +1,7 @@
 """Everybody gets their share: how many pages, pictures and feeds a person, a tenant and a network may open,
 and who waits for whom.
+
+It is long because every kind of request has its case.
 """
 
 import asyncio

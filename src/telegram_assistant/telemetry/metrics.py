@@ -1,6 +1,7 @@
 """All metrics, declared here and nowhere else. Labels come from small closed sets.
 
 Names of the parser and the scheduler are public interface: dashboards are built on them.
+It is long because it is the one list of all metrics.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """The web application: every page and form.
 
 A new page is a template, a function that reads what it shows, and a line in one of the three lists.
+It is long because it lists every page and form.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Watches, alerts, receivers and feed addresses of a tenant, method by method:
 the rest of the cases in cases.py.
+
+It is long because every method has its case.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,5 +1,7 @@
 """What a tenant sees of a channel begins with its own window, whatever others have asked for;
 and with the moment when it followed.
+
+It is long because every table that a window cuts has its case.
 """
 
 from datetime import UTC, date, datetime, time, timedelta

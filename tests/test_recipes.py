@@ -58,8 +58,8 @@ class Notes:
 
     async def all(self) -> tuple[str, ...]:
         async with self._transactions.begin() as connection:
-            return tuple(row["text"] for row in await connection.fetch("SELECT text FROM notes
-                ORDER BY text"))
+            rows = await connection.fetch("SELECT text FROM notes ORDER BY text")
+            return tuple(row["text"] for row in rows)
 ''',
     # an endpoint
     f"{PACKAGE}/features/tenants/notes.py": '''"""Notes of a tenant."""
